@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <array>
 #include <barrier>
 #include <cmath>
 #include <cstdio>
@@ -55,6 +56,7 @@ std::vector<at::Tensor> zeros_like_all(const std::vector<at::Tensor>& like) {
 /// One worker's contender: parameters, gradients, and a function that steps once.
 struct Contender {
   std::vector<at::Tensor> x, g, m, v;
+  std::vector<at::Tensor> spares;
   std::vector<at::Tensor> counts;
   std::function<void()> step;
 };
@@ -72,14 +74,22 @@ void make_torch(Contender& c) {
 
 std::unique_ptr<Engine> make_engine(Contender& c, Transport& transport,
                                     const EngineOptions& options) {
+  if (wants_spares(options, transport)) c.spares = zeros_like_all(c.x);
   std::vector<Bucket> buckets;
   for (std::size_t b = 0; b < c.x.size(); ++b) {
     buckets.push_back(
         {DType::f32, c.x[b].data_ptr(), c.g[b].data_ptr(), kBucketCount, {{0, kBucketCount, 0}}});
+    if (c.spares.empty()) continue;
+    buckets.back().spare = c.spares[b].data_ptr();
+    buckets.back().owner =
+        std::make_shared<const std::array<at::Tensor, 2>>(std::array{c.x[b], c.spares[b]});
   }
   auto engine = std::make_unique<Engine>(options, transport, std::move(buckets));
   engine->start();
-  c.step = [engine = engine.get()] { engine->step(); };
+  c.step = [engine = engine.get(), &c] {
+    engine->step();
+    if (engine->alternates()) std::swap(c.x, c.spares);
+  };
   return engine;
 }
 

@@ -16,6 +16,7 @@ constexpr std::string_view kAdamState[] = {"m", "v"};
 constexpr std::string_view kAccumAdamState[] = {"m", "v", "accumulated"};
 
 constexpr Optimizer kOptimizers[] = {
+    {"none", "no step of its own: only mixes", {}, none_pass<float>, none_pass<double>},
     {"sgd", "stochastic gradient descent", {}, sgd_pass<float>, sgd_pass<double>},
     {"momentum", "SGD with heavy-ball or Nesterov momentum", kMomentumState, momentum_pass<float>,
      momentum_pass<double>},

@@ -23,8 +23,12 @@ using Rows = std::vector<std::vector<double>>;
 /// f_i = ½‖x − b_i‖² with b_i = cos(i) and gradient noise kNoise.
 double centre(int worker) { return std::cos(static_cast<double>(worker)); }
 
-/// One step of a pattern with plain SGD over all workers, exchanging by copy.
-void step_all(const Pattern& pattern, const Round& round, Rows& x, Rng& rng) {
+/// What the neighbours of a worker read: a copy of its x, or x itself while the new x goes
+/// elsewhere.
+enum class Exchange { by_copy, where_it_is };
+
+/// One step of a pattern with plain SGD over all workers.
+void step_all(const Pattern& pattern, const Round& round, Exchange exchange, Rows& x, Rng& rng) {
   const Optimizer& sgd = find_optimizer("sgd");
   Rows g = x;
   for (int i = 0; i < kWorkers; ++i) {
@@ -38,7 +42,8 @@ void step_all(const Pattern& pattern, const Round& round, Rows& x, Rng& rng) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (pattern.prepare_f64 != nullptr) pattern.prepare_f64(args(i), sgd);
   }
-  const Rows sent = x;
+  const bool copies = exchange == Exchange::by_copy;
+  Rows other = x;  // the copies, or where the new x goes
   for (std::size_t i = 0; i < x.size(); ++i) {
     std::vector<Source<double>> sources;
     Mix<double> mix{.self_weight = 0};
@@ -47,21 +52,25 @@ void step_all(const Pattern& pattern, const Round& round, Rows& x, Rng& rng) {
       if (j == i) {
         mix.self_weight = entry.weight;
       } else {
-        sources.push_back({sent[j].data(), entry.weight});
+        sources.push_back({(copies ? other : x)[j].data(), entry.weight});
       }
     }
     mix.sources = sources;
     PassArgs<double> combining = args(i);
     combining.mixes[0] = mix;
+    if (!copies) combining.out = other[i];
     pattern.combine_f64(combining, sgd);
   }
+  if (!copies) x.swap(other);
 }
 
-Rows stationary_state(std::string_view pattern) {
+Rows stationary_state(std::string_view pattern, Exchange exchange) {
   const Schedule ring = make_topology("ring", {.shape = even_hosts(kWorkers, 1)});
   Rows x(kWorkers, std::vector<double>(kCoordinates, 0.0));
   Rng rng(11);
-  for (int t = 0; t < 300; ++t) step_all(find_pattern(pattern), round_at(ring, t), x, rng);
+  for (int t = 0; t < 300; ++t) {
+    step_all(find_pattern(pattern), round_at(ring, t), exchange, x, rng);
+  }
   return x;
 }
 
@@ -90,9 +99,9 @@ double dot(const std::vector<double>& v, const std::function<double(int)>& of) {
 }
 
 /// Checks E c² of every mode against `expected(λ, b_λ)`.
-void expect_second_moments(std::string_view pattern,
+void expect_second_moments(std::string_view pattern, Exchange exchange,
                            const std::function<double(double, double)>& expected) {
-  const Rows x = stationary_state(pattern);
+  const Rows x = stationary_state(pattern, exchange);
   for (int k = 0; k < kWorkers; ++k) {
     const std::vector<double> v = mode(k);
     double moment = 0;
@@ -106,7 +115,7 @@ void expect_second_moments(std::string_view pattern,
 }
 
 TEST(Oracle, AtcHasTheStationaryMomentsOfTheClosedForm) {
-  expect_second_moments("atc", [](double l, double b) {
+  expect_second_moments("atc", Exchange::by_copy, [](double l, double b) {
     const double bias = l * kStep * b / (1 - l * (1 - kStep));
     const double spread = l * l * kStep * kStep * kNoise * kNoise;
     return bias * bias + spread / (1 - l * l * (1 - kStep) * (1 - kStep));
@@ -114,10 +123,64 @@ TEST(Oracle, AtcHasTheStationaryMomentsOfTheClosedForm) {
 }
 
 TEST(Oracle, CwaHasTheStationaryMomentsOfTheClosedForm) {
-  expect_second_moments("cwa", [](double l, double b) {
-    const double bias = kStep * b / (1 - l + kStep);
-    return bias * bias + kStep * kStep * kNoise * kNoise / (1 - (l - kStep) * (l - kStep));
-  });
+  for (const Exchange exchange : {Exchange::by_copy, Exchange::where_it_is}) {
+    expect_second_moments("cwa", exchange, [](double l, double b) {
+      const double bias = kStep * b / (1 - l + kStep);
+      return bias * bias + kStep * kStep * kNoise * kNoise / (1 - (l - kStep) * (l - kStep));
+    });
+  }
+}
+
+/// The vectors of one worker before a step; all but `out` are the same for every instance.
+struct Worker {
+  std::vector<double> x = numbers(0), out = numbers(1), g = numbers(2), received = numbers(3);
+  std::vector<std::vector<double>> state = {3, std::vector<double>(x.size(), 0.25)};
+  std::vector<Source<double>> sources{{received.data(), 0.5}};
+
+  static std::vector<double> numbers(std::uint64_t stream) {
+    std::vector<double> values(777);
+    Rng rng(5, stream);
+    for (double& value : values) value = rng.normal();
+    return values;
+  }
+
+  double combine(const Pattern& pattern, const Optimizer& optimizer, bool to_out) {
+    const Mix<double> mix{.self_weight = 0.5, .sources = sources, .measure_distance = true};
+    PassArgs<double> args{.x = x, .g = g, .mixes = {mix}};
+    if (to_out) args.out = out;
+    for (std::size_t k = 0; k < state.size(); ++k) {
+      args.optimizer_state[k] = state[k];
+      args.pattern_state[k] = received;
+    }
+    return pattern.combine_f64(args, optimizer);
+  }
+};
+
+TEST(Tables, CombinesIntoOutWhatTheyWouldWriteOverX) {
+  for (const Pattern& pattern : patterns()) {
+    for (const Optimizer& optimizer : optimizers()) {
+      const Worker before;
+      Worker in_place, apart;
+      const double distance = in_place.combine(pattern, optimizer, false);
+      EXPECT_EQ(apart.combine(pattern, optimizer, true), distance);
+      const bool stays = pattern.name == "atc";
+      EXPECT_EQ(apart.x, stays ? in_place.x : before.x) << pattern.name << " " << optimizer.name;
+      EXPECT_EQ(apart.out, stays ? before.out : in_place.x) << pattern.name << optimizer.name;
+      EXPECT_EQ(apart.state, in_place.state) << pattern.name << " " << optimizer.name;
+    }
+  }
+}
+
+TEST(Atc, PreparesInPlaceWhateverTheDestination) {
+  const Optimizer& sgd = find_optimizer("sgd");
+  const Pattern& atc = find_pattern("atc");
+  const Worker before;
+  Worker w;
+  atc.prepare_f64({.x = w.x, .out = w.out, .g = w.g, .numbers = {.hyper = {.lr = 0.5}}}, sgd);
+  EXPECT_EQ(w.out, before.out);
+  for (std::size_t i = 0; i < w.x.size(); ++i) {
+    ASSERT_EQ(w.x[i], std::fma(-0.5, before.g[i], before.x[i]));
+  }
 }
 
 TEST(Tables, NamesAreUniqueAndFound) {

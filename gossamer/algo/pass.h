@@ -22,7 +22,9 @@ struct Hyper {
   double momentum = 0.9;
   double dampening = 0;
   bool nesterov = false;
-  int accumulate = 4;  ///< AccumAdam's s: iterations per update of its momenta
+  int accumulate = 4;     ///< AccumAdam's s: iterations per update of its momenta
+  std::int64_t t = 0;     ///< the coming update is the group's t-th; 0: as many as the run has done
+  double grad_scale = 1;  ///< multiplies every gradient, e.g. by −1 to maximize
 };
 
 /// At most this many state vectors per optimizer or pattern, and payloads per pattern.
@@ -39,6 +41,7 @@ struct StepNumbers {
 template <class T>
 struct PassArgs {
   std::span<T> x;
+  std::span<T> out = {};  ///< where `combine` leaves the new x; empty: over x. atc ignores it
   std::span<const T> g;
   std::array<std::span<T>, kMaxVectors> optimizer_state;
   std::array<std::span<T>, kMaxVectors> pattern_state;

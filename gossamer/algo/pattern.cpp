@@ -11,6 +11,8 @@ namespace {
 
 constexpr Payload kParameters[] = {Payload::parameters};
 constexpr Payload kGradients[] = {Payload::gradients};
+constexpr Payload kCopy[] = {Payload::copy};
+constexpr std::string_view kSent[] = {"sent"};
 
 constexpr Pattern kPatterns[] = {
     {.name = "cwa",
@@ -23,6 +25,16 @@ constexpr Pattern kPatterns[] = {
      .prepare_f64 = nullptr,
      .combine_f32 = cwa_combine<float>,
      .combine_f64 = cwa_combine<double>},
+    {.name = "cwa_difference",
+     .summary = "as cwa for parameters that change while they travel; sends a copy",
+     .launch = Launch::after_previous_update,
+     .rounds = Rounds::schedule,
+     .payloads = kCopy,
+     .state = kSent,
+     .prepare_f32 = nullptr,
+     .prepare_f64 = nullptr,
+     .combine_f32 = cwa_difference_combine<float>,
+     .combine_f64 = cwa_difference_combine<double>},
     {.name = "atc",
      .summary = "adapt then combine: local update first, then the mix waits for the neighbours",
      .launch = Launch::after_local_update,

@@ -11,7 +11,11 @@
 namespace gossamer {
 
 /// A vector that a pattern sends.
-enum class Payload { parameters, gradients };
+enum class Payload {
+  parameters,
+  gradients,
+  copy,  ///< of the parameters, taken when it leaves into the pattern's first state vector
+};
 
 /// When the payloads of update t leave.
 enum class Launch {

@@ -40,6 +40,12 @@ void let_exchanges_go_first() {
   ::setpriority(PRIO_PROCESS, self, kLower);
 }
 
+Engine make_engine(const TrainSpec& spec, FlatParameters& flat, Transport& transport) {
+  EngineOptions options = engine_options(spec, flat);
+  if (wants_spares(options, transport)) add_spares(flat);
+  return {std::move(options), transport, buckets_of(flat)};
+}
+
 class Worker {
  public:
   Worker(const TrainContext& context, Transport& transport)
@@ -49,7 +55,7 @@ class Worker {
         shape_(host_shape_of(spec_)),
         rank_(transport.describe().rank),
         model_(make_train_model(spec_, *context.task)),
-        engine_(engine_options(spec_, model_.flat), transport, buckets_of(model_.flat)),
+        engine_(make_engine(spec_, model_.flat, transport)),
         metrics_(context.out, rank_, context.resume) {
     if (update_of(spec_) == UpdateAt::backward) {
       watch_ = std::make_unique<GradientWatch>(
@@ -109,6 +115,7 @@ class Worker {
     const double loss =
         forward_backward(model_, *context_.task, step, {rank_, shape_.workers()}, watch_.get());
     const StepReport report = engine_.step(loss);
+    if (engine_.alternates()) flip(model_.flat);
     zero_gradients(model_.flat);
     const double step_s = seconds_between(begin, Clock::now());
     exposed_s_ += report.exposed_s;

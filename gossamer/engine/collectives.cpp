@@ -16,10 +16,10 @@ void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t c
   Arena arena;
   const auto exchange = runner_.launch({.plan = &plan,
                                         .dtype = dtype,
-                                        .payload = from,
                                         .arena = &arena,
                                         .step = calls_++,
-                                        .stream = kCollectiveStream});
+                                        .stream = kCollectiveStream},
+                                       {.data = from});
   exchange->wait();
   for (const Piece& piece : plan.pieces) {
     const Slice own{0, piece.offset, piece.count};
@@ -31,6 +31,15 @@ void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t c
   exchange->finish();
 }
 
+std::vector<int> tree_peers(int rank, int workers) {
+  std::vector<int> peers;
+  if (rank > 0) peers.push_back((rank - 1) / 2);
+  for (int child = 2 * rank + 1; child <= 2 * rank + 2 && child < workers; ++child) {
+    peers.push_back(child);
+  }
+  return peers;
+}
+
 Tag Collectives::next_tag() { return {calls_++, kCollectiveStream, 0}; }
 
 void Collectives::finish(Request request) {
@@ -38,6 +47,7 @@ void Collectives::finish(Request request) {
   Status status = transport.poll(request);
   while (status.state == Status::State::pending) {
     transport.progress(Clock::now() + std::chrono::milliseconds(5));
+    runner_.while_waiting();
     status = transport.poll(request);
   }
   transport.release(request);
@@ -48,10 +58,13 @@ void Collectives::broadcast(std::span<std::byte> bytes) {
   const Tag tag = next_tag();
   const Deadline deadline = deadline_after(runner_.timeout_s());
   Transport& transport = runner_.transport();
-  if (rank_ > 0) finish(transport.receive((rank_ - 1) / 2, tag, bytes, deadline));
   std::vector<Request> sends;
-  for (int child = 2 * rank_ + 1; child <= 2 * rank_ + 2 && child < workers(); ++child) {
-    sends.push_back(transport.send(child, tag, bytes, deadline));
+  for (const int peer : tree_peers(rank_, workers())) {
+    if (peer < rank_) {
+      finish(transport.receive(peer, tag, bytes, deadline));
+    } else {
+      sends.push_back(transport.send(peer, tag, bytes, deadline));
+    }
   }
   for (const Request send : sends) finish(send);
 }

@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/engine/exchange_runner.h"
 
 namespace gossamer {
+
+/// The neighbours of a worker in the binary tree of broadcasts: its parent first, if it has one.
+std::vector<int> tree_peers(int rank, int workers);
 
 /// Runs collectives of one worker over its runner.
 class Collectives {

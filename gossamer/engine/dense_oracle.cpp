@@ -14,6 +14,7 @@ struct Worker {
 double direction(const Run& run, const Hyper& h, Worker& w, std::size_t k, double g, double x,
                  std::int64_t t) {
   const auto td = static_cast<double>(t);
+  if (run.optimizer == "none") return 0;
   const bool coupled = run.optimizer != "adamw" && run.optimizer != "accum_adamw";
   if (coupled) g += h.weight_decay * x;
   const double decay = coupled ? 0 : -h.lr * h.weight_decay * x;
@@ -114,7 +115,7 @@ Matrix run(const Run& run, Matrix x, const Gradient& gradient, std::int64_t step
         d[i][k] = direction(run, hyper, workers[i], k, g[i][k], x[i][k], step + 1);
       }
     }
-    const Matrix before = run.pattern == "cwa" ? mixed(run, x, step) : x;
+    const Matrix before = run.pattern.starts_with("cwa") ? mixed(run, x, step) : x;
     for (std::size_t i = 0; i < x.size(); ++i) {
       for (std::size_t k = 0; k < x[i].size(); ++k) x[i][k] = before[i][k] + d[i][k];
     }

@@ -1,5 +1,6 @@
 #include "gossamer/engine/engine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -28,16 +29,27 @@ std::pair<double, double> distance_and_norm(DType dtype, const void* a, const vo
   });
 }
 
+/// Whether updates may go to a second memory: what was sent is x itself.
+bool may_alternate(const Pattern& pattern) {
+  return pattern.launch == Launch::after_previous_update &&
+         std::ranges::find(pattern.payloads, Payload::parameters) != pattern.payloads.end();
+}
+
 bool is_global_average(const Round& round) { return round.groups.size() == 1; }
 
 }  // namespace
+
+bool wants_spares(const EngineOptions& options, const Transport& transport) {
+  const Pattern& pattern = find_pattern(options.pattern);
+  return may_alternate(pattern) && transport.describe().serves_in_place;
+}
 
 Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> buckets)
     : options_(std::move(options)),
       pattern_(find_pattern(options_.pattern)),
       optimizer_(find_optimizer(options_.optimizer)),
       rank_(transport.describe().rank),
-      runner_(transport, options_.timeout_s),
+      runner_(transport, options_.timeout_s, options_.while_waiting),
       collectives_(runner_, options_.schedule.shape, rank_),
       begun_(buckets.size(), 0),
       finished_(buckets.size(), 0) {
@@ -54,7 +66,11 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
   if (options_.kernel_threads > 1) {
     pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);
   }
+  const auto spares = std::ranges::count_if(buckets, [](const Bucket& b) { return b.spare; });
+  alternates_ = spares > 0 && may_alternate(pattern_);
+  GOSSAMER_ASSERT(!alternates_ || spares == std::ssize(buckets));
   for (std::size_t b = 0; b < buckets.size(); ++b) {
+    if (!alternates_) buckets[b].spare = nullptr;
     lanes_.push_back(std::make_unique<Lane>(buckets[b], static_cast<int>(b), pattern_, optimizer_));
   }
 }
@@ -143,7 +159,10 @@ void Engine::start_at(std::int64_t step) {
 
 std::vector<StepNumbers> Engine::numbers() const {
   std::vector<StepNumbers> all;
-  for (const Hyper& hyper : options_.groups) all.push_back({hyper, step_ + 1, grad_scale_});
+  for (const Hyper& hyper : options_.groups) {
+    const std::int64_t t = hyper.t > 0 ? hyper.t : step_ + 1;
+    all.push_back({hyper, t, grad_scale_ * hyper.grad_scale});
+  }
   return all;
 }
 
@@ -151,9 +170,7 @@ void Engine::check_gradient(const Lane& lane, double norm_squared) const {
   if (std::isfinite(norm_squared)) return;
   const std::int64_t element = lane.first_non_finite();
   if (element < 0) return;  // the sum of squares overflowed: clipping by it gives zero
-  const double value = visit_dtype(lane.bucket().dtype, [&]<class T>(T) {
-    return static_cast<double>(static_cast<const T*>(lane.bucket().g)[element]);
-  });
+  const double value = lane.gradient_at(element);
   const std::string name = options_.name_of ? options_.name_of(lane.index(), element)
                                             : "bucket " + std::to_string(lane.index()) +
                                                   ", element " + std::to_string(element);
@@ -171,8 +188,19 @@ void Engine::wait(Lane& lane) {
   exposed_s_ += seconds_since(begin);
 }
 
-void Engine::quiesce() const {
+void Engine::set_groups(std::vector<Hyper> groups) {
+  for (const Hyper& hyper : groups) check_hyper(hyper);
+  options_.groups = std::move(groups);
+}
+
+void Engine::set_segments(int bucket, std::vector<Segment> segments) {
+  lanes_.at(static_cast<std::size_t>(bucket))->set_segments(std::move(segments));
+}
+
+void Engine::quiesce() {
   for (const auto& lane : lanes_) lane->wait();
+  for (const auto& lane : lanes_) lane->take_over();  // before anybody waits for its return
+  for (const auto& lane : lanes_) lane->wait_all_back();
 }
 
 void Engine::begin_bucket(Lane& lane) {

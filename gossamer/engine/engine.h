@@ -15,6 +15,9 @@
 
 namespace gossamer {
 
+/// Whether an engine with these options would make use of Bucket::spare; see Note [Two memories].
+bool wants_spares(const EngineOptions& options, const Transport& transport);
+
 /// Note [Mix at the step]: x⁺ = W x + d(∇f(x)) takes the gradient at the unmixed x, so what the
 /// neighbours send is known one whole step before it is needed. For each bucket in order, step()
 /// waits for the exchange launched at the end of the previous step, does mix and optimizer in one
@@ -43,11 +46,18 @@ class Engine {
   /// leaves parameters and state as they were, except for buckets that stepped in the backward.
   StepReport step(double loss = 0);
 
-  /// Waits until everything under way has left and arrived; consumes nothing.
-  void quiesce() const;
+  /// Waits until everything under way has left and arrived and no peer reads this worker's memory;
+  /// consumes nothing. Collective where buckets have spares.
+  void quiesce();
+  /// Whether each step() leaves the parameters in the buckets' spares, and those before it in x.
+  bool alternates() const { return alternates_; }
 
   /// Mutable, for learning-rate schedules; read by the next update.
   std::span<Hyper> groups() { return options_.groups; }
+  /// Other groups, and other segments of a bucket, from the next update on: where the parameters
+  /// that have a gradient, their groups or their gradients' places differ between steps.
+  void set_groups(std::vector<Hyper> groups);
+  void set_segments(int bucket, std::vector<Segment> segments);
   std::int64_t steps_done() const { return step_; }
   /// Losses that a loss-driven schedule has been told so far, part of what a checkpoint keeps.
   std::vector<AgreedLoss>& agreed_losses() { return losses_; }
@@ -80,6 +90,7 @@ class Engine {
   const Pattern& pattern_;
   const Optimizer& optimizer_;
   const int rank_;
+  bool alternates_ = false;
   std::unique_ptr<WorkerPool> pool_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const Plan>> plans_;
   std::vector<std::unique_ptr<Lane>> lanes_;

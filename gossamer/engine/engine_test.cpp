@@ -30,6 +30,8 @@ struct Case {
   std::vector<std::int64_t> bucket_sizes;
   std::vector<int> group_of;  ///< by element
   std::int64_t steps = 7;
+  bool spares = false;           ///< the layer above offers two memories
+  std::int64_t average_at = -1;  ///< the step before which the consensus average is looked at
 
   std::int64_t dimension() const { return static_cast<std::int64_t>(group_of.size()); }
   HostShape shape() const { return options.schedule.shape; }
@@ -58,11 +60,13 @@ std::vector<Segment> segments_of(const Case& c, std::int64_t begin, std::int64_t
   return segments;
 }
 
-/// One worker's parameters and gradients, in the engine's precision.
+/// One worker's parameters and gradients, in the engine's precision. Shared with peers that read
+/// the parameters in place.
 template <class T>
-struct Model {
+struct Model : std::enable_shared_from_this<Model<T>> {
   std::vector<T> x;
   std::vector<T> g;
+  std::vector<T> spare;
 
   std::vector<Bucket> buckets(const Case& c) {
     std::vector<Bucket> all;
@@ -70,6 +74,10 @@ struct Model {
     for (std::int64_t count : c.bucket_sizes) {
       all.push_back(
           {dtype_of<T>(), x.data() + begin, g.data() + begin, count, segments_of(c, begin, count)});
+      if (c.spares) {
+        all.back().spare = spare.data() + begin;
+        all.back().owner = this->shared_from_this();
+      }
       begin += count;
     }
     return all;
@@ -80,11 +88,13 @@ struct Model {
 };
 
 template <class T>
-Model<T> first_model(const Case& c) {
-  Model<T> model{std::vector<T>(static_cast<std::size_t>(c.dimension())),
-                 std::vector<T>(static_cast<std::size_t>(c.dimension()))};
+std::shared_ptr<Model<T>> first_model(const Case& c) {
+  const auto model = std::make_shared<Model<T>>();
+  for (auto* vector : {&model->x, &model->g, &model->spare}) {
+    vector->resize(static_cast<std::size_t>(c.dimension()));
+  }
   Rng rng(99);
-  for (T& value : model.x) value = static_cast<T>(rng.normal());
+  for (T& value : model->x) value = static_cast<T>(rng.normal());
   return model;
 }
 
@@ -94,18 +104,23 @@ Matrix engine_run(const Case& c, const Gradient& gradient) {
   Matrix result(static_cast<std::size_t>(c.shape().workers()));
   run_workers(make_threads_transports(free_links(c.shape())), [&](Transport& transport) {
     const int rank = transport.describe().rank;
-    Model<T> model = first_model<T>(c);
-    Engine engine(c.options, transport, model.buckets(c));
+    const auto model = first_model<T>(c);
+    Engine engine(c.options, transport, model->buckets(c));
     engine.start();
     for (std::int64_t step = 0; step < c.steps; ++step) {
-      model.set_gradient(gradient(rank, step, {model.x.begin(), model.x.end()}));
+      if (step == c.average_at) {
+        engine.load_average();
+        engine.restore_local();
+      }
+      model->set_gradient(gradient(rank, step, {model->x.begin(), model->x.end()}));
       for (std::size_t b = c.bucket_sizes.size(); b-- > 0;) {
         engine.gradient_ready(static_cast<int>(b));
       }
       engine.step();
+      if (engine.alternates()) std::swap(model->x, model->spare);
     }
     engine.collectives().barrier();
-    result[static_cast<std::size_t>(rank)].assign(model.x.begin(), model.x.end());
+    result[static_cast<std::size_t>(rank)].assign(model->x.begin(), model->x.end());
   });
   return result;
 }
@@ -122,7 +137,7 @@ Matrix oracle_run(const Case& c, const Gradient& gradient) {
       run.round_shift.push_back(c.options.stagger ? static_cast<std::int64_t>(b) : 0);
     }
   }
-  const std::vector<double> first = first_model<double>(c).x;
+  const std::vector<double> first = first_model<double>(c)->x;
   return reference::run(run, Matrix(static_cast<std::size_t>(c.shape().workers()), first), gradient,
                         c.steps);
 }
@@ -197,6 +212,8 @@ Case random_case(std::uint64_t seed) {
   c.options.update = rng.below(2) ? UpdateAt::step : UpdateAt::backward;
   c.options.group_method = static_cast<GroupMethod>(rng.below(3));
   c.options.stagger = rng.below(2) == 1;
+  c.spares = rng.below(2) == 1;
+  if (rng.below(2)) c.average_at = static_cast<std::int64_t>(rng.below(7));
   c.options.measure_distance = rng.below(2) == 1;
   const bool may_clip = c.options.update == UpdateAt::step || c.options.pattern == "allreduce";
   if (may_clip && rng.below(2)) c.options.clip_norm = 2.0;
@@ -279,6 +296,24 @@ TEST(Engine, CuttingIntoBucketsChangesNoBit) {
             0);
 }
 
+TEST(Engine, ReadingPeersInPlaceChangesNoBit) {
+  for (const char* topology : {"ring", "one_peer_exponential", "aer", "complete"}) {
+    for (const UpdateAt update : {UpdateAt::step, UpdateAt::backward}) {
+      Case copied = plain_case(topology, even_hosts(4, 2));
+      copied.options.update = update;
+      copied.options.optimizer = "adamw";
+      copied.options.measure_distance = true;
+      Case in_place = copied;
+      in_place.spares = true;
+      const Gradient gradient = quadratics(9);
+      EXPECT_EQ(largest_difference(engine_run<float>(in_place, gradient),
+                                   engine_run<float>(copied, gradient)),
+                0)
+          << topology;
+    }
+  }
+}
+
 TEST(Engine, HierarchyChangesNothingButRounding) {
   Case hierarchical = plain_case("aer", even_hosts(4, 3));
   Case direct = hierarchical;
@@ -323,7 +358,7 @@ TEST(Engine, WorkerMeanMovesByMinusLrTimesTheMeanGradientForEveryTopology) {
       return g;
     };
     const Matrix end = engine_run<double>(c, noise);
-    const std::vector<double> start = first_model<double>(c).x;
+    const std::vector<double> start = first_model<double>(c)->x;
     for (std::size_t k = 0; k < start.size(); ++k) {
       double mean = 0;
       double expected = start[k];

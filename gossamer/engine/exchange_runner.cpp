@@ -1,12 +1,16 @@
 #include "gossamer/engine/exchange_runner.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/kernels/sum.h"
 
 namespace gossamer {
 namespace {
+
+// Whoever waits looks again at least this often.
+constexpr auto kLongestNap = std::chrono::milliseconds(50);
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -45,10 +49,11 @@ void Arena::fit(const Plan& plan, DType dtype) {
   }
 }
 
-Exchange::Exchange(Transport& transport, const ExchangeSpec& spec)
-    : transport_(transport), spec_(spec) {
+Exchange::Exchange(Transport& transport, const ExchangeSpec& spec,
+                   const WhileWaiting& while_waiting)
+    : transport_(transport), spec_(spec), while_waiting_(while_waiting) {
   spec_.arena->fit(*spec_.plan, spec_.dtype);
-  bases_.push_back(static_cast<const std::byte*>(spec_.payload));
+  bases_.push_back(nullptr);  // the payload
   for (int k = 1; k <= static_cast<int>(spec_.plan->scratch.size()); ++k) {
     bases_.push_back(spec_.arena->buffer(k));
   }
@@ -65,8 +70,11 @@ const std::byte* Exchange::at(const Slice& slice) const {
          static_cast<std::size_t>(slice.offset) * size_of(spec_.dtype);
 }
 
-void Exchange::start(double timeout_s) {
+void Exchange::start(const PayloadRef& payload, double timeout_s) {
   const std::lock_guard lock(mutex_);
+  payload_ = payload;
+  bases_[0] = static_cast<const std::byte*>(payload.data);
+  timeout_s_ = timeout_s;
   started_at_ = Clock::now();
   deadline_ = deadline_after(timeout_s);
   started_ = true;
@@ -87,23 +95,24 @@ bool Exchange::advance() {
 void Exchange::step_phases() {
   while (phase_ < spec_.plan->phases.size()) {
     if (!sent_) post_sends();
-    if (!collect(receives_)) return check_deadline();
+    if (!collect(receives_)) return check_deadline(deadline_);
     add_up();
     ++phase_;
     sent_ = false;
     if (phase_ < spec_.plan->phases.size()) post_receives();
   }
-  if (!collect(sends_)) return check_deadline();
+  if (!collect(sends_)) return check_deadline(deadline_);
   end(nullptr);
 }
 
 /// The transport ends what has a deadline; receives that were posted early have none of their own.
-void Exchange::check_deadline() const {
+void Exchange::check_deadline(Deadline deadline) const {
   const auto now = Clock::now();
-  if (now < deadline_) return;
+  if (now < deadline) return;
   const bool receiving = !receives_.empty();
+  const auto& open = receiving ? receives_ : sends_.empty() ? lent_ : sends_;
   throw TransportError({.rank = transport_.describe().rank,
-                        .peer = (receiving ? receives_ : sends_).front().peer,
+                        .peer = open.front().peer,
                         .operation = receiving ? "receive" : "send",
                         .elapsed_s = std::chrono::duration<double>(now - started_at_).count(),
                         .reason = "deadline passed; the peer is late or gone"});
@@ -113,13 +122,14 @@ void Exchange::post_receives() {
   const std::size_t element = size_of(spec_.dtype);
   for (const Message& message : spec_.plan->phases[phase_].receives) {
     const Slice& slice = message.slice;
+    make_own(slice.buffer);  // an earlier phase may have received it in place
     std::byte* landing =
         spec_.arena->buffer(slice.buffer) + static_cast<std::size_t>(slice.offset) * element;
     const std::size_t bytes = static_cast<std::size_t>(slice.count) * element;
     const auto whole = spec_.plan->scratch[static_cast<std::size_t>(slice.buffer - 1)];
     const Request request = transport_.receive(
         message.peer, {spec_.step, spec_.stream, message.slot}, {landing, bytes}, deadline_);
-    receives_.push_back({request, message.peer, slice.count == whole ? slice.buffer : -1});
+    receives_.push_back({request, message.peer, landing, slice.count == whole ? slice.buffer : -1});
   }
 }
 
@@ -127,9 +137,11 @@ void Exchange::post_sends() {
   const std::size_t element = size_of(spec_.dtype);
   for (const Message& message : spec_.plan->phases[phase_].sends) {
     const std::size_t bytes = static_cast<std::size_t>(message.slice.count) * element;
-    const Request request = transport_.send(message.peer, {spec_.step, spec_.stream, message.slot},
-                                            {at(message.slice), bytes}, deadline_);
-    sends_.push_back({request, message.peer, -1});
+    const bool lends = message.slice.buffer == 0 && payload_.owner != nullptr;
+    const Request request =
+        transport_.send(message.peer, {spec_.step, spec_.stream, message.slot},
+                        {at(message.slice), bytes}, deadline_, lends ? payload_.owner : nullptr);
+    (lends ? lent_ : sends_).push_back({.request = request, .peer = message.peer});
   }
   sent_ = true;
 }
@@ -140,14 +152,15 @@ bool Exchange::collect(std::vector<Open>& open) {
     const Status status = transport_.poll(entry.request);
     if (status.state == Status::State::failed) std::rethrow_exception(status.error);
     if (status.state == Status::State::pending) return false;
-    const bool elsewhere = entry.buffer > 0 && status.payload.data() != nullptr &&
-                           status.payload.data() != spec_.arena->buffer(entry.buffer);
-    if (elsewhere) {
+    const bool in_place = entry.landing != nullptr && !status.payload.empty() &&
+                          status.payload.data() != entry.landing;
+    if (in_place && entry.buffer > 0) {
       bases_[static_cast<std::size_t>(entry.buffer)] = status.payload.data();
-      kept_.push_back(entry.request);
-    } else {
-      transport_.release(entry.request);
+      borrowed_.push_back(entry);
+      return true;
     }
+    if (in_place) std::memcpy(entry.landing, status.payload.data(), status.payload.size());
+    transport_.release(entry.request);
     return true;
   };
   for (std::size_t k = 0; k < open.size();) {
@@ -166,10 +179,21 @@ void Exchange::add_up() {
   for (const Sum& sum : spec_.plan->phases[phase_].sums) {
     terms.clear();
     for (const Slice& term : sum.terms) terms.push_back(at(term));
+    make_own(sum.into.buffer);  // the sum may be added to what was received there
     std::byte* into = spec_.arena->buffer(sum.into.buffer) +
                       static_cast<std::size_t>(sum.into.offset) * size_of(spec_.dtype);
     visit_dtype(spec_.dtype, [&]<class T>(T) { add_slices<T>(into, sum, terms); });
   }
+}
+
+/// A buffer that is in a peer's memory is copied into the arena.
+void Exchange::make_own(int buffer) {
+  const std::byte*& base = bases_[static_cast<std::size_t>(buffer)];
+  std::byte* own = spec_.arena->buffer(buffer);
+  if (base == own) return;
+  const auto count = spec_.plan->scratch[static_cast<std::size_t>(buffer - 1)];
+  std::memcpy(own, base, static_cast<std::size_t>(count) * size_of(spec_.dtype));
+  base = own;
 }
 
 void Exchange::end(std::exception_ptr error) {
@@ -180,43 +204,71 @@ void Exchange::end(std::exception_ptr error) {
 }
 
 void Exchange::release_all() {
-  for (const Open& entry : sends_) transport_.release(entry.request);
-  for (const Open& entry : receives_) transport_.release(entry.request);
-  for (const Request request : kept_) transport_.release(request);
-  sends_.clear();
-  receives_.clear();
-  kept_.clear();
+  for (auto* open : {&sends_, &lent_, &receives_, &borrowed_}) {
+    for (const Open& entry : *open) transport_.release(entry.request);
+    open->clear();
+  }
 }
 
 void Exchange::finish() {
   const std::lock_guard lock(mutex_);
   GOSSAMER_ASSERT(ended_.load(std::memory_order_relaxed));
-  release_all();
+  for (const Open& entry : borrowed_) transport_.release(entry.request);
+  borrowed_.clear();
+}
+
+void Exchange::take_over() {
+  const std::lock_guard lock(mutex_);
+  for (const Open& entry : borrowed_) {
+    make_own(entry.buffer);
+    transport_.release(entry.request);
+  }
+  borrowed_.clear();
+}
+
+void Exchange::wait_all_back() {
+  const Deadline deadline = deadline_after(timeout_s_);
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (collect(lent_)) return;
+      check_deadline(deadline);
+    }
+    transport_.progress(std::min(deadline, Clock::now() + kLongestNap));
+    if (while_waiting_) while_waiting_();
+  }
 }
 
 void Exchange::wait() {
-  constexpr auto kLongestNap = std::chrono::milliseconds(50);
   if (!needs_runner()) {
-    while (!advance()) transport_.progress(Clock::now() + kLongestNap);
+    while (!advance()) {
+      transport_.progress(Clock::now() + kLongestNap);
+      if (while_waiting_) while_waiting_();
+    }
   }
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return ended_.load(std::memory_order_relaxed); });
+  while (!changed_.wait_for(lock, kLongestNap,
+                            [&] { return ended_.load(std::memory_order_relaxed); })) {
+    lock.unlock();
+    if (while_waiting_) while_waiting_();
+    lock.lock();
+  }
   if (error_) std::rethrow_exception(error_);
 }
 
-ExchangeRunner::ExchangeRunner(Transport& transport, double timeout_s)
-    : transport_(transport), timeout_s_(timeout_s) {
+ExchangeRunner::ExchangeRunner(Transport& transport, double timeout_s, WhileWaiting while_waiting)
+    : transport_(transport), timeout_s_(timeout_s), while_waiting_(std::move(while_waiting)) {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 ExchangeRunner::~ExchangeRunner() = default;
 
 std::shared_ptr<Exchange> ExchangeRunner::expect(const ExchangeSpec& spec) const {
-  return std::make_shared<Exchange>(transport_, spec);
+  return std::make_shared<Exchange>(transport_, spec, while_waiting_);
 }
 
-void ExchangeRunner::start(const std::shared_ptr<Exchange>& exchange) {
-  exchange->start(timeout_s_);
+void ExchangeRunner::start(const std::shared_ptr<Exchange>& exchange, const PayloadRef& payload) {
+  exchange->start(payload, timeout_s_);
   if (exchange->needs_runner()) {
     const std::lock_guard lock(mutex_);
     active_.push_back(exchange);  // before it sends, so that no event of it is missed
@@ -225,14 +277,14 @@ void ExchangeRunner::start(const std::shared_ptr<Exchange>& exchange) {
   exchange->advance();
 }
 
-std::shared_ptr<Exchange> ExchangeRunner::launch(const ExchangeSpec& spec) {
+std::shared_ptr<Exchange> ExchangeRunner::launch(const ExchangeSpec& spec,
+                                                 const PayloadRef& payload) {
   auto exchange = expect(spec);
-  start(exchange);
+  start(exchange, payload);
   return exchange;
 }
 
 void ExchangeRunner::run(const std::stop_token& stop) {
-  constexpr auto kLongestNap = std::chrono::milliseconds(50);
   std::vector<std::shared_ptr<Exchange>> active;
   for (;;) {
     {

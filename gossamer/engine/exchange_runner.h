@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -18,6 +19,9 @@
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
+
+/// Called now and then by a thread that waits; may throw, which ends the wait.
+using WhileWaiting = std::function<void()>;
 
 /// When a wait of `seconds` that begins now must have ended.
 Deadline deadline_after(double seconds);
@@ -35,12 +39,17 @@ class Arena {
   std::vector<std::byte*> starts_;  ///< by buffer index; [0] (the payload) unused
 };
 
-/// What an exchange works on. Plan, payload and arena must outlive it; the payload must not change
-/// before it is finished.
+/// What an exchange sends: the elements of its Plan's buffer 0. They must not change before the
+/// exchange has ended or, with an owner, before has_all_back().
+struct PayloadRef {
+  const void* data = nullptr;
+  Owner owner = nullptr;  ///< given if peers may read it in place, see Note [Lent payloads]
+};
+
+/// What an exchange works with. Plan and arena must outlive it.
 struct ExchangeSpec {
   const Plan* plan = nullptr;
   DType dtype = DType::f32;
-  const void* payload = nullptr;
   Arena* arena = nullptr;
   std::int64_t step = 0;
   std::int32_t stream = 0;
@@ -57,17 +66,21 @@ struct ExchangeSpec {
 class Exchange {
  public:
   /// Posts the receives of the first phase.
-  Exchange(Transport& transport, const ExchangeSpec& spec);
+  Exchange(Transport& transport, const ExchangeSpec& spec, const WhileWaiting& while_waiting);
   ~Exchange();
 
-  /// The payload is ready: posts the sends. From now on the exchange must end within `timeout_s`.
-  void start(double timeout_s);
+  /// The payload is ready to be sent. From now on the exchange must end within `timeout_s`.
+  void start(const PayloadRef& payload, double timeout_s);
   /// Does whatever can be done without waiting; true once the exchange has ended.
   bool advance();
   /// Blocks until it has ended; rethrows what went wrong.
   void wait();
   /// Gives back what peers lent; to be called once what arrived has been read.
   void finish();
+  /// Copies what peers lent and gives it back, so that they need not wait for finish().
+  void take_over();
+  /// Waits until peers have given back what was lent to them; afterwards the payload may change.
+  void wait_all_back();
   /// Where the elements of a slice are; valid after wait() until finish().
   const std::byte* at(const Slice& slice) const;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
@@ -77,21 +90,24 @@ class Exchange {
   struct Open {
     Request request = 0;
     int peer = 0;
-    int buffer = -1;  ///< landing buffer of a receive that fills a whole scratch buffer
+    std::byte* landing = nullptr;  ///< of a receive
+    int buffer = -1;               ///< of a receive that fills a whole scratch buffer
   };
 
   bool needs_runner() const { return spec_.plan->phases.size() > 1; }
   void post_receives();
   void post_sends();
-  void check_deadline() const;
+  void check_deadline(Deadline deadline) const;
   bool collect(std::vector<Open>& open);
   void add_up();
+  void make_own(int buffer);
   void step_phases();
   void end(std::exception_ptr error);
   void release_all();
 
   Transport& transport_;
   const ExchangeSpec spec_;
+  const WhileWaiting while_waiting_;
   std::atomic<bool> ended_ = false;
 
   mutable std::mutex mutex_;
@@ -100,34 +116,41 @@ class Exchange {
   std::size_t phase_ = 0;
   bool started_ = false;
   bool sent_ = false;  ///< the sends of this phase are posted
+  PayloadRef payload_;
+  double timeout_s_ = 0;
   Clock::time_point started_at_;
   Deadline deadline_ = Deadline::max();
   std::vector<Open> sends_;
+  std::vector<Open> lent_;  ///< sends whose payload has an owner: the end does not wait for them
   std::vector<Open> receives_;
-  std::vector<Request> kept_;  ///< finished receives whose payload is in the sender's memory
+  std::vector<Open> borrowed_;  ///< finished receives whose payload is in the sender's memory
   std::exception_ptr error_;
 };
 
 /// Owns the thread that advances one worker's exchanges.
 class ExchangeRunner {
  public:
-  ExchangeRunner(Transport& transport, double timeout_s);
+  ExchangeRunner(Transport& transport, double timeout_s, WhileWaiting while_waiting = nullptr);
   ~ExchangeRunner();
 
   /// Posts the first receives of an exchange whose payload is not ready yet.
   std::shared_ptr<Exchange> expect(const ExchangeSpec& spec) const;
   /// Starts it and posts its first sends before returning.
-  void start(const std::shared_ptr<Exchange>& exchange);
+  void start(const std::shared_ptr<Exchange>& exchange, const PayloadRef& payload);
   /// Both at once.
-  std::shared_ptr<Exchange> launch(const ExchangeSpec& spec);
+  std::shared_ptr<Exchange> launch(const ExchangeSpec& spec, const PayloadRef& payload);
   Transport& transport() const { return transport_; }
   double timeout_s() const { return timeout_s_; }
+  void while_waiting() const {
+    if (while_waiting_) while_waiting_();
+  }
 
  private:
   void run(const std::stop_token& stop);
 
   Transport& transport_;
   const double timeout_s_;
+  const WhileWaiting while_waiting_;
   std::mutex mutex_;  ///< guards active_
   std::vector<std::shared_ptr<Exchange>> active_;
   std::condition_variable_any launched_;

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/kernels/copy.h"
 #include "gossamer/kernels/norm.h"
 
 namespace gossamer {
 namespace {
-
-std::vector<Vector> make_vectors(const Bucket& bucket, std::span<const std::string_view> names) {
-  std::vector<Vector> vectors;
-  for (std::size_t k = 0; k < names.size(); ++k) vectors.emplace_back(bucket.dtype, bucket.count);
-  return vectors;
-}
 
 template <class T>
 std::span<T> typed(void* data, std::int64_t offset, std::int64_t count) {
@@ -27,10 +23,11 @@ std::span<const T> typed(const void* data, std::int64_t offset, std::int64_t cou
 }
 
 template <class T>
-void fill_state(std::array<std::span<T>, kMaxVectors>& spans, std::vector<Vector>& vectors,
-                std::int64_t offset, std::int64_t count) {
+void fill_state(std::array<std::span<T>, kMaxVectors>& spans,
+                std::span<const std::span<std::byte>> vectors, std::int64_t offset,
+                std::int64_t count) {
   for (std::size_t k = 0; k < vectors.size(); ++k) {
-    spans[k] = typed<T>(static_cast<void*>(vectors[k].bytes().data()), offset, count);
+    spans[k] = typed<T>(static_cast<void*>(vectors[k].data()), offset, count);
   }
 }
 
@@ -43,24 +40,43 @@ Vector::Vector(DType dtype, std::int64_t count)
 }
 
 Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer)
-    : bucket_(bucket),
-      index_(index),
-      pattern_(pattern),
-      optimizer_(optimizer),
-      optimizer_state_(make_vectors(bucket, optimizer.state)),
-      pattern_state_(make_vectors(bucket, pattern.state)) {}
+    : bucket_(bucket), index_(index), pattern_(pattern), optimizer_(optimizer) {
+  const std::size_t brought = bucket.optimizer_state.size();
+  GOSSAMER_ASSERT(brought == 0 || brought == optimizer.state.size());
+  for (std::size_t k = 0; k < optimizer.state.size(); ++k) {
+    optimizer_state_.push_back(brought > 0 ? whole(bucket.optimizer_state[k]) : make_vector());
+  }
+  for (std::size_t k = 0; k < pattern.state.size(); ++k) pattern_state_.push_back(make_vector());
+}
+
+std::span<std::byte> Lane::whole(void* data) const {
+  return {static_cast<std::byte*>(data),
+          static_cast<std::size_t>(bucket_.count) * size_of(bucket_.dtype)};
+}
+
+std::span<std::byte> Lane::make_vector() {
+  return own_memory_.emplace_back(bucket_.dtype, bucket_.count).bytes();
+}
+
+void Lane::set_segments(std::vector<Segment> segments) {
+  std::int64_t covered = 0;
+  for (const Segment& segment : segments) {
+    GOSSAMER_ASSERT(segment.offset == covered && segment.count > 0);
+    covered += segment.count;
+  }
+  GOSSAMER_ASSERT(covered == bucket_.count);
+  bucket_.segments = std::move(segments);
+}
 
 std::vector<StateVector> Lane::state() const {
   const std::string suffix = "." + std::to_string(index_);
-  const auto bytes = static_cast<std::size_t>(bucket_.count) * size_of(bucket_.dtype);
   std::vector<StateVector> all;
-  all.push_back(
-      {"parameters" + suffix, bucket_.dtype, {static_cast<std::byte*>(bucket_.x), bytes}});
+  all.push_back({"parameters" + suffix, bucket_.dtype, whole(bucket_.x)});
   const auto add = [&](std::string_view owner, std::span<const std::string_view> names,
-                       const std::vector<Vector>& vectors) {
+                       std::span<const std::span<std::byte>> vectors) {
     for (std::size_t k = 0; k < names.size(); ++k) {
-      all.push_back({std::string(owner) + "." + std::string(names[k]) + suffix, bucket_.dtype,
-                     vectors[k].bytes()});
+      all.push_back(
+          {std::string(owner) + "." + std::string(names[k]) + suffix, bucket_.dtype, vectors[k]});
     }
   };
   add(optimizer_.name, optimizer_.state, optimizer_state_);
@@ -73,11 +89,9 @@ void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std:
   GOSSAMER_ASSERT(&slot != current_ && slot.plan == nullptr);
   slot.plan = std::move(plan);
   for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
-    const bool parameters = pattern_.payloads[k] == Payload::parameters;
     slot.exchanges[k] =
         runner.expect({.plan = slot.plan.get(),
                        .dtype = bucket_.dtype,
-                       .payload = parameters ? bucket_.x : bucket_.g,
                        .arena = &slot.arenas[k],
                        .step = step,
                        .stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k)});
@@ -87,15 +101,46 @@ void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std:
 void Lane::launch(ExchangeRunner& runner, std::int64_t step) {
   GOSSAMER_ASSERT(!launched() && expects(step));
   current_ = &slot_of(step);
-  for (const auto& exchange : current_->exchanges) {
-    if (exchange) runner.start(exchange);
+  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
+    PayloadRef payload{.data = bucket_.x};
+    switch (pattern_.payloads[k]) {
+      case Payload::parameters:
+        if (bucket_.spare != nullptr) payload.owner = bucket_.owner;
+        break;
+      case Payload::gradients:
+        payload.data = bucket_.g;
+        break;
+      case Payload::copy:
+        copy_streaming(pattern_state_[0].data(), bucket_.x, pattern_state_[0].size());
+        payload.data = pattern_state_[0].data();
+        break;
+    }
+    runner.start(current_->exchanges[k], payload);
   }
 }
 
-void Lane::wait() const {
+void Lane::wait() {
   if (current_ == nullptr) return;
   for (const auto& exchange : current_->exchanges) {
     if (exchange) exchange->wait();
+  }
+  for (auto& exchange : lent_) {
+    if (exchange) exchange->wait_all_back();
+    exchange = nullptr;
+  }
+}
+
+void Lane::take_over() const {
+  if (current_ == nullptr) return;
+  for (const auto& exchange : current_->exchanges) {
+    if (exchange) exchange->take_over();
+  }
+}
+
+void Lane::wait_all_back() const {
+  if (current_ == nullptr) return;
+  for (const auto& exchange : current_->exchanges) {
+    if (exchange) exchange->wait_all_back();
   }
 }
 
@@ -105,10 +150,20 @@ std::vector<Lane::Work> Lane::cut(std::span<const Piece> pieces) const {
     for (const Segment& segment : bucket_.segments) {
       const std::int64_t begin = std::max(piece.offset, segment.offset);
       const std::int64_t end = std::min(piece.offset + piece.count, segment.offset + segment.count);
-      if (begin < end) works.push_back({begin, end - begin, segment.group, &piece});
+      if (begin >= end) continue;
+      const auto* g = static_cast<const std::byte*>(gradient_of(segment));
+      const auto skipped =
+          static_cast<std::size_t>(begin - segment.offset) * size_of(bucket_.dtype);
+      works.push_back({begin, end - begin, segment.group, g + skipped, &piece});
     }
   }
   return works;
+}
+
+const void* Lane::gradient_of(const Segment& segment) const {
+  if (segment.g != nullptr || bucket_.g == nullptr) return segment.g;
+  return static_cast<const std::byte*>(bucket_.g) +
+         static_cast<std::size_t>(segment.offset) * size_of(bucket_.dtype);
 }
 
 template <class T>
@@ -116,11 +171,15 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
                    std::span<const StepNumbers> groups, WorkerPool* pool, bool measure) {
   double distance = 0;
   std::array<std::vector<Source<T>>, kMaxVectors> sources;
+  static const Optimizer& no_step = find_optimizer("none");
   for (const Work& work : cut(pieces)) {
+    const bool steps = work.group != kNoStep;
     PassArgs<T> args{.x = typed<T>(bucket_.x, work.offset, work.count),
-                     .g = typed<T>(bucket_.g, work.offset, work.count),
-                     .numbers = groups[static_cast<std::size_t>(work.group)],
+                     .out = {},
+                     .g = typed<T>(work.g, 0, steps ? work.count : 0),
                      .pool = pool};
+    if (steps) args.numbers = groups[static_cast<std::size_t>(work.group)];
+    if (bucket_.spare != nullptr) args.out = typed<T>(bucket_.spare, work.offset, work.count);
     fill_state(args.optimizer_state, optimizer_state_, work.offset, work.count);
     fill_state(args.pattern_state, pattern_state_, work.offset, work.count);
     for (std::size_t k = 0; current_ != nullptr && k < pattern_.payloads.size(); ++k) {
@@ -131,7 +190,7 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
       }
       args.mixes[k] = {work.piece->self_weight, sources[k], measure};
     }
-    distance += pass(args, optimizer_);
+    distance += pass(args, steps ? optimizer_ : no_step);
   }
   return distance;
 }
@@ -149,9 +208,14 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
   const double distance = visit_dtype(bucket_.dtype, [&]<class T>(T) {
     return sweep<T>(current_->plan->pieces, pattern_.combine<T>(), groups, pool, measure);
   });
-  for (auto& exchange : current_->exchanges) {
+  for (const auto& exchange : current_->exchanges) {
     if (exchange) exchange->finish();
-    exchange = nullptr;
+  }
+  lent_ = std::exchange(current_->exchanges, {});
+  if (bucket_.spare != nullptr) {
+    std::swap(bucket_.x, bucket_.spare);
+  } else {
+    lent_ = {};
   }
   current_->plan = nullptr;
   current_ = nullptr;
@@ -160,7 +224,12 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
 
 double Lane::local_norm_squared(WorkerPool* pool) const {
   return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    return sum_squares(typed<T>(bucket_.g, 0, bucket_.count), pool);
+    double sum = 0;
+    for (const Segment& segment : bucket_.segments) {
+      if (segment.group == kNoStep) continue;
+      sum += sum_squares(typed<T>(gradient_of(segment), 0, segment.count), pool);
+    }
+    return sum;
   });
 }
 
@@ -179,9 +248,24 @@ double Lane::mean_norm_squared(WorkerPool* pool) const {
 
 std::int64_t Lane::first_non_finite() const {
   return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    const auto values = typed<T>(bucket_.g, 0, bucket_.count);
-    const auto found = std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
-    return found == values.end() ? std::int64_t{-1} : std::int64_t{found - values.begin()};
+    for (const Segment& segment : bucket_.segments) {
+      if (segment.group == kNoStep) continue;
+      const auto values = typed<T>(gradient_of(segment), 0, segment.count);
+      const auto found =
+          std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
+      if (found != values.end()) return segment.offset + (found - values.begin());
+    }
+    return std::int64_t{-1};
+  });
+}
+
+double Lane::gradient_at(std::int64_t element) const {
+  const auto segment = std::ranges::find_if(bucket_.segments, [&](const Segment& s) {
+    return element >= s.offset && element < s.offset + s.count;
+  });
+  return visit_dtype(bucket_.dtype, [&]<class T>(T) {
+    const auto* g = static_cast<const T*>(gradient_of(*segment));
+    return static_cast<double>(g[element - segment->offset]);
   });
 }
 

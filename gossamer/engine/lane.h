@@ -33,11 +33,17 @@ class Vector {
   std::size_t size_;
 };
 
+/// Note [Two memories]: with a spare, an update reads x and writes the spare, and the two change
+/// places. x then stays as it was while peers read it where it is, until this worker's next update
+/// but one writes there: nothing is copied to hand the parameters over. Needs a pattern that sends
+/// the parameters after the update, and pays where the transport serves in place.
 class Lane {
  public:
   Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer);
 
   const Bucket& bucket() const { return bucket_; }
+  /// New segments from the next pass on; they must cover the bucket without gaps, in order.
+  void set_segments(std::vector<Segment> segments);
   int index() const { return index_; }
   std::vector<StateVector> state() const;
 
@@ -47,40 +53,52 @@ class Lane {
   /// Sends this bucket's payloads as the plan expected for this step says.
   void launch(ExchangeRunner& runner, std::int64_t step);
   bool launched() const { return current_ != nullptr; }
-  /// Waits until everything launched has arrived and left; nothing is consumed.
-  void wait() const;
+  /// Waits until everything launched has arrived and the memory that the next update writes is back
+  /// from peers; nothing is consumed.
+  void wait();
+  /// After wait(): returns what peers lent, keeping copies.
+  void take_over() const;
+  /// Waits until peers have returned everything that was lent to them.
+  void wait_all_back() const;
 
   /// Runs the pattern's local pass; needs the gradient only.
   double prepare(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
   /// Runs the pattern's combining pass on what arrived, and gives the exchanges back.
   double combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
 
-  /// Σ g² of the local gradient.
+  /// Σ g² of the local gradient, over the segments that have one.
   double local_norm_squared(WorkerPool* pool) const;
   /// Σ ḡ² of the averaged gradient, once it has arrived.
   double mean_norm_squared(WorkerPool* pool) const;
   /// Index of the first element of the local gradient that is not finite, or −1.
   std::int64_t first_non_finite() const;
+  /// Element `element` of the local gradient.
+  double gradient_at(std::int64_t element) const;
 
  private:
   struct Work {  ///< a range of elements that lies in one segment and one piece
     std::int64_t offset = 0;
     std::int64_t count = 0;
     int group = 0;
+    const void* g = nullptr;  ///< gradient of the first of them
     const Piece* piece = nullptr;
   };
 
   std::vector<Work> cut(std::span<const Piece> pieces) const;
+  const void* gradient_of(const Segment& segment) const;
   template <class T>
   double sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass,
                std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
 
-  const Bucket bucket_;
+  Bucket bucket_;
   const int index_;
   const Pattern& pattern_;
   const Optimizer& optimizer_;
-  std::vector<Vector> optimizer_state_;
-  std::vector<Vector> pattern_state_;
+  std::vector<Vector> own_memory_;  ///< of the state vectors that the bucket does not bring along
+  std::vector<std::span<std::byte>> optimizer_state_;
+  std::vector<std::span<std::byte>> pattern_state_;
+  std::span<std::byte> whole(void* data) const;
+  std::span<std::byte> make_vector();
 
   /// The exchanges of one step; consecutive steps take turns with two of them.
   struct Slot {
@@ -94,6 +112,8 @@ class Lane {
     return slots_[static_cast<std::size_t>(step % 2)];
   }
   Slot* current_ = nullptr;  ///< launched and not yet consumed
+  /// The consumed exchanges of the previous step, whose payload peers may still read in the spare.
+  std::array<std::shared_ptr<Exchange>, kMaxVectors> lent_;
 };
 
 }  // namespace gossamer

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -11,26 +12,35 @@
 #include "gossamer/base/dtype.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/graph/schedule.h"
+#include "gossamer/transport/transport.h"
 
 namespace gossamer {
+
+inline constexpr int kNoStep = -1;
 
 /// Elements [offset, offset + count) of a bucket, all of one parameter group.
 struct Segment {
   std::int64_t offset = 0;
   std::int64_t count = 0;
-  int group = 0;
+  int group = 0;            ///< kNoStep: without a gradient; mixed, but not stepped
+  const void* g = nullptr;  ///< its gradient, where that does not lie in the bucket's
 
   bool operator==(const Segment&) const = default;
 };
 
 /// A flat piece of the parameters and of their gradients. The memory belongs to the layer above and
-/// must outlive the engine. The segments cover the bucket without gaps.
+/// must outlive the engine. The segments cover the bucket without gaps. With a spare, `owner` keeps
+/// the memory of both x and spare for peers that still read it, see Note [Two memories].
 struct Bucket {
   DType dtype = DType::f32;
   void* x = nullptr;
   const void* g = nullptr;
   std::int64_t count = 0;
   std::vector<Segment> segments;
+  /// Where the optimizer's state vectors live, in the order of its table row; empty: in the engine.
+  std::vector<void*> optimizer_state = {};
+  void* spare = nullptr;  ///< room for `count` elements more, or null; see wants_spares()
+  Owner owner = nullptr;
 };
 
 /// A gradient that is not finite: the run has diverged or its data is broken.
@@ -61,6 +71,8 @@ struct EngineOptions {
   bool measure_distance = false;  ///< StepReport::distance; costs no memory traffic
   double timeout_s = 60;          ///< of every wait for another worker
   int kernel_threads = 1;
+  /// Called now and then while the engine waits; may throw, which ends the wait and the run.
+  std::function<void()> while_waiting = nullptr;
   /// Names the parameter at an element of a bucket, for messages; may be empty.
   std::function<std::string(int bucket, std::int64_t element)> name_of;
 };

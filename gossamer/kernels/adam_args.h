@@ -25,7 +25,10 @@ AdamArgs<T> adam_args(const Step& step, std::int64_t t) {
   args.root_correction = static_cast<T>(1 / std::sqrt(correction2));
   args.eps = static_cast<T>(step.eps);
   args.coupled_decay = static_cast<T>(step.decoupled ? 0 : step.weight_decay);
-  args.minus_decay = static_cast<T>(step.decoupled ? -step.lr * step.weight_decay : 0);
+  // torch scales x by the rounded factor 1 − lr·weight_decay; its difference to 1 is exact, so that
+  // without sources fma(minus_decay, x, x) is that product to the bit.
+  const auto factor = static_cast<T>(1 - step.lr * step.weight_decay);
+  args.minus_decay = step.decoupled ? factor - T{1} : T{0};
   return args;
 }
 

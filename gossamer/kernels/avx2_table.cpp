@@ -12,29 +12,17 @@
 namespace gossamer {
 namespace {
 
-/// Stores that bypass the caches must be aligned: the ends are copied plainly.
-void copy(void* destination, const void* source, std::size_t bytes) {
-  constexpr std::size_t kWidth = sizeof(__m256i);
-  auto* to = static_cast<char*>(destination);
-  const auto* from = static_cast<const char*>(source);
-  std::size_t head = (kWidth - reinterpret_cast<std::size_t>(to) % kWidth) % kWidth;
-  head = head < bytes ? head : bytes;
-  __builtin_memcpy(to, from, head);
-  std::size_t i = head;
-  for (; i + kWidth <= bytes; i += kWidth) {
-    __m256i value;
-    __builtin_memcpy(&value, from + i, kWidth);
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i), value);
-  }
-  _mm_sfence();
-  __builtin_memcpy(to + i, from + i, bytes - i);
-}
+struct Stream256 {
+  using Vector = __m256i;
+  static void store(Vector* to, Vector value) { _mm256_stream_si256(to, value); }
+  static void fence() { _mm_sfence(); }
+};
 
 }  // namespace
 
-const KernelTable<float>* const kAvx2Floats = &kFastTable<float>;
-const KernelTable<double>* const kAvx2Doubles = &kFastTable<double>;
-const CopyFunction kAvx2Copy = copy;
+const KernelTable<float>* const kAvx2Floats = &kFastTable<float, Stream256>;
+const KernelTable<double>* const kAvx2Doubles = &kFastTable<double, Stream256>;
+const CopyFunction kAvx2Copy = streaming_copy<Stream256>;
 
 }  // namespace gossamer
 

@@ -12,29 +12,17 @@
 namespace gossamer {
 namespace {
 
-/// Stores that bypass the caches must be aligned: the ends are copied plainly.
-void copy(void* destination, const void* source, std::size_t bytes) {
-  constexpr std::size_t kWidth = sizeof(__m512i);
-  auto* to = static_cast<char*>(destination);
-  const auto* from = static_cast<const char*>(source);
-  std::size_t head = (kWidth - reinterpret_cast<std::size_t>(to) % kWidth) % kWidth;
-  head = head < bytes ? head : bytes;
-  __builtin_memcpy(to, from, head);
-  std::size_t i = head;
-  for (; i + kWidth <= bytes; i += kWidth) {
-    __m512i value;
-    __builtin_memcpy(&value, from + i, kWidth);
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), value);
-  }
-  _mm_sfence();
-  __builtin_memcpy(to + i, from + i, bytes - i);
-}
+struct Stream512 {
+  using Vector = __m512i;
+  static void store(Vector* to, Vector value) { _mm512_stream_si512(to, value); }
+  static void fence() { _mm_sfence(); }
+};
 
 }  // namespace
 
-const KernelTable<float>* const kAvx512Floats = &kFastTable<float>;
-const KernelTable<double>* const kAvx512Doubles = &kFastTable<double>;
-const CopyFunction kAvx512Copy = copy;
+const KernelTable<float>* const kAvx512Floats = &kFastTable<float, Stream512>;
+const KernelTable<double>* const kAvx512Doubles = &kFastTable<double, Stream512>;
+const CopyFunction kAvx512Copy = streaming_copy<Stream512>;
 
 }  // namespace gossamer
 

@@ -1,5 +1,6 @@
 #include "gossamer/kernels/checks.h"
 
+#include <cstdint>
 #include <string>
 
 #include "gossamer/base/errors.h"
@@ -24,6 +25,18 @@ void require_positive(std::string_view pass, std::string_view name, long long va
                  .what = what,
                  .got = std::to_string(value),
                  .remedy = "steps are counted from 1"});
+}
+
+void require_apart(std::string_view pass, std::span<const std::byte> x,
+                   std::span<const std::byte> out) {
+  const auto x_begin = reinterpret_cast<std::uintptr_t>(x.data());
+  const auto out_begin = reinterpret_cast<std::uintptr_t>(out.data());
+  if (x_begin + x.size() <= out_begin || out_begin + out.size() <= x_begin) return;
+  const auto distance = static_cast<std::intptr_t>(out_begin - x_begin);
+  fail_argument({.place = pass,
+                 .what = "out must not overlap x",
+                 .got = "out " + std::to_string(distance) + " bytes behind x",
+                 .remedy = "leave out empty to write over x"});
 }
 
 }  // namespace gossamer

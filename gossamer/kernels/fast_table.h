@@ -7,47 +7,47 @@
 namespace gossamer {
 namespace {
 
-template <class T>
+template <class T, class Stream>
 double fast_mix_only(Range range, const MixArgs<T>& mix) {
-  return run(range, mix, KeepMixed<T>{});
+  return run<Stream>(range, mix, KeepMixed<T>{});
 }
 
-template <class T>
+template <class T, class Stream>
 double fast_mix_sgd(Range range, const MixArgs<T>& mix, const SgdArgs<T>& step) {
-  return run(range, mix, SgdRule<T>{step});
+  return run<Stream>(range, mix, SgdRule<T>{step});
 }
 
-template <class T>
+template <class T, class Stream>
 double fast_mix_momentum(Range range, const MixArgs<T>& mix, const MomentumArgs<T>& step) {
   if (step.first_step) {
-    return step.nesterov ? run(range, mix, MomentumRule<T, true, true>{step})
-                         : run(range, mix, MomentumRule<T, true, false>{step});
+    return step.nesterov ? run<Stream>(range, mix, MomentumRule<T, true, true>{step})
+                         : run<Stream>(range, mix, MomentumRule<T, true, false>{step});
   }
-  return step.nesterov ? run(range, mix, MomentumRule<T, false, true>{step})
-                       : run(range, mix, MomentumRule<T, false, false>{step});
+  return step.nesterov ? run<Stream>(range, mix, MomentumRule<T, false, true>{step})
+                       : run<Stream>(range, mix, MomentumRule<T, false, false>{step});
 }
 
-template <class T>
+template <class T, class Stream>
 double fast_mix_adam(Range range, const MixArgs<T>& mix, const AdamArgs<T>& step) {
-  return run(range, mix, AdamRule<T>{step});
+  return run<Stream>(range, mix, AdamRule<T>{step});
 }
 
-template <class T, AccumPhase Phase>
+template <class T, class Stream, AccumPhase Phase>
 double run_accum(Range range, const MixArgs<T>& mix, const AccumAdamArgs<T>& step) {
-  return run(range, mix, AccumAdamRule<T, Phase>{step.adam, step.b, step.inverse_period});
+  return run<Stream>(range, mix, AccumAdamRule<T, Phase>{step.adam, step.b, step.inverse_period});
 }
 
-template <class T>
+template <class T, class Stream>
 double fast_mix_accum_adam(Range range, const MixArgs<T>& mix, const AccumAdamArgs<T>& step) {
   switch (step.phase) {
     case AccumPhase::first:
-      return run_accum<T, AccumPhase::first>(range, mix, step);
+      return run_accum<T, Stream, AccumPhase::first>(range, mix, step);
     case AccumPhase::middle:
-      return run_accum<T, AccumPhase::middle>(range, mix, step);
+      return run_accum<T, Stream, AccumPhase::middle>(range, mix, step);
     case AccumPhase::last:
-      return run_accum<T, AccumPhase::last>(range, mix, step);
+      return run_accum<T, Stream, AccumPhase::last>(range, mix, step);
     case AccumPhase::only:
-      return run_accum<T, AccumPhase::only>(range, mix, step);
+      return run_accum<T, Stream, AccumPhase::only>(range, mix, step);
   }
   __builtin_unreachable();
 }
@@ -71,11 +71,15 @@ void sum_few(Range range, const SumArgs<T>& sum) {
 template <class T>
 void sum_many(Range range, const SumArgs<T>& sum) {
   for_each_tile(range, [&](Range tile) {
-    T total[kTile] = {};
+    alignas(64) T total[kTile] = {};
     const std::size_t count = tile.end - tile.begin;
     for (std::size_t k = 0; k < sum.term_count; ++k) {
       const T* term = sum.terms[k] + tile.begin;
-      for (std::size_t i = 0; i < count; ++i) total[i] = k == 0 ? term[i] : total[i] + term[i];
+      if (k == 0) {
+        __builtin_memcpy(total, term, count * sizeof(T));
+      } else {
+        add_weighted(total, term, T{1}, count);
+      }
     }
     T* const into = sum.into + tile.begin;
     for (std::size_t i = 0; i < count; ++i) into[i] = sum.scale * total[i];
@@ -108,22 +112,19 @@ double fast_sum_squares(Range range, const T* a) {
 template <class T>
 double fast_distance_squares(Range range, const T* a, const T* b) {
   SquareLanes<T> lanes;
-  T difference[kTile];
   for_each_tile(range, [&](Range tile) {
-    const std::size_t count = tile.end - tile.begin;
-    for (std::size_t i = 0; i < count; ++i) difference[i] = a[tile.begin + i] - b[tile.begin + i];
-    lanes.add(difference, count);
+    lanes.add_difference(a + tile.begin, b + tile.begin, tile.end - tile.begin);
   });
   return lanes.fold();
 }
 
-template <class T>
+template <class T, class Stream>
 constexpr KernelTable<T> kFastTable{
-    .mix_only = fast_mix_only<T>,
-    .mix_sgd = fast_mix_sgd<T>,
-    .mix_momentum = fast_mix_momentum<T>,
-    .mix_adam = fast_mix_adam<T>,
-    .mix_accum_adam = fast_mix_accum_adam<T>,
+    .mix_only = fast_mix_only<T, Stream>,
+    .mix_sgd = fast_mix_sgd<T, Stream>,
+    .mix_momentum = fast_mix_momentum<T, Stream>,
+    .mix_adam = fast_mix_adam<T, Stream>,
+    .mix_accum_adam = fast_mix_accum_adam<T, Stream>,
     .sum_into = fast_sum_into<T>,
     .sum_squares = fast_sum_squares<T>,
     .distance_squares = fast_distance_squares<T>,

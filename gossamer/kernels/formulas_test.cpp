@@ -62,7 +62,7 @@ TYPED_TEST(Formulas, MixOnlyIsTheWeightedSumAndReturnsTheDistance) {
     distance += (x[i] - mixed) * (x[i] - mixed);
     x[i] = mixed;
   }
-  const double got = mix_only<TypeParam>(f.x.values(), f.mix);
+  const double got = mix_only<TypeParam>({.x = f.x.values()}, f.mix);
   f.expect_near(x, f.x.values(), 1);
   EXPECT_NEAR(got / static_cast<double>(distance), 1.0,
               20.0 * static_cast<double>(std::numeric_limits<TypeParam>::epsilon()));
@@ -211,6 +211,73 @@ TYPED_TEST(Formulas, SgdAloneIsOneFusedMultiplyAdd) {
   EXPECT_TRUE(same_bits<T>(f.x.values(), expected));
 }
 
+/// One step of every kind of pass, from x to `out` or over x where that is empty.
+template <class T>
+struct Steps {
+  std::vector<T> buf = std::vector<T>(kCount), m = buf, v = buf, b = buf;
+
+  double step(int kind, std::span<T> x, std::span<T> out, Fixture<T>& f, std::int64_t t) {
+    const std::span<const T> g = f.g.values();
+    const AdamStep adam{.weight_decay = 0.1, .decoupled = true, .t = t};
+    const AccumAdamStep accum{.weight_decay = 0.1, .decoupled = true, .t = t, .period = 3};
+    switch (kind) {
+      case 0:
+        return mix_only<T>({x, out}, f.mix);
+      case 1:
+        return mix_sgd<T>({x, out, g}, f.mix, {.lr = 0.1});
+      case 2:
+        return mix_momentum<T>({x, out, g, buf}, f.mix, {.lr = 0.1, .momentum = 0.9});
+      case 3:
+        return mix_adam<T>({x, out, g, m, v}, f.mix, adam);
+      default:
+        return mix_accum_adam<T>({x, out, g, m, v, b}, f.mix, accum);
+    }
+  }
+};
+
+TYPED_TEST(Formulas, TwoBuffersInTurnsHoldWhatOneWould) {
+  using T = TypeParam;
+  for (int kind = 0; kind < 5; ++kind) {
+    Fixture<T> f;
+    Steps<T> with_one, with_two;
+    GuardedBuffer<T> here(kCount, 0, 0), there(kCount, 0, 9);
+    for (std::int64_t t = 1; t <= 7; ++t) {
+      f.new_gradient(static_cast<std::uint64_t>(t));
+      const std::vector<T> old(f.x.values().begin(), f.x.values().end());
+      const double distance = with_one.step(kind, f.x.values(), {}, f, t);
+      EXPECT_EQ(with_two.step(kind, here.values(), there.values(), f, t), distance);
+      EXPECT_TRUE(same_bits<T>(here.values(), old)) << "pass " << kind << ", step " << t;
+      std::swap(here, there);
+      EXPECT_TRUE(same_bits<T>(here.values(), f.x.values())) << "pass " << kind << ", step " << t;
+    }
+    EXPECT_TRUE(here.sentinels_intact() && there.sentinels_intact()) << "pass " << kind;
+  }
+}
+
+TYPED_TEST(Formulas, DestinationsThatDoNotFitAreRefused) {
+  using T = TypeParam;
+  Fixture<T> f;
+  const std::span<T> x = f.x.values();
+  std::vector<T> long_enough(kCount + 1);
+  const std::span<T> too_long = long_enough;
+  const auto message = [&](int kind, std::span<T> from, std::span<T> out) {
+    try {
+      Steps<T>{}.step(kind, from, out, f, 1);
+    } catch (const std::invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (int kind = 0; kind < 5; ++kind) {
+    EXPECT_NE(message(kind, x, too_long).find("out must have as many elements as x, 53, got 54"),
+              std::string::npos);
+    EXPECT_NE(message(kind, x, x).find("out must not overlap x"), std::string::npos);
+    EXPECT_NE(
+        message(kind, too_long.first(kCount), too_long.last(kCount)).find("out must not overlap x"),
+        std::string::npos);
+  }
+}
+
 TYPED_TEST(Formulas, LengthsAndCountersAreChecked) {
   using T = TypeParam;
   Fixture<T> f;
@@ -228,7 +295,7 @@ TYPED_TEST(Formulas, LengthsAndCountersAreChecked) {
                std::invalid_argument);
 }
 
-TEST(FusedPasses, ThreadsDoNotChangeABit) {
+TEST(FusedPasses, NeitherThreadsNorADestinationChangeABit) {
   constexpr std::size_t kLarge = 5 * 65536 + 77;
   const GuardedBuffer<float> received(kLarge, 0, 8);
   const std::vector<Source<float>> sources{{received.values().data(), 0.5}};
@@ -237,12 +304,17 @@ TEST(FusedPasses, ThreadsDoNotChangeABit) {
   std::vector<std::vector<float>> results;
   std::vector<double> distances;
   for (const int threads : {0, 1, 2, 3}) {
-    const auto pool = threads == 0 ? nullptr : std::make_unique<WorkerPool>(threads);
-    GuardedBuffer<float> x(kLarge, 0, 0), g(kLarge, 0, 1), m(kLarge, 0, 2);
-    std::vector<float> v(kLarge, 0.5F);
-    distances.push_back(mix_adam<float>({.x = x.values(), .g = g.values(), .m = m.values(), .v = v},
-                                        mix, step, pool.get()));
-    results.emplace_back(x.values().begin(), x.values().end());
+    for (const bool apart : {false, true}) {
+      const auto pool = threads == 0 ? nullptr : std::make_unique<WorkerPool>(threads);
+      GuardedBuffer<float> x(kLarge, 0, 0), g(kLarge, 0, 1), m(kLarge, 0, 2), other(kLarge, 3, 3);
+      std::vector<float> v(kLarge, 0.5F);
+      const std::span<float> out = apart ? other.values() : std::span<float>{};
+      distances.push_back(
+          mix_adam<float>({.x = x.values(), .out = out, .g = g.values(), .m = m.values(), .v = v},
+                          mix, step, pool.get()));
+      const std::span<float> result = apart ? out : x.values();
+      results.emplace_back(result.begin(), result.end());
+    }
   }
   for (std::size_t i = 1; i < results.size(); ++i) {
     EXPECT_EQ(distances[i], distances[0]);

@@ -19,7 +19,8 @@ struct Range {
 /// not emit inline functions that the linker could pick for code that runs elsewhere.
 template <class T>
 struct MixArgs {
-  T* x = nullptr;
+  const T* x = nullptr;
+  T* out = nullptr;  ///< where the new x goes: x itself, or apart from all that is read
   double self_weight = 1;
   const Source<T>* sources = nullptr;
   std::size_t source_count = 0;

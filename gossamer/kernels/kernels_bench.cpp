@@ -22,7 +22,7 @@ namespace {
 
 struct Buffers {
   explicit Buffers(std::size_t count)
-      : x(count), received(count), g(count), m(count), v(count), b(count) {
+      : x(count), out(count), received(count), g(count), m(count), v(count), b(count) {
     for (std::size_t i = 0; i < count; ++i) {
       const float ramp = static_cast<float>(i % 1013) / 1013.0F;
       x[i] = ramp - 0.5F;
@@ -33,13 +33,18 @@ struct Buffers {
       b[i] = 0.2F * ramp;
     }
   }
-  std::vector<float> x, received, g, m, v, b;
+  std::vector<float> x, out, received, g, m, v, b;
 };
 
 using Pass = std::function<void(Buffers&, const Mix<float>&)>;
 
 void adamw(Buffers& w, const Mix<float>& mix) {
   mix_adam<float>({.x = w.x, .g = w.g, .m = w.m, .v = w.v}, mix,
+                  {.weight_decay = 0.01, .decoupled = true, .t = 3});
+}
+
+void adamw_out(Buffers& w, const Mix<float>& mix) {
+  mix_adam<float>({.x = w.x, .out = w.out, .g = w.g, .m = w.m, .v = w.v}, mix,
                   {.weight_decay = 0.01, .decoupled = true, .t = 3});
 }
 
@@ -81,30 +86,35 @@ Mix<float> half_half(const std::vector<Source<float>>& sources) {
   return {.self_weight = 0.5, .sources = sources};
 }
 
-/// The scalar AdamW step on a few blocks' worth of elements has the bits of the active kernels.
+/// One AdamW step over a block, from w.x to `out`.
+void step(const KernelTable<float>& kernels, Buffers& w, std::vector<float>& out) {
+  const Source<float> source{w.received.data(), 0.5};
+  kernels.mix_adam({0, w.x.size()},
+                   {.x = w.x.data(),
+                    .out = out.data(),
+                    .self_weight = 0.5,
+                    .sources = &source,
+                    .source_count = 1},
+                   {.g = w.g.data(),
+                    .m = w.m.data(),
+                    .v = w.v.data(),
+                    .beta1 = 0.9F,
+                    .beta2 = 0.99F,
+                    .minus_step = -0.1F,
+                    .eps = 1e-6F});
+}
+
+/// The scalar AdamW step has the bits of the active kernels, in place and out of place.
 void check_against_ref() {
   constexpr std::size_t kCount = 65536 - 3;
-  Buffers fast(kCount);
   Buffers slow(kCount);
-  const std::vector<Source<float>> sources{{fast.received.data(), 0.5}};
-  const MixArgs<float> mix{
-      .x = slow.x.data(), .self_weight = 0.5, .sources = sources.data(), .source_count = 1};
-  const AdamArgs<float> args{.g = slow.g.data(),
-                             .m = slow.m.data(),
-                             .v = slow.v.data(),
-                             .beta1 = 0.9F,
-                             .beta2 = 0.99F,
-                             .minus_step = -0.1F,
-                             .eps = 1e-6F};
-  kernel_table<float>(Isa::ref).mix_adam({0, kCount}, mix, args);
-  MixArgs<float> fast_mix = mix;
-  AdamArgs<float> fast_args = args;
-  fast_mix.x = fast.x.data();
-  fast_args.m = fast.m.data();
-  fast_args.v = fast.v.data();
-  active_kernels<float>().mix_adam({0, kCount}, fast_mix, fast_args);
-  if (fast.x != slow.x || fast.m != slow.m || fast.v != slow.v) {
-    throw std::logic_error("the fast kernels disagree with the scalar ones");
+  step(kernel_table<float>(Isa::ref), slow, slow.x);
+  for (std::vector<float> Buffers::*const target : {&Buffers::x, &Buffers::out}) {
+    Buffers fast(kCount);
+    step(active_kernels<float>(), fast, fast.*target);
+    if (fast.*target != slow.x || fast.m != slow.m || fast.v != slow.v) {
+      throw std::logic_error("the fast kernels disagree with the scalar ones");
+    }
   }
 }
 
@@ -129,6 +139,7 @@ GOSSAMER_BENCH(copy, copy, 8);
 GOSSAMER_BENCH(triad, plain_triad, 12);
 GOSSAMER_BENCH(triad_streaming, streaming_triad, 12);
 GOSSAMER_BENCH(mix_adamw, adamw, 32);
+GOSSAMER_BENCH(mix_adamw_out_of_place, adamw_out, 32);
 GOSSAMER_BENCH(mix_accum_adamw_first, accum_adamw(1), 28);
 GOSSAMER_BENCH(mix_accum_adamw_middle, accum_adamw(2), 32);
 GOSSAMER_BENCH(mix_accum_adamw_last, accum_adamw(4), 36);

@@ -26,7 +26,7 @@ double mix_accum_adam(const AccumAdamBuffers<T>& buffers, const Mix<T>& mix,
   require_positive("mix_accum_adam", "t", step.t);
   require_positive("mix_accum_adam", "period", step.period);
   if (step.period > 1) require_length("mix_accum_adam", "b", buffers.b.size(), count);
-  const MixArgs<T> args = mix_args(buffers.x, mix);
+  const MixArgs<T> args = mix_args("mix_accum_adam", buffers.x, buffers.out, mix);
   AccumAdamArgs<T> accum{.adam = adam_args<T>(step, 1 + (step.t - 1) / step.period),
                          .b = buffers.b.data(),
                          .inverse_period = static_cast<T>(1.0 / static_cast<double>(step.period)),

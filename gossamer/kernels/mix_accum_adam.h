@@ -22,10 +22,11 @@ struct AccumAdamStep {
   double grad_scale = 1;
 };
 
-/// x is written, g is read; m, v and b as said at mix_accum_adam.
+/// x and g are read; the new x is written; m, v and b as said at mix_accum_adam.
 template <class T>
 struct AccumAdamBuffers {
   std::span<T> x;
+  std::span<T> out = {};  ///< where the new x goes; empty: over x
   std::span<const T> g;
   std::span<T> m;
   std::span<T> v;
@@ -42,8 +43,8 @@ struct AccumAdamBuffers {
 /// with one source, a store counted once:
 ///     t mod s = 1     reads m v,   writes b          28    b is set, not read
 ///     in between      reads m v b, writes b          32
-///     t mod s = 0     reads m v b, writes m v        36    b is left as it is: dead until it is
-///     set s = 1           reads m v,   writes m v        32    b is not touched and may be empty
+///     t mod s = 0     reads m v b, writes m v        36    b stays: dead until the next step
+///     s = 1           reads m v,   writes m v        32    b is not touched and may be empty
 /// So b needs no clearing, and its content has a meaning only while t mod s ≠ 0.
 template <class T>
 double mix_accum_adam(const AccumAdamBuffers<T>& buffers, const Mix<T>& mix,

@@ -45,7 +45,7 @@ double mix_accum_adam(Range range, const MixArgs<T>& mix, const AccumAdamArgs<T>
     const T quotient = std::fma(adam.one_minus_beta1, g, m) / denominator;
     const T base = adam.minus_decay != 0 ? std::fma(adam.minus_decay, x, mixed) : mixed;
     distance.add(x - mixed);
-    mix.x[i] = std::fma(adam.minus_step, quotient, base);
+    mix.out[i] = std::fma(adam.minus_step, quotient, base);
   }
   return mix.measure_distance ? distance.fold() : 0;
 }

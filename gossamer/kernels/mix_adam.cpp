@@ -14,7 +14,7 @@ double mix_adam(const AdamBuffers<T>& buffers, const Mix<T>& mix, const AdamStep
   require_length("mix_adam", "m", buffers.m.size(), count);
   require_length("mix_adam", "v", buffers.v.size(), count);
   require_positive("mix_adam", "t", step.t);
-  const MixArgs<T> args = mix_args(buffers.x, mix);
+  const MixArgs<T> args = mix_args("mix_adam", buffers.x, buffers.out, mix);
   AdamArgs<T> adam = adam_args<T>(step, step.t);
   adam.g = buffers.g.data();
   adam.m = buffers.m.data();

@@ -21,10 +21,11 @@ struct AdamStep {
   double grad_scale = 1;
 };
 
-/// x, m and v are written, g is read.
+/// x and g are read; the new x, m and v are written.
 template <class T>
 struct AdamBuffers {
   std::span<T> x;
+  std::span<T> out = {};  ///< where the new x goes; empty: over x
   std::span<const T> g;
   std::span<T> m;
   std::span<T> v;

@@ -20,7 +20,7 @@ double mix_adam(Range range, const MixArgs<T>& mix, const AdamArgs<T>& step) {
     const T denominator = std::fma(root, step.root_correction, step.eps);
     const T base = step.minus_decay != 0 ? std::fma(step.minus_decay, x, mixed) : mixed;
     distance.add(x - mixed);
-    mix.x[i] = std::fma(step.minus_step, m / denominator, base);
+    mix.out[i] = std::fma(step.minus_step, m / denominator, base);
   }
   return mix.measure_distance ? distance.fold() : 0;
 }

@@ -10,7 +10,7 @@ double mix_momentum(const MomentumBuffers<T>& buffers, const Mix<T>& mix, const 
                     WorkerPool* pool) {
   require_length("mix_momentum", "g", buffers.g.size(), buffers.x.size());
   require_length("mix_momentum", "buf", buffers.buf.size(), buffers.x.size());
-  const MixArgs<T> args = mix_args(buffers.x, mix);
+  const MixArgs<T> args = mix_args("mix_momentum", buffers.x, buffers.out, mix);
   const MomentumArgs<T> momentum{.g = buffers.g.data(),
                                  .buf = buffers.buf.data(),
                                  .grad_scale = static_cast<T>(step.grad_scale),

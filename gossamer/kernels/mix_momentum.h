@@ -19,10 +19,11 @@ struct MomentumStep {
   double grad_scale = 1;
 };
 
-/// x and buf are written, g is read.
+/// x and g are read; the new x and buf are written.
 template <class T>
 struct MomentumBuffers {
   std::span<T> x;
+  std::span<T> out = {};  ///< where the new x goes; empty: over x
   std::span<const T> g;
   std::span<T> buf;
 };

@@ -16,7 +16,7 @@ double mix_momentum(Range range, const MixArgs<T>& mix, const MomentumArgs<T>& s
     buf = step.first_step ? g : std::fma(step.one_minus_dampening, g, step.momentum * buf);
     const T direction = step.nesterov ? std::fma(step.momentum, buf, g) : buf;
     distance.add(x - mixed);
-    mix.x[i] = std::fma(step.minus_lr, direction, mixed);
+    mix.out[i] = std::fma(step.minus_lr, direction, mixed);
   }
   return mix.measure_distance ? distance.fold() : 0;
 }

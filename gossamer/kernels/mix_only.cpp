@@ -6,13 +6,13 @@
 namespace gossamer {
 
 template <class T>
-double mix_only(std::span<T> x, const Mix<T>& mix, WorkerPool* pool) {
-  const MixArgs<T> args = mix_args(x, mix);
+double mix_only(const MixBuffers<T>& buffers, const Mix<T>& mix, WorkerPool* pool) {
+  const MixArgs<T> args = mix_args("mix_only", buffers.x, buffers.out, mix);
   const auto pass = active_kernels<T>().mix_only;
-  return parallel_pass(pool, x.size(), [&](Range range) { return pass(range, args); });
+  return parallel_pass(pool, buffers.x.size(), [&](Range range) { return pass(range, args); });
 }
 
-template double mix_only(std::span<float>, const Mix<float>&, WorkerPool*);
-template double mix_only(std::span<double>, const Mix<double>&, WorkerPool*);
+template double mix_only(const MixBuffers<float>&, const Mix<float>&, WorkerPool*);
+template double mix_only(const MixBuffers<double>&, const Mix<double>&, WorkerPool*);
 
 }  // namespace gossamer

@@ -19,7 +19,7 @@ double mix_only(Range range, const MixArgs<T>& mix) {
   for (std::size_t i = range.begin; i < range.end; ++i) {
     const T mixed = mixed_at(mix, i);
     distance.add(mix.x[i] - mixed);
-    mix.x[i] = mixed;
+    mix.out[i] = mixed;
   }
   return mix.measure_distance ? distance.fold() : 0;
 }

@@ -9,7 +9,7 @@ template <class T>
 double mix_sgd(const SgdBuffers<T>& buffers, const Mix<T>& mix, const SgdStep& step,
                WorkerPool* pool) {
   require_length("mix_sgd", "g", buffers.g.size(), buffers.x.size());
-  const MixArgs<T> args = mix_args(buffers.x, mix);
+  const MixArgs<T> args = mix_args("mix_sgd", buffers.x, buffers.out, mix);
   const SgdArgs<T> sgd{.g = buffers.g.data(),
                        .grad_scale = static_cast<T>(step.grad_scale),
                        .minus_lr = static_cast<T>(-step.lr),

@@ -15,10 +15,11 @@ struct SgdStep {
   double grad_scale = 1;
 };
 
-/// x is written, g is read.
+/// x and g are read; the new x is written.
 template <class T>
 struct SgdBuffers {
   std::span<T> x;
+  std::span<T> out = {};  ///< where the new x goes; empty: over x
   std::span<const T> g;
 };
 

@@ -13,7 +13,7 @@ double mix_sgd(Range range, const MixArgs<T>& mix, const SgdArgs<T>& step) {
     T g = step.grad_scale * step.g[i];
     if (step.weight_decay != 0) g = std::fma(step.weight_decay, x, g);
     distance.add(x - mixed);
-    mix.x[i] = std::fma(step.minus_lr, g, mixed);
+    mix.out[i] = std::fma(step.minus_lr, g, mixed);
   }
   return mix.measure_distance ? distance.fold() : 0;
 }

@@ -8,6 +8,10 @@
 namespace gossamer {
 namespace {
 
+/// Elements that are computed on the stack at a time; whole groups of lanes.
+constexpr std::size_t kTile = 256;
+static_assert(kTile % 32 == 0);
+
 using Doubles [[gnu::vector_size(64)]] = double;
 using Floats [[gnu::vector_size(32)]] = float;
 
@@ -39,6 +43,13 @@ class SquareLanes {
       const double value = a[i];
       sums_[lane / 8][lane % 8] += value * value;
     }
+  }
+
+  /// The same for a − b, in the precision of T, of at most kTile elements.
+  void add_difference(const T* a, const T* b, std::size_t count) {
+    alignas(64) T difference[kTile];
+    for (std::size_t i = 0; i < count; ++i) difference[i] = a[i] - b[i];
+    add(difference, count);
   }
 
   double fold() const {

@@ -88,5 +88,8 @@ struct AccumAdamRule {
   }
 };
 
+template <class T>
+constexpr bool kSetsB<AccumAdamRule<T, AccumPhase::first>> = true;
+
 }  // namespace
 }  // namespace gossamer

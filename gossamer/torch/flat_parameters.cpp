@@ -4,6 +4,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -160,6 +161,7 @@ FlatParameters flatten_parameters(torch::nn::Module& module, const FlatOptions& 
   FlatParameters flat{.layout = plan_layout(found.infos, options.layout),
                       .values = {},
                       .gradients = {},
+                      .spares = {},
                       .parameters = {},
                       .frozen = std::move(found.frozen),
                       .notes = {}};
@@ -209,6 +211,17 @@ int reattach_gradients(FlatParameters& flat) {
   return repaired;
 }
 
+void add_spares(FlatParameters& flat) { flat.spares = zero_arrays(flat.layout); }
+
+void flip(FlatParameters& flat) {
+  GOSSAMER_ASSERT(!flat.spares.empty());
+  const at::NoGradGuard no_grad;
+  std::swap(flat.values, flat.spares);
+  for (std::size_t s = 0; s < flat.layout.slots.size(); ++s) {
+    flat.parameters[s].set_data(view_of(flat.values, flat.layout.slots[s]));
+  }
+}
+
 template <class T>
 std::span<T> bucket_values(const FlatParameters& flat, int bucket) {
   return part_of<T>(flat.values, flat, bucket);
@@ -238,10 +251,19 @@ DType bucket_dtype(const FlatParameters& flat, int bucket) {
 
 std::vector<Bucket> buckets_of(const FlatParameters& flat) {
   std::vector<Bucket> all;
+  const bool spares = !flat.spares.empty();
+  const Owner owner = spares ? std::make_shared<const std::array<std::vector<at::Tensor>, 2>>(
+                                   std::array<std::vector<at::Tensor>, 2>{flat.values, flat.spares})
+                             : nullptr;
   for (int b = 0; b < static_cast<int>(flat.layout.buckets.size()); ++b) {
     const BucketLayout& layout = flat.layout.buckets[static_cast<std::size_t>(b)];
-    all.push_back({bucket_dtype(flat, b), bucket_value_bytes(flat, b).data(),
-                   bucket_gradient_bytes(flat, b).data(), layout.count, layout.segments});
+    all.push_back({.dtype = bucket_dtype(flat, b),
+                   .x = bucket_value_bytes(flat, b).data(),
+                   .g = bucket_gradient_bytes(flat, b).data(),
+                   .count = layout.count,
+                   .segments = layout.segments,
+                   .spare = spares ? bytes_of(flat.spares, flat, b).data() : nullptr,
+                   .owner = owner});
   }
   return all;
 }

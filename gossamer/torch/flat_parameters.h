@@ -29,6 +29,7 @@ struct FlatParameters {
   FlatLayout layout;
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> gradients;
+  std::vector<at::Tensor> spares;  ///< as `values`, see add_spares(); empty without
   /// The module's own tensors, in the order of `layout.slots`.
   std::vector<at::Tensor> parameters;
   std::vector<FrozenParameter> frozen;
@@ -63,6 +64,15 @@ void zero_gradients(FlatParameters& flat);
 /// Throws std::invalid_argument when a parameter itself was moved out of the flat array.
 int reattach_gradients(FlatParameters& flat);
 
+/// Adds a second memory for the values, so that buckets have spares (Note [Two memories] of the
+/// engine). To be called before buckets_of().
+void add_spares(FlatParameters& flat);
+
+/// Exchanges `values` and `spares`, and makes the module's parameters views of what are now the
+/// values; for use after a step of an engine that alternates. Views that others took before keep
+/// showing the memory they were taken of.
+void flip(FlatParameters& flat);
+
 /// The elements of one bucket. Throws std::logic_error when T is not the bucket's element type.
 template <class T>
 std::span<T> bucket_values(const FlatParameters& flat, int bucket);
@@ -75,7 +85,8 @@ std::span<std::byte> bucket_gradient_bytes(const FlatParameters& flat, int bucke
 
 DType bucket_dtype(const FlatParameters& flat, int bucket);
 
-/// All buckets as the engine takes them; they look into the arrays of `flat`.
+/// All buckets as the engine takes them; they look into the arrays of `flat` and, with spares, keep
+/// those of the parameters alive for peers.
 std::vector<Bucket> buckets_of(const FlatParameters& flat);
 
 }  // namespace gossamer

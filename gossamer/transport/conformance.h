@@ -4,4 +4,5 @@
 
 #include "gossamer/transport/conformance_failures.h"
 #include "gossamer/transport/conformance_fixture.h"
+#include "gossamer/transport/conformance_lending.h"
 #include "gossamer/transport/conformance_messages.h"

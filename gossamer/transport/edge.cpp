@@ -62,6 +62,10 @@ bool Edge::meet(Lock& lock, Match& match) {
     matches_.erase(tag);
     return true;
   }
+  if (send.owner) {
+    match.lent = true;
+    return finish_if_ready(match, tag);
+  }
   match.copying = true;
   ++copies_in_progress_;
   lock.unlock();
@@ -83,10 +87,23 @@ bool Edge::arrive(Tag tag, FlightId flight) {
 }
 
 bool Edge::finish_if_ready(Match& match, Tag tag) {
-  if (!match.copied || !match.arrived) return false;
-  match.send->state = match.receive->state = Status::State::done;
+  if (!(match.copied || match.lent) || !match.arrived) return false;
+  Operation& receive = *match.receive;
+  receive.state = Status::State::done;
+  receive.content = match.lent ? match.send->payload : receive.landing;
+  receive.owner = match.send->owner;
   traffic_.bytes += static_cast<std::int64_t>(match.send->payload.size());
+  if (match.lent) return true;  // the match stays until the receive is released
+  match.send->state = Status::State::done;
   matches_.erase(tag);
+  return true;
+}
+
+bool Edge::give_back(const Operation& receive) {
+  const auto at = matches_.find(receive.tag);
+  if (at == matches_.end() || at->second.receive.get() != &receive) return false;
+  at->second.send->state = Status::State::done;
+  matches_.erase(at);
   return true;
 }
 
@@ -95,6 +112,7 @@ bool Edge::expire(Operation& operation, Deadline now) {
   wait_for_copy(lock, operation);
   if (operation.state != Status::State::pending || now < operation.deadline) return false;
   const Match& match = matches_.at(operation.tag);
+  if (match.lent && match.arrived) return false;
   const bool met = match.send && match.receive;
   const std::string peer = "worker " + std::to_string(operation.peer);
   const std::string reason = met                 ? "the payload is still on the link"
@@ -105,12 +123,15 @@ bool Edge::expire(Operation& operation, Deadline now) {
   return true;
 }
 
-void Edge::cancel(Operation& operation) {
+bool Edge::release(Operation& operation) {
   Lock lock(mutex_);
   wait_for_copy(lock, operation);
-  if (operation.state != Status::State::pending) return;
+  if (operation.state != Status::State::pending) {
+    return !operation.sending && give_back(operation);
+  }
   fail(operation, "released before it ended", Clock::now());
   withdraw(operation);
+  return false;
 }
 
 bool Edge::close(const CloseReasons& reasons) {
@@ -122,7 +143,9 @@ bool Edge::close(const CloseReasons& reasons) {
   const bool any = !matches_.empty();
   for (auto& [tag, match] : matches_) {
     if (match.send) fail(*match.send, reasons.to_sender, now);
-    if (match.receive) fail(*match.receive, reasons.to_receiver, now);
+    if (match.receive && match.receive->state == Status::State::pending) {
+      fail(*match.receive, reasons.to_receiver, now);
+    }
     if (match.send && !match.arrived) emulator_->cancel(match.flight);
   }
   matches_.clear();
@@ -131,9 +154,7 @@ bool Edge::close(const CloseReasons& reasons) {
 
 Status Edge::status(const Operation& operation) const {
   const Lock lock(mutex_);
-  Status status{.state = operation.state, .payload = {}, .error = operation.error};
-  if (status.state == Status::State::done && !operation.sending) status.payload = operation.landing;
-  return status;
+  return {.state = operation.state, .payload = operation.content, .error = operation.error};
 }
 
 Edge::Traffic Edge::traffic() const {
@@ -151,7 +172,11 @@ void Edge::wait_for_copy(Lock& lock, const Operation& operation) {
 void Edge::withdraw(Operation& operation) {
   const auto at = matches_.find(operation.tag);
   Match& match = at->second;
-  match.copied = false;
+  if (match.lent && match.arrived) {  // the receive has the payload, and its owner
+    matches_.erase(at);
+    return;
+  }
+  match.copied = match.lent = false;
   if (operation.sending) {
     if (!match.arrived) emulator_->cancel(match.flight);
     match.flight = 0;

@@ -20,7 +20,9 @@ struct Operation {
   int peer = 0;
   Tag tag;
   std::span<const std::byte> payload;  ///< of a send
+  Owner owner;                         ///< of a payload that may be read in place
   std::span<std::byte> landing;        ///< of a receive
+  std::span<const std::byte> content;  ///< of a receive that is done: where its bytes are
   Deadline posted;
   Deadline deadline;
   Status::State state = Status::State::pending;
@@ -37,7 +39,8 @@ struct CloseReasons {
 /// of all locks. The pair is done when it is copied and, over emulated links, has arrived; its
 /// journey starts when the send is posted, as if the payload waited in the network's buffers, and
 /// a receive posted after that finds it there. An operation that ends early leaves the other side
-/// as if it had never been posted. Who ends an operation waits for a copy in progress.
+/// as if it had never been posted. Who ends an operation waits for a copy in progress. A payload
+/// with an owner is not copied at all, see Note [Lent payloads].
 ///
 /// Functions that return bool tell whether an operation ended, so that both workers are to be
 /// woken.
@@ -52,8 +55,9 @@ class Edge {
   bool arrive(Tag tag, FlightId flight);
   /// Fails the operation if it is pending and its deadline is not after `now`.
   bool expire(Operation& operation, Deadline now);
-  /// Takes the operation back if it is pending; afterwards its buffer is not touched.
-  void cancel(Operation& operation);
+  /// Takes the operation back if it is pending; afterwards its buffer is not touched. Ends the send
+  /// whose payload a receive was lent, which is when it returns true.
+  bool release(Operation& operation);
   /// Fails what is pending, and all that is posted later. The first reasons count.
   bool close(const CloseReasons& reasons);
 
@@ -73,11 +77,13 @@ class Edge {
     bool arrived = false;
     bool copying = false;
     bool copied = false;
+    bool lent = false;  ///< instead of copied
   };
   using Lock = std::unique_lock<std::mutex>;
 
   bool meet(Lock& lock, Match& match);
   bool finish_if_ready(Match& match, Tag tag);
+  bool give_back(const Operation& receive);
   void wait_for_copy(Lock& lock, const Operation& operation);
   void withdraw(Operation& operation);
   void fail(Operation& operation, const std::string& reason, Deadline now) const;

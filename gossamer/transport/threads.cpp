@@ -19,7 +19,8 @@ class ThreadsTransport final : public Transport {
       : fabric_(std::move(fabric)), rank_(rank) {}
   ~ThreadsTransport() override;
 
-  Request send(int peer, Tag tag, std::span<const std::byte> payload, Deadline deadline) override;
+  Request send(int peer, Tag tag, std::span<const std::byte> payload, Deadline deadline,
+               Owner owner) override;
   Request receive(int peer, Tag tag, std::span<std::byte> landing, Deadline deadline) override;
   Status poll(Request request) override;
   void release(Request request) override;
@@ -53,13 +54,15 @@ ThreadsTransport::~ThreadsTransport() {
 }
 
 Request ThreadsTransport::send(int peer, Tag tag, std::span<const std::byte> payload,
-                               Deadline deadline) {
+                               Deadline deadline, Owner owner) {
   return post({.sending = true,
                .rank = rank_,
                .peer = peer,
                .tag = tag,
                .payload = payload,
+               .owner = std::move(owner),
                .landing = {},
+               .content = {},
                .posted = Clock::now(),
                .deadline = deadline,
                .error = nullptr});
@@ -72,7 +75,9 @@ Request ThreadsTransport::receive(int peer, Tag tag, std::span<std::byte> landin
                .peer = peer,
                .tag = tag,
                .payload = {},
+               .owner = nullptr,
                .landing = landing,
+               .content = {},
                .posted = Clock::now(),
                .deadline = deadline,
                .error = nullptr});
@@ -88,7 +93,7 @@ Status ThreadsTransport::poll(Request request) {
 void ThreadsTransport::release(Request request) {
   if (request == 0) return;
   const OperationPtr operation = find(request);
-  fabric_->edge_of(*operation).cancel(*operation);
+  if (fabric_->edge_of(*operation).release(*operation)) fabric_->bell(operation->peer).ring();
   const std::lock_guard lock(mutex_);
   operations_.erase(request);
   deadlines_.erase({operation->deadline, request});
@@ -109,7 +114,11 @@ void ThreadsTransport::close(int peer) {
 }
 
 TransportInfo ThreadsTransport::describe() const {
-  TransportInfo info{.name = "threads", .rank = rank_, .workers = fabric_->workers(), .edges = {}};
+  TransportInfo info{.name = "threads",
+                     .rank = rank_,
+                     .workers = fabric_->workers(),
+                     .serves_in_place = true,
+                     .edges = {}};
   for (int peer = 0; peer < info.workers; ++peer) {
     const Edge::Traffic out = fabric_->edge(rank_, peer).traffic();
     const Edge::Traffic in = fabric_->edge(peer, rank_).traffic();

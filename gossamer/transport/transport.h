@@ -51,18 +51,32 @@ struct TransportInfo {
   std::vector<EdgeBytes> edges;  ///< payload bytes so far, by peer, only peers talked to
 };
 
+/// Keeps memory alive that others may read in place; null: nobody may.
+using Owner = std::shared_ptr<const void>;
+
 /// One worker's end. All functions may be called from any thread. Note [Requests]: every request
 /// ends in `done` or `failed` no later than its deadline, provided somebody calls `progress`. A
 /// send is done when its payload may be changed; a receive when its bytes are there. Every request
 /// must be given to `release`, which cancels it if it is pending; after release its buffer is not
 /// touched any more. A cancelled or failed request never disturbs others.
+///
+/// Note [Lent payloads]: a send with an owner may be lent where the transport serves in place: the
+/// receive is done with the sender's own memory as its payload, and the send when that receive is
+/// released, which may be long after; its deadline ends with the lending. A sender that gives up
+/// (releases the send, closes, is destroyed) leaves the memory, which must stay as it is, to the
+/// owner that the receiver holds.
 class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Starts sending; the payload must not change until the request is done or released.
-  virtual Request send(int peer, Tag tag, std::span<const std::byte> payload,
-                       Deadline deadline) = 0;
+  /// Starts sending; the payload must not change until the request is done, nor, if it has an
+  /// owner, after a release before that.
+  virtual Request send(int peer, Tag tag, std::span<const std::byte> payload, Deadline deadline,
+                       Owner owner) = 0;
+  /// The same for a payload that nobody may read in place.
+  Request send(int peer, Tag tag, std::span<const std::byte> payload, Deadline deadline) {
+    return send(peer, tag, payload, deadline, nullptr);
+  }
   /// Starts receiving exactly landing.size() bytes. A payload of another size fails both sides.
   virtual Request receive(int peer, Tag tag, std::span<std::byte> landing, Deadline deadline) = 0;
   virtual Status poll(Request request) = 0;

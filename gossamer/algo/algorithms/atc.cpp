@@ -7,12 +7,14 @@ namespace gossamer {
 
 template <class T>
 double atc_prepare(const PassArgs<T>& args, const Optimizer& optimizer) {
-  return optimizer.pass<T>()(args, Mix<T>{}, args.g);
+  PassArgs<T> in_place = args;
+  in_place.out = {};
+  return optimizer.pass<T>()(in_place, Mix<T>{}, args.g);
 }
 
 template <class T>
 double atc_combine(const PassArgs<T>& args, const Optimizer&) {
-  return mix_only<T>(args.x, args.mixes[0], args.pool);
+  return mix_only<T>({.x = args.x}, args.mixes[0], args.pool);
 }
 
 template double atc_prepare<float>(const PassArgs<float>&, const Optimizer&);

@@ -7,18 +7,19 @@ namespace {
 template <class T>
 double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bool decoupled) {
   const auto& [hyper, t, grad_scale] = args.numbers;
-  return mix_accum_adam<T>(
-      {args.x, g, args.optimizer_state[0], args.optimizer_state[1], args.optimizer_state[2]}, mix,
-      {.lr = hyper.lr,
-       .beta1 = hyper.beta1,
-       .beta2 = hyper.beta2,
-       .eps = hyper.eps,
-       .weight_decay = hyper.weight_decay,
-       .decoupled = decoupled,
-       .t = t,
-       .period = hyper.accumulate,
-       .grad_scale = grad_scale},
-      args.pool);
+  return mix_accum_adam<T>({args.x, args.out, g, args.optimizer_state[0], args.optimizer_state[1],
+                            args.optimizer_state[2]},
+                           mix,
+                           {.lr = hyper.lr,
+                            .beta1 = hyper.beta1,
+                            .beta2 = hyper.beta2,
+                            .eps = hyper.eps,
+                            .weight_decay = hyper.weight_decay,
+                            .decoupled = decoupled,
+                            .t = t,
+                            .period = hyper.accumulate,
+                            .grad_scale = grad_scale},
+                           args.pool);
 }
 
 }  // namespace

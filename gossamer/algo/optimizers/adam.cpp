@@ -7,7 +7,7 @@ namespace {
 template <class T>
 double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bool decoupled) {
   const auto& [hyper, t, grad_scale] = args.numbers;
-  return mix_adam<T>({args.x, g, args.optimizer_state[0], args.optimizer_state[1]}, mix,
+  return mix_adam<T>({args.x, args.out, g, args.optimizer_state[0], args.optimizer_state[1]}, mix,
                      {.lr = hyper.lr,
                       .beta1 = hyper.beta1,
                       .beta2 = hyper.beta2,

@@ -6,7 +6,7 @@ namespace gossamer {
 template <class T>
 double momentum_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g) {
   const auto& [hyper, t, grad_scale] = args.numbers;
-  return mix_momentum<T>({args.x, g, args.optimizer_state[0]}, mix,
+  return mix_momentum<T>({args.x, args.out, g, args.optimizer_state[0]}, mix,
                          {.lr = hyper.lr,
                           .momentum = hyper.momentum,
                           .dampening = hyper.dampening,

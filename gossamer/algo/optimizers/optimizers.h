@@ -8,6 +8,8 @@
 namespace gossamer {
 
 template <class T>
+double none_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g);
+template <class T>
 double sgd_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g);
 template <class T>
 double momentum_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g);

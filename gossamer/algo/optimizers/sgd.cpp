@@ -6,7 +6,7 @@ namespace gossamer {
 template <class T>
 double sgd_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g) {
   const auto& [hyper, t, grad_scale] = args.numbers;
-  return mix_sgd<T>({args.x, g}, mix,
+  return mix_sgd<T>({args.x, args.out, g}, mix,
                     {.lr = hyper.lr, .weight_decay = hyper.weight_decay, .grad_scale = grad_scale},
                     args.pool);
 }

@@ -1,0 +1,196 @@
+#include "bindings/engine.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/transport.h"
+#include "gossamer/base/errors.h"
+#include "gossamer/engine/peers.h"
+#include "gossamer/torch/tensor_engine.h"
+#include "gossamer/transport/threads.h"
+
+namespace gossamer::python {
+namespace {
+
+using NoGil = py::call_guard<py::gil_scoped_release>;
+using NamedTuple = std::tuple<std::string, at::Tensor, int>;
+
+/// Ctrl-C ends a wait.
+void raise_signals() {
+  const py::gil_scoped_acquire interpreter;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
+                             const std::string& group_method, double timeout_s,
+                             bool check_gradients) {
+  EngineOptions options{.schedule = std::move(schedule),
+                        .pattern = std::move(pattern),
+                        .optimizer = std::move(optimizer),
+                        .check_gradients = check_gradients,
+                        .measure_distance = true,
+                        .timeout_s = timeout_s,
+                        .while_waiting = raise_signals};
+  if (group_method == "direct") options.group_method = GroupMethod::direct;
+  return options;
+}
+
+/// A TensorEngine with the transport it runs over, which it holds as long as it lives.
+class EngineHandle {
+ public:
+  EngineHandle(const std::shared_ptr<TransportHandle>& transport,
+               const std::vector<NamedTuple>& tensors, EngineOptions options,
+               std::int64_t bucket_bytes) {
+    transport_ = transport ? transport->get() : alone();
+    std::vector<NamedTensor> named;
+    for (const auto& [name, tensor, group] : tensors) named.push_back({name, tensor, group});
+    const int period = static_cast<int>(std::max<std::int64_t>(options.schedule.period, 1));
+    LayoutOptions layout{.bucket_bytes = bucket_bytes, .min_buckets = 1};
+    layout.bucket_multiple = std::min(period, 16);
+    engine_ = std::make_unique<TensorEngine>(
+        std::move(named), TensorEngineOptions{std::move(options), layout}, *transport_);
+  }
+  ~EngineHandle() {
+    const py::gil_scoped_release no_gil;
+    engine_.reset();
+    transport_.reset();
+  }
+  EngineHandle(const EngineHandle&) = delete;
+  EngineHandle& operator=(const EngineHandle&) = delete;
+
+  TensorEngine& get() const {
+    if (engine_) return *engine_;
+    fail_argument({.place = "Gossip",
+                   .what = "this Gossip was closed",
+                   .remedy = "make a new one, or close it after its last step"});
+  }
+  Transport& transport() const {
+    get();
+    return *transport_;
+  }
+  void close() {
+    engine_.reset();
+    transport_.reset();
+  }
+
+ private:
+  static std::shared_ptr<Transport> alone() {
+    return std::move(make_threads_transports({.hosts = {{.workers = 1}}})[0]);
+  }
+
+  std::shared_ptr<Transport> transport_;
+  std::unique_ptr<TensorEngine> engine_;
+};
+
+void bind_hyper(py::module_& module) {
+  py::class_<Hyper>(module, "Hyper", "One parameter group's settings for the coming step.")
+      .def(py::init<>())
+      .def_readwrite("lr", &Hyper::lr)
+      .def_readwrite("weight_decay", &Hyper::weight_decay)
+      .def_readwrite("beta1", &Hyper::beta1)
+      .def_readwrite("beta2", &Hyper::beta2)
+      .def_readwrite("eps", &Hyper::eps)
+      .def_readwrite("momentum", &Hyper::momentum)
+      .def_readwrite("dampening", &Hyper::dampening)
+      .def_readwrite("nesterov", &Hyper::nesterov)
+      .def_readwrite("accumulate", &Hyper::accumulate)
+      .def_readwrite("grad_scale", &Hyper::grad_scale);
+}
+
+void bind_report(py::module_& module) {
+  py::class_<StepReport>(module, "StepReport", "What a step did on this worker.")
+      .def_readonly("step", &StepReport::step)
+      .def_readonly("grad_norm", &StepReport::grad_norm)
+      .def_readonly("exposed_s", &StepReport::exposed_s)
+      .def_readonly("distance", &StepReport::distance);
+}
+
+}  // namespace
+
+void bind_engine(py::module_& module) {
+  bind_hyper(module);
+  bind_report(module);
+  py::class_<EngineOptions>(module, "EngineOptions", "How parameters are mixed and stepped.")
+      .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
+           py::arg("optimizer"), py::arg("group_method"), py::arg("timeout_s"),
+           py::arg("check_gradients"));
+  module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
+             "The ranks that a worker exchanges anything with, ascending.");
+  module.def("can_be_fused", &can_be_fused, py::arg("tensor"),
+             "Whether fused optimizers can step this tensor.");
+  py::class_<EngineHandle>(module, "Engine",
+                           "Mixes and steps tensors; transport None is a worker alone.")
+      .def(py::init<std::shared_ptr<TransportHandle>, std::vector<NamedTuple>, EngineOptions,
+                    std::int64_t>(),
+           py::arg("transport").none(true), py::arg("tensors"), py::arg("options"), py::kw_only(),
+           py::arg("bucket_bytes"))
+      .def(
+          "start", [](EngineHandle& self) { self.get().start(); }, NoGil(),
+          "Checks that all ranks agree, gives everybody rank 0's values. Collective.")
+      .def(
+          "step",
+          [](EngineHandle& self, const std::vector<Hyper>& groups, bool skip) {
+            return self.get().step(groups, skip);
+          },
+          NoGil(), py::arg("groups"), py::arg("skip") = false,
+          "Steps every tensor that has a gradient, unless `skip`, and mixes all.")
+      .def(
+          "state", [](EngineHandle& self, int i, int k) { return self.get().state(i, k); },
+          py::arg("tensor"), py::arg("k"), "State vector k of a tensor: a view.")
+      .def_property_readonly("states", [](EngineHandle& self) { return self.get().states(); })
+      .def(
+          "updates", [](EngineHandle& self, int i) { return self.get().updates(i); },
+          py::arg("tensor"), "How often a tensor has been stepped.")
+      .def(
+          "all_updates",
+          [](EngineHandle& self) {
+            std::vector<std::int64_t> all;
+            for (int i = 0; i < self.get().count(); ++i) all.push_back(self.get().updates(i));
+            return all;
+          },
+          "How often each tensor has been stepped.")
+      .def(
+          "set_updates",
+          [](EngineHandle& self, int i, std::int64_t t) { self.get().set_updates(i, t); },
+          py::arg("tensor"), py::arg("updates"))
+      .def_property_readonly("steps_done",
+                             [](EngineHandle& self) { return self.get().engine().steps_done(); })
+      .def(
+          "quiesce", [](EngineHandle& self) { self.get().engine().quiesce(); }, NoGil(),
+          "Waits until everything under way has left and arrived.")
+      .def(
+          "barrier", [](EngineHandle& self) { self.get().engine().collectives().barrier(); },
+          NoGil())
+      .def(
+          "load_average", [](EngineHandle& self) { return self.get().load_average(); }, NoGil(),
+          "Puts the mean over all ranks in place of the local values; returns the disagreement. "
+          "Collective.")
+      .def(
+          "restore_local", [](EngineHandle& self) { self.get().restore_local(); }, NoGil())
+      .def(
+          "broadcast",
+          [](EngineHandle& self, const std::vector<at::Tensor>& tensors) {
+            self.get().broadcast(tensors);
+          },
+          NoGil(), py::arg("tensors"), "Gives everybody rank 0's values. Collective.")
+      .def(
+          "average",
+          [](EngineHandle& self, const std::vector<at::Tensor>& tensors) {
+            self.get().average(tensors);
+          },
+          NoGil(), py::arg("tensors"), "Means over all ranks, of floating-point tensors only.")
+      .def(
+          "edges",
+          [](EngineHandle& self) {
+            std::vector<std::tuple<int, std::int64_t, std::int64_t>> edges;
+            for (const EdgeBytes& edge : self.transport().describe().edges) {
+              edges.emplace_back(edge.peer, edge.sent, edge.received);
+            }
+            return edges;
+          },
+          "(peer, bytes sent, bytes received) so far.")
+      .def("close", &EngineHandle::close, NoGil());
+}
+
+}  // namespace gossamer::python

@@ -1,0 +1,18 @@
+/// The Python extension gossamer._core: one file of this folder for each layer.
+
+#include <torch/version.h>
+
+#include "bindings/engine.h"
+#include "bindings/errors.h"
+#include "bindings/graph.h"
+#include "bindings/transport.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The C++ side of gossamer.";
+  py::module_::import("torch");  // its types must be known before ours
+  gossamer::python::bind_errors(module);
+  gossamer::python::bind_transport(module);
+  gossamer::python::bind_graph(module);
+  gossamer::python::bind_engine(module);
+  module.attr("__torch_version__") = TORCH_VERSION;
+}

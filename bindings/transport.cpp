@@ -1,0 +1,277 @@
+/// Python's view of transports: tensors in, requests out; nothing blocks with the interpreter held.
+
+#include "bindings/transport.h"
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <thread>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "gossamer/base/errors.h"
+
+namespace gossamer::python {
+namespace {
+
+constexpr std::chrono::milliseconds kSignalPeriod{100};
+constexpr std::chrono::seconds kPatience{3};
+
+std::span<std::byte> bytes_of(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu() || !tensor.is_contiguous()) {
+    fail_argument({.place = "transport",
+                   .what = "a payload must be a contiguous CPU tensor",
+                   .got = std::string(tensor.is_contiguous() ? "" : "a strided ") + "tensor on " +
+                          tensor.device().str()});
+  }
+  return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
+}
+
+Deadline in_seconds(double seconds) {
+  if (!(seconds >= 0)) {
+    fail_argument({.place = "transport",
+                   .what = "a timeout must be a number of seconds from 0 up",
+                   .got = std::to_string(seconds)});
+  }
+  constexpr double kYear = 365.0 * 86400;
+  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                            std::chrono::duration<double>(std::min(seconds, kYear)));
+}
+
+Request send(TransportHandle& handle, int peer, const at::Tensor& tensor, Tag tag,
+             double timeout_s) {
+  const Request request =
+      handle.get()->send(peer, tag, bytes_of(tensor), in_seconds(timeout_s), nullptr);
+  handle.keep(request, tensor);
+  return request;
+}
+
+Request receive(TransportHandle& handle, int peer, const at::Tensor& tensor, Tag tag,
+                double timeout_s) {
+  const Request request = handle.get()->receive(peer, tag, bytes_of(tensor), in_seconds(timeout_s));
+  handle.keep(request, tensor);
+  return request;
+}
+
+bool done(TransportHandle& handle, Request request) {
+  const Status status = handle.get()->poll(request);
+  if (status.state == Status::State::failed) std::rethrow_exception(status.error);
+  return status.state == Status::State::done;
+}
+
+void release(TransportHandle& handle, Request request) {
+  handle.get()->release(request);
+  handle.forget(request);
+}
+
+/// Until the request has ended; releases it in any case.
+void wait(TransportHandle& handle, Request request) {
+  struct Release {
+    TransportHandle& handle;
+    Request request;
+    ~Release() {
+      try {
+        release(handle, request);
+      } catch (const std::exception&) {  // released by another thread, or stopped: nothing is left
+      }
+    }
+  };
+  const std::shared_ptr<Transport> transport = handle.get();
+  transport->poll(request);  // refuses one that does not exist
+  const Release at_end{handle, request};
+  while (!done(handle, request)) {
+    transport->progress(Clock::now() + kSignalPeriod);
+    const py::gil_scoped_acquire interpreter;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+}
+
+void progress(TransportHandle& handle, double timeout_s) {
+  handle.get()->progress(in_seconds(timeout_s));
+}
+
+void close(TransportHandle& handle, int peer) { handle.get()->close(peer); }
+
+void stop(TransportHandle& handle) { handle.stop(); }
+
+/// The function as a method that runs without the interpreter.
+template <class Result, class... Arguments>
+auto away(Result (*function)(TransportHandle&, Arguments...)) {
+  return [function](TransportHandle& handle, Arguments... arguments) -> Result {
+    const Away without_interpreter(handle);
+    return function(handle, std::forward<Arguments>(arguments)...);
+  };
+}
+
+void close_all(Transport& transport) {
+  const TransportInfo info = transport.describe();
+  for (int peer = 0; peer < info.workers; ++peer) {
+    try {
+      if (peer != info.rank) transport.close(peer);
+    } catch (const std::invalid_argument&) {  // no edge to it
+    }
+  }
+}
+
+py::dict describe(const TransportHandle& handle) {
+  const TransportInfo info = handle.get()->describe();
+  py::list edges;
+  for (const EdgeBytes& edge : info.edges) {
+    edges.append(py::dict(py::arg("peer") = edge.peer, py::arg("sent") = edge.sent,
+                          py::arg("received") = edge.received));
+  }
+  return py::dict(py::arg("name") = info.name, py::arg("rank") = info.rank,
+                  py::arg("workers") = info.workers,
+                  py::arg("serves_in_place") = info.serves_in_place, py::arg("edges") = edges);
+}
+
+/// Whatever kind of process group Python passes, by its pointer: torch's own holder types differ.
+c10::intrusive_ptr<::c10d::Backend> backend_of(const py::handle& group) {
+  if (py::isinstance<::c10d::ProcessGroup>(group)) {
+    auto& whole = group.cast<::c10d::ProcessGroup&>();
+    try {
+      return whole.getBackend(c10::DeviceType::CPU);
+    } catch (const c10::Error&) {
+      fail_argument({.place = "transport",
+                     .what = "the process group carries no CPU tensors",
+                     .got = "backend '" + whole.getBackendName() + "'",
+                     .remedy = "make a group with backend 'gloo' beside it"});
+    }
+  }
+  if (!py::isinstance<::c10d::Backend>(group)) {
+    fail_argument({.place = "transport",
+                   .what = "an edge must be a process group of torch",
+                   .got = py::cast<std::string>(py::repr(group))});
+  }
+  return c10::intrusive_ptr<::c10d::Backend>::unsafe_reclaim_from_nonowning(
+      group.cast<::c10d::Backend*>());
+}
+
+std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict& groups,
+                                           double linger_s) {
+  C10dOptions options = c10d_options(rank, workers, groups);
+  options.linger = std::chrono::milliseconds(std::lround(linger_s * 1e3));
+  std::shared_ptr<TransportHandle> handle;
+  {
+    const py::gil_scoped_release no_gil;
+    handle = std::make_shared<TransportHandle>(make_c10d_transport(options));
+  }
+  // Threads must not outlive the interpreter: it unloads what they use.
+  py::cpp_function stop([held = std::weak_ptr(handle)] {
+    if (const auto alive = held.lock()) alive->stop_for_exit();
+  });
+  py::module_::import("atexit").attr("register")(stop);
+  return handle;
+}
+
+}  // namespace
+
+TransportHandle::~TransportHandle() {
+  std::optional<py::gil_scoped_release> no_gil;
+  if (PyGILState_Check() != 0) no_gil.emplace();
+  stop();
+}
+
+std::shared_ptr<Transport> TransportHandle::get() const {
+  const std::lock_guard lock(mutex_);
+  if (transport_) return transport_;
+  fail_argument({.place = "transport", .what = "the transport was stopped"});
+}
+
+void TransportHandle::stop() {
+  std::shared_ptr<Transport> last;
+  {
+    const std::lock_guard lock(mutex_);
+    last = std::move(transport_);
+  }
+  if (!last) return;
+  if (last.use_count() > 1) close_all(*last);  // wakes the threads that still wait in it
+  const std::weak_ptr<Transport> gone = last;
+  last.reset();
+  const Deadline limit = Clock::now() + kPatience;
+  while (!gone.expired() && Clock::now() < limit) std::this_thread::sleep_for(kSignalPeriod / 10);
+  // All requests have ended; only now their tensors may go.
+  std::unordered_map<Request, at::Tensor> unused;
+  const std::lock_guard lock(mutex_);
+  unused.swap(tensors_);
+}
+
+void TransportHandle::stop_for_exit() {
+  {
+    const py::gil_scoped_release no_gil;
+    stop();
+  }
+  const Deadline limit = Clock::now() + kPatience;
+  while (inside_ > 0 && Clock::now() < limit) {
+    const py::gil_scoped_release no_gil;
+    std::this_thread::sleep_for(kSignalPeriod / 10);
+  }
+}
+
+void TransportHandle::keep(Request request, at::Tensor tensor) {
+  const std::lock_guard lock(mutex_);
+  tensors_.insert_or_assign(request, std::move(tensor));
+}
+
+void TransportHandle::forget(Request request) {
+  at::Tensor unused;  // goes after the lock: freeing it may ask for the interpreter
+  const std::lock_guard lock(mutex_);
+  const auto kept = tensors_.find(request);
+  if (kept == tensors_.end()) return;
+  unused = std::move(kept->second);
+  tensors_.erase(kept);
+}
+
+C10dOptions c10d_options(int rank, int workers, const py::dict& groups) {
+  C10dOptions options{.rank = rank, .workers = workers};
+  for (const auto& [key, group] : groups) {
+    const int peer = key.cast<int>();
+    auto backend = backend_of(group);
+    const bool pair = backend->getSize() == 2;
+    if (!pair && (backend->getSize() != workers || backend->getRank() != rank)) {
+      fail_argument({.place = "transport",
+                     .what = "a group must have two workers, or all with their own ranks",
+                     .got = "rank " + std::to_string(backend->getRank()) + " of " +
+                            std::to_string(backend->getSize()) + " for worker " +
+                            std::to_string(peer)});
+    }
+    const int peer_rank = pair ? 1 - backend->getRank() : peer;
+    options.edges.emplace(peer, C10dEdgeGroup{std::move(backend), peer_rank});
+  }
+  return options;
+}
+
+void bind_transport(py::module_& module) {
+  py::class_<Tag>(module, "Tag", "Matches a send to its receive; never used twice for one pair.")
+      .def(py::init<std::int64_t, std::int32_t, std::int32_t>(), py::arg("step") = 0,
+           py::arg("stream") = 0, py::arg("slot") = 0)
+      .def_readonly("step", &Tag::step)
+      .def_readonly("stream", &Tag::stream)
+      .def_readonly("slot", &Tag::slot);
+  py::class_<TransportHandle, std::shared_ptr<TransportHandle>>(
+      module, "Transport",
+      "One worker's end. Requests are numbers; each must be waited for or released.")
+      .def("send", away(&send), py::arg("peer"), py::arg("tensor"), py::arg("tag"), py::kw_only(),
+           py::arg("timeout_s"),
+           "Starts sending a contiguous CPU tensor, which must not change until the request ended.")
+      .def("receive", away(&receive), py::arg("peer"), py::arg("tensor"), py::arg("tag"),
+           py::kw_only(), py::arg("timeout_s"), "Starts receiving exactly the tensor's bytes.")
+      .def("done", away(&done), py::arg("request"),
+           "True when the request is done, False while it is pending; raises what failed it.")
+      .def("wait", away(&wait), py::arg("request"),
+           "Blocks until the request has ended and releases it; raises what failed it.")
+      .def("release", away(&release), py::arg("request"),
+           "Forgets a request, cancelling it if it is pending.")
+      .def("progress", away(&progress), py::arg("timeout_s"),
+           "Blocks until something happened to a request.")
+      .def("close", away(&close), py::arg("peer"),
+           "Fails all requests with the peer, now and later, on both sides.")
+      .def("stop", away(&stop),
+           "Ends the transport: says good-bye to the peers and closes the groups.")
+      .def("describe", &describe, "Name, rank, workers, and payload bytes by peer.");
+  module.def("c10d_transport", &make_c10d, py::arg("rank"), py::arg("workers"), py::arg("groups"),
+             py::kw_only(), py::arg("linger_s") = 1.0,
+             "A transport over {peer: Gloo process group}; it takes the groups over.");
+}
+
+}  // namespace gossamer::python

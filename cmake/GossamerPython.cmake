@@ -1,0 +1,56 @@
+# The Python module, build/python/gossamer/_core*.so, for the Python whose torch is used.
+#
+# Its pybind11 is the one inside torch: another one's types, even of the same name, are strangers to
+# torch's, and no process group could be passed.
+
+execute_process(
+  COMMAND ${gossamer_python} -c
+          "import sysconfig as s
+print(s.get_path('include') + ';' + s.get_config_var('EXT_SUFFIX'), end='')"
+  RESULT_VARIABLE gossamer_headers_result
+  OUTPUT_VARIABLE gossamer_headers_answer)
+list(GET gossamer_headers_answer 0 GOSSAMER_PYTHON_INCLUDE)
+list(GET gossamer_headers_answer 1 GOSSAMER_PYTHON_SUFFIX)
+if(NOT gossamer_headers_result EQUAL 0 OR NOT EXISTS ${GOSSAMER_PYTHON_INCLUDE}/Python.h)
+  message(FATAL_ERROR "[cmake] Python.h is missing, got ${GOSSAMER_PYTHON_INCLUDE}; install "
+                      "python3-dev, or build without the module with -DGOSSAMER_PYTHON_MODULE=OFF")
+endif()
+
+set(GOSSAMER_PYTHON_FOLDER ${CMAKE_BINARY_DIR}/python/gossamer)
+
+# gossamer_python_module(<target> <name> <sources…>): an extension module gossamer.<name>
+function(gossamer_python_module target name)
+  add_library(${target} MODULE ${ARGN})
+  target_include_directories(${target} SYSTEM PRIVATE ${GOSSAMER_PYTHON_INCLUDE})
+  target_link_libraries(${target} PRIVATE
+    gossamer_torch ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
+  target_compile_options(${target} PRIVATE -fvisibility=hidden)
+  target_compile_definitions(${target} PRIVATE TORCH_EXTENSION_NAME=${name})
+  set_target_properties(${target} PROPERTIES
+    PREFIX "" OUTPUT_NAME ${name} SUFFIX ${GOSSAMER_PYTHON_SUFFIX}
+    LIBRARY_OUTPUT_DIRECTORY ${GOSSAMER_PYTHON_FOLDER})
+endfunction()
+
+file(GLOB gossamer_python_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/*.cpp)
+set(gossamer_python_tests ${gossamer_python_sources})
+list(FILTER gossamer_python_sources EXCLUDE REGEX "_test\\.cpp$")
+list(FILTER gossamer_python_tests INCLUDE REGEX "_test\\.cpp$")
+gossamer_python_module(gossamer_python _core ${gossamer_python_sources})
+
+# The package's Python files stand beside the module as links, so that it can be imported from here.
+file(GLOB gossamer_package RELATIVE ${CMAKE_SOURCE_DIR}/python/gossamer CONFIGURE_DEPENDS
+     ${CMAKE_SOURCE_DIR}/python/gossamer/*.py)
+file(MAKE_DIRECTORY ${GOSSAMER_PYTHON_FOLDER})
+foreach(file ${gossamer_package})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/gossamer/${file} ${GOSSAMER_PYTHON_FOLDER}/${file}
+       SYMBOLIC)
+endforeach()
+
+if(GOSSAMER_TESTS)
+  # Tests of C++ that need what only Python can make. What both modules use is compiled into both.
+  set(gossamer_python_shared ${gossamer_python_sources})
+  list(FILTER gossamer_python_shared EXCLUDE REGEX "module\\.cpp$")
+  gossamer_python_module(gossamer_python_test _core_test
+    ${gossamer_python_tests} ${gossamer_python_shared})
+  target_link_libraries(gossamer_python_test PRIVATE GTest::gtest)
+endif()

@@ -1,0 +1,15 @@
+#pragma once
+/// Whom a worker talks to in a run, known beforehand: transports make their connections by it.
+
+#include <vector>
+
+#include "gossamer/engine/options.h"
+
+namespace gossamer {
+
+/// The ranks, ascending, that worker `rank` of an engine with these options exchanges anything
+/// with: in any round of its schedule, for a bucket of any size, or in a collective. Symmetric.
+/// Everybody else for schedules that are not periodic.
+std::vector<int> peers_of(const EngineOptions& options, int rank);
+
+}  // namespace gossamer

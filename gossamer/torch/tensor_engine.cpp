@@ -1,0 +1,326 @@
+#include "gossamer/torch/tensor_engine.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/engine/agreement.h"
+#include "gossamer/torch/tensor_types.h"
+
+namespace gossamer {
+namespace {
+
+constexpr const char* kPlace = "Gossip";
+
+[[noreturn]] void refuse(const NamedTensor& named, const std::string& what,
+                         const std::string& remedy) {
+  fail_argument({.place = kPlace,
+                 .what = "parameter '" + named.name + "' " + what,
+                 .got = named.tensor.toString() + " on " + named.tensor.device().str(),
+                 .remedy = remedy});
+}
+
+/// The element type in which a tensor is mixed; complex numbers are pairs of them.
+DType mixing_dtype(const at::Tensor& tensor) {
+  const auto type = tensor.scalar_type();
+  return type == at::kDouble || type == at::kComplexDouble ? DType::f64 : DType::f32;
+}
+
+/// A complex tensor as real pairs, any other as it is.
+at::Tensor as_real(const at::Tensor& tensor) {
+  return tensor.is_complex() ? at::view_as_real(tensor) : tensor;
+}
+
+at::Tensor view_at(const at::Tensor& array, std::int64_t offset, const at::Tensor& like) {
+  return array.as_strided(like.sizes(), like.strides(), offset);
+}
+
+std::vector<at::Tensor> zero_arrays(const FlatLayout& layout) {
+  std::vector<at::Tensor> arrays;
+  for (const ArrayLayout& array : layout.arrays) {
+    arrays.push_back(at::zeros({array.count}, at::dtype(to_scalar_type(array.dtype))));
+  }
+  return arrays;
+}
+
+FlatLayout layout_of(const std::vector<NamedTensor>& tensors, const LayoutOptions& options) {
+  if (tensors.empty()) {
+    fail_argument({.place = kPlace,
+                   .what = "the model has no trainable parameter",
+                   .remedy = "set requires_grad on what is to be trained"});
+  }
+  std::vector<ParameterInfo> infos;
+  for (const NamedTensor& named : tensors) {
+    const bool floats = at::isFloatingType(named.tensor.scalar_type()) || named.tensor.is_complex();
+    if (named.tensor.layout() != at::kStrided || !floats) {
+      refuse(named, "must be a dense tensor of floating-point numbers",
+             "convert it, or freeze it with requires_grad_(False)");
+    }
+    infos.push_back({.name = named.name,
+                     .dtype = mixing_dtype(named.tensor),
+                     .sizes = as_real(named.tensor.detach()).sizes().vec(),
+                     .group = named.group});
+  }
+  return plan_layout(infos, options);
+}
+
+std::size_t index_of_slot(const std::vector<NamedTensor>& tensors, const ParameterSlot& slot) {
+  const auto found = std::ranges::find(tensors, slot.info.name, &NamedTensor::name);
+  return static_cast<std::size_t>(found - tensors.begin());
+}
+
+}  // namespace
+
+bool can_be_fused(const at::Tensor& tensor) {
+  const auto type = tensor.scalar_type();
+  return tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
+         (type == at::kFloat || type == at::kDouble);
+}
+
+TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions options,
+                           Transport& transport)
+    : tensors_(std::move(tensors)),
+      layout_(layout_of(tensors_, options.layout)),
+      values_(zero_arrays(layout_)),
+      updates_(tensors_.size(), 0),
+      options_(std::move(options)),
+      engine_(engine_options(), transport, (place_tensors(), buckets())) {}
+
+EngineOptions TensorEngine::engine_options() const {
+  EngineOptions engine = options_.engine;
+  engine.name_of = [this](int bucket, std::int64_t element) {
+    const BucketLayout& layout = layout_.buckets.at(static_cast<std::size_t>(bucket));
+    const std::int64_t position = layout.first + element;
+    const auto slot = std::ranges::find_if(layout_.slots, [&](const ParameterSlot& s) {
+      return s.array == layout.array && position >= s.offset && position < s.offset + s.count;
+    });
+    return slot == layout_.slots.end() ? "padding" : "parameter '" + slot->info.name + "'";
+  };
+  return engine;
+}
+
+void TensorEngine::place_tensors() {
+  const at::NoGradGuard no_grad;
+  const bool fused = options_.engine.optimizer != "none";
+  places_.resize(tensors_.size());
+  for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
+    const ParameterSlot& slot = layout_.slots[s];
+    const std::size_t i = index_of_slot(tensors_, slot);
+    tensor_of_slot_.push_back(i);
+    at::Tensor& tensor = tensors_[i].tensor;
+    Place& place = places_[i];
+    place.slot = s;
+    place.is_view = can_be_fused(tensor);
+    if (fused && !place.is_view) {
+      refuse(tensors_[i], "cannot be stepped by a fused optimizer",
+             "let its own optimizer step it");
+    }
+    const at::Tensor values = as_real(tensor.detach());
+    const at::Tensor& array = values_[static_cast<std::size_t>(slot.array)];
+    const bool dense = values.is_non_overlapping_and_dense();
+    place.home = dense ? view_at(array, slot.offset, values)
+                       : array.narrow(0, slot.offset, slot.count).view(values.sizes());
+    place.home.copy_(values);
+    if (!place.is_view) continue;
+    // A gradient with other strides than the new value would be refused.
+    const at::Tensor gradient = std::exchange(tensor.mutable_grad(), at::Tensor());
+    tensor.set_data(place.home);
+    if (gradient.defined()) {
+      tensor.mutable_grad() = at::empty_like(place.home).copy_(gradient.detach());
+    }
+  }
+  const std::size_t vectors = find_optimizer(options_.engine.optimizer).state.size();
+  for (std::size_t k = 0; k < vectors; ++k) states_.push_back(zero_arrays(layout_));
+}
+
+std::vector<Bucket> TensorEngine::buckets() {
+  std::vector<Bucket> all;
+  for (const BucketLayout& layout : layout_.buckets) {
+    const auto array = static_cast<std::size_t>(layout.array);
+    const DType dtype = layout_.arrays[array].dtype;
+    const auto skipped = static_cast<std::size_t>(layout.first) * size_of(dtype);
+    const auto at = [&](const at::Tensor& values) {
+      return static_cast<void*>(static_cast<std::byte*>(values.mutable_data_ptr()) + skipped);
+    };
+    Bucket bucket{.dtype = dtype,
+                  .x = at(values_[array]),
+                  .count = layout.count,
+                  .segments = {{0, layout.count, kNoStep}}};
+    for (const auto& state : states_) bucket.optimizer_state.push_back(at(state[array]));
+    all.push_back(std::move(bucket));
+  }
+  return all;
+}
+
+std::string TensorEngine::describe() const {
+  const EngineOptions& engine = options_.engine;
+  std::string text = "topology " + engine.schedule.name + ", pattern " + engine.pattern +
+                     ", optimizer " + engine.optimizer + ", " +
+                     std::to_string(layout_.buckets.size()) + " buckets\n";
+  for (const NamedTensor& named : tensors_) {
+    text += "parameter '" + named.name + "' [";
+    for (const std::int64_t size : named.tensor.sizes()) text += std::to_string(size) + ",";
+    text += "] " + std::string(c10::toString(named.tensor.scalar_type())) + " in group " +
+            std::to_string(named.group) + "\n";
+  }
+  return text;
+}
+
+void TensorEngine::start() {
+  require_same(engine_.collectives(), kPlace, describe(),
+               "build the same model and call Gossip with the same arguments on every rank");
+  engine_.start();
+  copy_out();
+}
+
+/// The gradient with the dtype and strides of the tensor's place; null without one.
+const void* TensorEngine::gradient_of(std::size_t i) {
+  const at::Tensor& gradient = tensors_[i].tensor.grad();
+  if (!gradient.defined() || !places_[i].is_view) return nullptr;
+  const at::Tensor& home = places_[i].home;
+  const bool fits = gradient.layout() == at::kStrided && gradient.strides() == home.strides() &&
+                    gradient.scalar_type() == home.scalar_type();
+  if (fits) return gradient.const_data_ptr();
+  if (gradient.layout() != at::kStrided) {
+    refuse(tensors_[i], "has a sparse gradient", "use sparse=False in its layer");
+  }
+  at::Tensor converted = at::empty_like(home);
+  converted.copy_(gradient.detach());
+  return kept_gradients_.emplace_back(std::move(converted)).const_data_ptr();
+}
+
+void TensorEngine::set_up_step(std::span<const Hyper> groups, bool skip) {
+  std::vector<Hyper> classes;              // of tensors with one group and one update count
+  std::vector<std::pair<int, int>> known;  // (group, class), the latest of each
+  const auto class_of = [&](int group, std::int64_t t) {
+    for (const auto& [of_group, index] : known) {
+      if (of_group == group && classes[static_cast<std::size_t>(index)].t == t) return index;
+    }
+    classes.push_back(groups[static_cast<std::size_t>(group)]);
+    classes.back().t = t;
+    known.emplace_back(group, static_cast<int>(classes.size()) - 1);
+    return known.back().second;
+  };
+  std::vector<std::vector<Segment>> segments(layout_.buckets.size());
+  const auto add = [&](std::size_t array, std::int64_t begin, std::int64_t end, int group,
+                       const void* g, std::size_t first_bucket) {
+    for (std::size_t b = first_bucket; b < layout_.buckets.size() && begin < end; ++b) {
+      const BucketLayout& bucket = layout_.buckets[b];
+      if (static_cast<std::size_t>(bucket.array) != array) continue;
+      const std::int64_t to = std::min(end, bucket.first + bucket.count);
+      if (begin >= to) continue;
+      auto& list = segments[b];
+      if (group == kNoStep && !list.empty() && list.back().group == kNoStep) {
+        list.back().count += to - begin;
+      } else {
+        list.push_back({begin - bucket.first, to - begin, group, g});
+      }
+      if (g != nullptr) {
+        g = static_cast<const std::byte*>(g) +
+            static_cast<std::size_t>(to - begin) * size_of(layout_.arrays[array].dtype);
+      }
+      begin = to;
+    }
+  };
+  const bool steps = !skip && options_.engine.optimizer != "none";
+  kept_gradients_.clear();
+  for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
+    const ParameterSlot& slot = layout_.slots[s];
+    const std::size_t i = tensor_of_slot_[s];
+    const auto array = static_cast<std::size_t>(slot.array);
+    const bool last = s + 1 == layout_.slots.size() || layout_.slots[s + 1].array != slot.array;
+    const std::int64_t padded = last ? layout_.arrays[array].count : layout_.slots[s + 1].offset;
+    const void* g = steps ? gradient_of(i) : nullptr;
+    const int group = g == nullptr ? kNoStep : class_of(slot.info.group, ++updates_[i]);
+    const auto first = static_cast<std::size_t>(std::max(slot.first_bucket, 0));
+    add(array, slot.offset, slot.offset + slot.count, group, g, first);
+    add(array, slot.offset + slot.count, padded, kNoStep, nullptr, first);
+  }
+  engine_.set_groups(std::move(classes));
+  for (std::size_t b = 0; b < segments.size(); ++b) {
+    engine_.set_segments(static_cast<int>(b), std::move(segments[b]));
+  }
+}
+
+StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip) {
+  const at::NoGradGuard no_grad;
+  const std::vector<std::int64_t> before = updates_;
+  try {
+    set_up_step(groups, skip);
+    copy_in();
+    const StepReport report = engine_.step();
+    copy_out();
+    kept_gradients_.clear();
+    return report;
+  } catch (...) {
+    updates_ = before;
+    throw;
+  }
+}
+
+void TensorEngine::set_updates(int tensor, std::int64_t updates) {
+  updates_.at(static_cast<std::size_t>(tensor)) = updates;
+}
+
+at::Tensor TensorEngine::state(int tensor, int k) const {
+  const Place& place = places_.at(static_cast<std::size_t>(tensor));
+  const ParameterSlot& slot = layout_.slots[place.slot];
+  const auto& arrays = states_.at(static_cast<std::size_t>(k));
+  return view_at(arrays[static_cast<std::size_t>(slot.array)], slot.offset, place.home);
+}
+
+void TensorEngine::copy_in() {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (!places_[i].is_view) places_[i].home.copy_(as_real(tensors_[i].tensor.detach()));
+  }
+}
+
+/// Also tells autograd that the values have changed.
+void TensorEngine::copy_out() {
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    at::Tensor& tensor = tensors_[i].tensor;
+    if (places_[i].is_view) {
+      torch::autograd::impl::bump_version(tensor);
+    } else {
+      as_real(tensor.detach()).copy_(places_[i].home);
+    }
+  }
+}
+
+double TensorEngine::load_average() {
+  const double disagreement = engine_.load_average();
+  copy_out();
+  return disagreement;
+}
+
+void TensorEngine::restore_local() {
+  engine_.restore_local();
+  copy_out();
+}
+
+void TensorEngine::broadcast(std::span<const at::Tensor> tensors) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& tensor : tensors) {
+    at::Tensor copy = tensor.detach().cpu().contiguous().clone();
+    engine_.collectives().broadcast(
+        {static_cast<std::byte*>(copy.mutable_data_ptr()), copy.nbytes()});
+    tensor.detach().copy_(copy);
+  }
+}
+
+void TensorEngine::average(std::span<const at::Tensor> tensors) {
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& tensor : tensors) {
+    if (!at::isFloatingType(tensor.scalar_type())) continue;
+    at::Tensor wide = tensor.detach().cpu().to(at::kDouble).contiguous().clone();
+    engine_.collectives().mean(
+        {wide.mutable_data_ptr<double>(), static_cast<std::size_t>(wide.numel())});
+    tensor.detach().copy_(wide);
+  }
+}
+
+}  // namespace gossamer

@@ -1,0 +1,24 @@
+"""Gossamer: decentralized training for PyTorch, without a global all-reduce.
+
+One new line after the optimizer of a script for DistributedDataParallel, in place of the wrapper::
+
+    gossip = gossamer.Gossip(model, optimizer, topology="alternating_exponential_ring")
+"""
+
+from gossamer import _load
+from gossamer._core import IoError, Schedule, TransportError, make_schedule, topology_names
+from gossamer.gossip import Gossip
+from gossamer.optim import AccumAdam, AccumAdamW
+
+_load.check_torch()
+
+__all__ = [
+    "AccumAdam",
+    "AccumAdamW",
+    "Gossip",
+    "IoError",
+    "Schedule",
+    "TransportError",
+    "make_schedule",
+    "topology_names",
+]

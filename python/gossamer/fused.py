@@ -1,0 +1,158 @@
+"""Which optimizers the engine steps itself, and how it reads their groups and keeps their state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from gossamer import _core
+from gossamer.optim import AccumAdam, AccumAdamW
+
+Group = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A row of the engine's optimizer table that does what a torch optimizer does.
+
+    ``state`` names the entries of ``optimizer.state[p]`` that hold its state vectors, in the
+    table's order; ``counts`` says whether torch keeps the number of updates there as ``step``.
+    """
+
+    name: str
+    state: tuple[str, ...]
+    counts: bool
+    hyper: Callable[[Group], _core.Hyper]
+
+
+def _base(group: Group) -> _core.Hyper:
+    hyper = _core.Hyper()
+    hyper.lr = float(group["lr"])
+    hyper.weight_decay = float(group["weight_decay"])
+    hyper.grad_scale = -1.0 if group.get("maximize") else 1.0
+    return hyper
+
+
+def _sgd(group: Group) -> _core.Hyper:
+    hyper = _base(group)
+    hyper.momentum = float(group["momentum"])
+    hyper.dampening = float(group["dampening"])
+    hyper.nesterov = bool(group["nesterov"])
+    return hyper
+
+
+def _adam(group: Group) -> _core.Hyper:
+    hyper = _base(group)
+    hyper.beta1, hyper.beta2 = (float(beta) for beta in group["betas"])
+    hyper.eps = float(group["eps"])
+    return hyper
+
+
+def _accum_adam(group: Group) -> _core.Hyper:
+    hyper = _adam(group)
+    hyper.accumulate = int(group["accumulate"])
+    return hyper
+
+
+_ADAM_STATE = ("exp_avg", "exp_avg_sq")
+_ACCUM_STATE = (*_ADAM_STATE, "accumulated")
+
+
+def rule_for(optimizer: torch.optim.Optimizer) -> Rule | None:
+    """The rule for this optimizer; None if it has to step by itself.
+
+    Only the classes themselves count: a subclass may step in another way.
+    """
+    groups = optimizer.param_groups
+    if any(group.get("amsgrad") or group.get("differentiable") for group in groups):
+        return None
+    if not all(_core.can_be_fused(p) for group in groups for p in group["params"]):
+        return None
+    kind = type(optimizer)
+    if kind is torch.optim.SGD:
+        if any(group["momentum"] != 0 for group in groups):
+            return Rule("momentum", ("momentum_buffer",), False, _sgd)
+        return Rule("sgd", (), False, _base)
+    if kind in (torch.optim.Adam, torch.optim.AdamW):
+        decoupled = {bool(group.get("decoupled_weight_decay")) for group in groups}
+        if len(decoupled) > 1:
+            return None
+        adamw = kind is torch.optim.AdamW or True in decoupled
+        return Rule("adamw" if adamw else "adam", _ADAM_STATE, True, _adam)
+    if kind is AccumAdamW:
+        return Rule("accum_adamw", _ACCUM_STATE, True, _accum_adam)
+    if kind is AccumAdam:
+        return Rule("accum_adam", _ACCUM_STATE, True, _accum_adam)
+    return None
+
+
+class FusedState:
+    """Makes the engine's state vectors the optimizer's own state.
+
+    ``state[p]`` appears with the first update of ``p``, as in torch, and holds views: what
+    ``state_dict()`` returns is what the engine uses.
+    """
+
+    def __init__(
+        self,
+        optimizer: torch.optim.Optimizer,
+        rule: Rule,
+        engine: _core.Engine,
+        parameters: list[torch.Tensor],
+    ) -> None:
+        self._optimizer = optimizer
+        self._rule = rule
+        self._engine = engine
+        self._parameters = parameters
+        self._steps = torch.zeros(len(parameters))
+        self._shown: list[bool] = []
+        self.adopt()
+
+    def adopt(self) -> None:
+        """Copies what the optimizer's state holds (after load_state_dict) into the engine."""
+        self._shown = [False] * len(self._parameters)
+        for i, parameter in enumerate(self._parameters):
+            entry = self._optimizer.state.get(parameter)
+            views = self._views(i)
+            updates = 0
+            if entry and all(key in entry for key in self._rule.state):
+                for key, view in views.items():
+                    if entry[key] is None:
+                        break
+                    if entry[key].data_ptr() != view.data_ptr():
+                        view.copy_(entry[key])
+                else:
+                    updates = int(entry["step"]) if self._rule.counts else bool(self._rule.state)
+            if updates == 0:
+                for view in views.values():
+                    view.zero_()
+            self._engine.set_updates(i, int(updates))
+        self.show()
+
+    def show(self) -> None:
+        """Puts views into ``optimizer.state`` for what has been updated, and counts up."""
+        updates = self._engine.all_updates()
+        self._steps.copy_(torch.tensor(updates, dtype=torch.float32))
+        if all(self._shown):
+            return
+        for i, count in enumerate(updates):
+            if self._shown[i] or count == 0:
+                continue
+            entry: dict[str, Any] = {"step": self._steps[i]} if self._rule.counts else {}
+            entry.update(self._views(i))
+            if entry:
+                self._optimizer.state[self._parameters[i]] = entry
+            self._shown[i] = True
+
+    def detach(self) -> None:
+        """Leaves copies in ``optimizer.state``, so that the optimizer goes on alone."""
+        for entry in self._optimizer.state.values():
+            for key in (*self._rule.state, "step"):
+                if isinstance(entry.get(key), torch.Tensor):
+                    entry[key] = entry[key].clone()
+
+    def _views(self, i: int) -> dict[str, torch.Tensor]:
+        return {key: self._engine.state(i, k) for k, key in enumerate(self._rule.state)}
