@@ -7,6 +7,7 @@
 #include "bindings/transport.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/peers.h"
+#include "gossamer/torch/gradient_average.h"
 #include "gossamer/torch/tensor_engine.h"
 #include "gossamer/transport/threads.h"
 
@@ -53,8 +54,7 @@ class EngineHandle {
   }
   ~EngineHandle() {
     const py::gil_scoped_release no_gil;
-    engine_.reset();
-    transport_.reset();
+    close();
   }
   EngineHandle(const EngineHandle&) = delete;
   EngineHandle& operator=(const EngineHandle&) = delete;
@@ -69,7 +69,16 @@ class EngineHandle {
     get();
     return *transport_;
   }
+  /// Gradients are averaged in every backward pass from now on.
+  void average_gradients(std::int64_t bucket_bytes) {
+    Engine& engine = get().engine();
+    const Collectives& world = engine.collectives();
+    gradients_ = std::make_unique<GradientAverage>(get().tensors(), bucket_bytes, engine.runner(),
+                                                   world.shape(), world.rank());
+  }
+  GradientAverage* gradients() const { return gradients_.get(); }
   void close() {
+    gradients_.reset();
     engine_.reset();
     transport_.reset();
   }
@@ -81,6 +90,7 @@ class EngineHandle {
 
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<TensorEngine> engine_;
+  std::unique_ptr<GradientAverage> gradients_;
 };
 
 void bind_hyper(py::module_& module) {
@@ -128,6 +138,10 @@ void bind_engine(py::module_& module) {
       .def(
           "start", [](EngineHandle& self) { self.get().start(); }, NoGil(),
           "Checks that all ranks agree, gives everybody rank 0's values. Collective.")
+      .def(
+          "start_at", [](EngineHandle& self, std::int64_t step) { self.get().start_at(step); },
+          NoGil(), py::arg("step"),
+          "Checks that all ranks agree, goes on after `step` steps with own values. Collective.")
       .def(
           "step",
           [](EngineHandle& self, const std::vector<Hyper>& groups, bool skip) {
@@ -190,6 +204,20 @@ void bind_engine(py::module_& module) {
             return edges;
           },
           "(peer, bytes sent, bytes received) so far.")
+      .def("average_gradients", &EngineHandle::average_gradients, py::arg("bucket_bytes"),
+           "Averages gradients over all ranks in every backward pass from now on.")
+      .def(
+          "set_averaging",
+          [](EngineHandle& self, bool enabled) {
+            if (self.gradients() != nullptr) self.gradients()->set_enabled(enabled);
+          },
+          py::arg("enabled"), "Whether backward passes average gradients.")
+      .def_property_readonly(
+          "backward_exposed_s",
+          [](EngineHandle& self) {
+            return self.gradients() == nullptr ? 0.0 : self.gradients()->exposed_s();
+          },
+          "Seconds that backward passes have waited for other ranks so far.")
       .def("close", &EngineHandle::close, NoGil());
 }
 

@@ -39,6 +39,9 @@ void bind_graph(py::module_& module) {
              "The schedule of a topology of the table, with modifiers. ValueError for a name or a "
              "size that cannot be served.");
   module.def(
+      "alone_schedule", [](std::vector<int> hosts) { return alone_schedule({std::move(hosts)}); },
+      py::arg("workers_per_host"), "Nobody mixes with anybody.");
+  module.def(
       "topology_names",
       [] {
         std::vector<std::string> names;

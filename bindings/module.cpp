@@ -6,6 +6,7 @@
 #include "bindings/errors.h"
 #include "bindings/graph.h"
 #include "bindings/transport.h"
+#include "gossamer/kernels/isa.h"
 
 PYBIND11_MODULE(_core, module) {
   module.doc() = "The C++ side of gossamer.";
@@ -14,5 +15,7 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_transport(module);
   gossamer::python::bind_graph(module);
   gossamer::python::bind_engine(module);
+  module.def("isa_name", &gossamer::isa_name,
+             "The instruction set of the kernels; ValueError where GOSSAMER_ISA cannot be had.");
   module.attr("__torch_version__") = TORCH_VERSION;
 }

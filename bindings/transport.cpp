@@ -17,6 +17,25 @@ namespace {
 constexpr std::chrono::milliseconds kSignalPeriod{100};
 constexpr std::chrono::seconds kPatience{3};
 
+/// For as long as it lives, this thread is inside the transport and other threads may run Python.
+class Away {
+ public:
+  explicit Away(TransportHandle& handle) : handle_(handle) {
+    handle_.enter();
+    no_gil_.emplace();
+  }
+  ~Away() {
+    no_gil_.reset();
+    handle_.leave();
+  }
+  Away(const Away&) = delete;
+  Away& operator=(const Away&) = delete;
+
+ private:
+  TransportHandle& handle_;
+  std::optional<py::gil_scoped_release> no_gil_;
+};
+
 std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   if (!tensor.device().is_cpu() || !tensor.is_contiguous()) {
     fail_argument({.place = "transport",
@@ -92,8 +111,6 @@ void progress(TransportHandle& handle, double timeout_s) {
 
 void close(TransportHandle& handle, int peer) { handle.get()->close(peer); }
 
-void stop(TransportHandle& handle) { handle.stop(); }
-
 /// The function as a method that runs without the interpreter.
 template <class Result, class... Arguments>
 auto away(Result (*function)(TransportHandle&, Arguments...)) {
@@ -158,7 +175,8 @@ std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict
   }
   // Threads must not outlive the interpreter: it unloads what they use.
   py::cpp_function stop([held = std::weak_ptr(handle)] {
-    if (const auto alive = held.lock()) alive->stop_for_exit();
+    const py::gil_scoped_release no_gil;
+    if (const auto alive = held.lock()) alive->stop();
   });
   py::module_::import("atexit").attr("register")(stop);
   return handle;
@@ -184,28 +202,13 @@ void TransportHandle::stop() {
     const std::lock_guard lock(mutex_);
     last = std::move(transport_);
   }
-  if (!last) return;
-  if (last.use_count() > 1) close_all(*last);  // wakes the threads that still wait in it
-  const std::weak_ptr<Transport> gone = last;
-  last.reset();
+  if (last && last.use_count() > 1) close_all(*last);  // wakes the threads that are inside
   const Deadline limit = Clock::now() + kPatience;
-  while (!gone.expired() && Clock::now() < limit) std::this_thread::sleep_for(kSignalPeriod / 10);
-  // All requests have ended; only now their tensors may go.
+  while (inside_ > 0 && Clock::now() < limit) std::this_thread::sleep_for(kSignalPeriod / 10);
+  last.reset();  // the requests end here, and only then their tensors
   std::unordered_map<Request, at::Tensor> unused;
   const std::lock_guard lock(mutex_);
   unused.swap(tensors_);
-}
-
-void TransportHandle::stop_for_exit() {
-  {
-    const py::gil_scoped_release no_gil;
-    stop();
-  }
-  const Deadline limit = Clock::now() + kPatience;
-  while (inside_ > 0 && Clock::now() < limit) {
-    const py::gil_scoped_release no_gil;
-    std::this_thread::sleep_for(kSignalPeriod / 10);
-  }
 }
 
 void TransportHandle::keep(Request request, at::Tensor tensor) {
@@ -266,7 +269,7 @@ void bind_transport(py::module_& module) {
            "Blocks until something happened to a request.")
       .def("close", away(&close), py::arg("peer"),
            "Fails all requests with the peer, now and later, on both sides.")
-      .def("stop", away(&stop),
+      .def("stop", &TransportHandle::stop, py::call_guard<py::gil_scoped_release>(),
            "Ends the transport: says good-bye to the peers and closes the groups.")
       .def("describe", &describe, "Name, rank, workers, and payload bytes by peer.");
   module.def("c10d_transport", &make_c10d, py::arg("rank"), py::arg("workers"), py::arg("groups"),

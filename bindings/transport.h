@@ -3,9 +3,9 @@
 
 #include <torch/csrc/utils/pybind.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
 
 #include "gossamer/torch/c10d_transport.h"
@@ -24,40 +24,22 @@ class TransportHandle {
 
   /// Throws std::invalid_argument after `stop`.
   std::shared_ptr<Transport> get() const;
-  /// Ends the transport; what another thread waits for fails. Takes a few seconds at most, and
-  /// leaves the end to others that still hold the transport then.
+  /// Ends the transport, or closes all its edges where something else, such as an engine, holds it
+  /// too. What other threads wait for fails, and for a few seconds at most they are given the time
+  /// to come back to Python: a thread that comes back while the interpreter ends would end the
+  /// process with it. Without the interpreter, and not inside.
   void stop();
-  /// Stops, and lets the threads that were inside come back to Python: a thread that came back
-  /// while the interpreter ends would end the process with it. With the interpreter held.
-  void stop_for_exit();
+  /// This thread goes inside, or comes back to Python.
+  void enter() { ++inside_; }
+  void leave() { --inside_; }
   void keep(Request request, at::Tensor tensor);
   void forget(Request request);
 
  private:
-  friend class Away;
-  int inside_ = 0;            // threads inside, guarded by the interpreter's lock
-  mutable std::mutex mutex_;  // guards all below
+  std::atomic<int> inside_ = 0;  // threads
+  mutable std::mutex mutex_;     // guards all below
   std::unordered_map<Request, at::Tensor> tensors_;
   std::shared_ptr<Transport> transport_;
-};
-
-/// For as long as it lives, this thread is inside the transport and other threads may run Python.
-class Away {
- public:
-  explicit Away(TransportHandle& handle) : handle_(handle) {
-    ++handle_.inside_;
-    no_gil_.emplace();
-  }
-  ~Away() {
-    no_gil_.reset();
-    --handle_.inside_;
-  }
-  Away(const Away&) = delete;
-  Away& operator=(const Away&) = delete;
-
- private:
-  TransportHandle& handle_;
-  std::optional<pybind11::gil_scoped_release> no_gil_;
 };
 
 /// From {peer: process group}; a group of two, or one in which everybody has their own rank.

@@ -37,14 +37,23 @@ list(FILTER gossamer_python_sources EXCLUDE REGEX "_test\\.cpp$")
 list(FILTER gossamer_python_tests INCLUDE REGEX "_test\\.cpp$")
 gossamer_python_module(gossamer_python _core ${gossamer_python_sources})
 
-# The package's Python files stand beside the module as links, so that it can be imported from here.
-file(GLOB gossamer_package RELATIVE ${CMAKE_SOURCE_DIR}/python/gossamer CONFIGURE_DEPENDS
-     ${CMAKE_SOURCE_DIR}/python/gossamer/*.py)
+# The package's other files stand beside the module as links, so that it can be imported from here.
+file(GLOB gossamer_package RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS
+     ${CMAKE_SOURCE_DIR}/python/*.py ${CMAKE_SOURCE_DIR}/python/gossamer/*.py
+     ${CMAKE_SOURCE_DIR}/python/gossamer/*.pyi ${CMAKE_SOURCE_DIR}/python/gossamer/py.typed)
 file(MAKE_DIRECTORY ${GOSSAMER_PYTHON_FOLDER})
 foreach(file ${gossamer_package})
-  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/gossamer/${file} ${GOSSAMER_PYTHON_FOLDER}/${file}
-       SYMBOLIC)
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/${file} ${CMAKE_BINARY_DIR}/python/${file} SYMBOLIC)
 endforeach()
+file(CREATE_LINK ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${GOSSAMER_PYTHON_FOLDER}/bin SYMBOLIC)
+
+# What the module was built for, to be read before it is loaded.
+file(CONFIGURE OUTPUT ${GOSSAMER_PYTHON_FOLDER}/_built.py CONTENT
+     "\"\"\"What this build is.\"\"\"
+
+VERSION = \"@PROJECT_VERSION@\"
+TORCH_VERSION = \"@GOSSAMER_TORCH_VERSION@\"
+" @ONLY)
 
 if(GOSSAMER_TESTS)
   # Tests of C++ that need what only Python can make. What both modules use is compiled into both.

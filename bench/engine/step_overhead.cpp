@@ -96,7 +96,7 @@ std::unique_ptr<Engine> make_engine(Contender& c, Transport& transport,
 /// "alone": nobody mixes, which leaves the optimizer's own pass and the engine around it.
 Schedule schedule_of(const std::string& topology, const HostShape& shape) {
   if (topology != "alone") return make_topology(topology, {.shape = shape});
-  return periodic_schedule(topology, shape, {identity_round(shape.workers())});
+  return alone_schedule(shape);
 }
 
 struct Setting {

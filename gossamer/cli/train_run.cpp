@@ -52,10 +52,6 @@ ClusterSpec cluster_of(const TrainSpec& spec, double link_bytes_per_s) {
   return cluster;
 }
 
-Schedule everybody_alone(const HostShape& shape) {
-  return periodic_schedule("alone", shape, {identity_round(shape.workers())});
-}
-
 void write_file(const std::filesystem::path& path, const std::string& text) {
   NewFile file(path);
   file.write(text);
@@ -122,7 +118,7 @@ double measure_compute_s(const TrainSpec& spec, const Task& task) {
                 const int rank = transport.describe().rank;
                 TrainModel model = make_train_model(alone, task);
                 EngineOptions options = engine_options(alone, model.flat);
-                options.schedule = everybody_alone(shape);
+                options.schedule = alone_schedule(shape);
                 Engine engine(std::move(options), transport, buckets_of(model.flat));
                 engine.start();
                 const auto run = [&](std::int64_t steps) {

@@ -70,6 +70,8 @@ class Engine {
   /// Brings the local parameters back after load_average().
   void restore_local();
   Collectives& collectives() { return collectives_; }
+  /// For exchanges of the layer above, on streams below −1.
+  ExchangeRunner& runner() { return runner_; }
 
  private:
   void check_options() const;

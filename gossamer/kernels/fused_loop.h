@@ -111,10 +111,10 @@ std::size_t to_line(const T* a) {
   return (kLine - reinterpret_cast<std::size_t>(a) % kLine) % kLine / sizeof(T);
 }
 
-/// The same where something is written that was not read: b if the step sets it, `out` unless it is
-/// x. That goes past the caches, which saves reading its lines; Stream::fence() is left to do. b,
-/// or else `out`, begins at a line; a rest of the range is stored plainly, and so is `out` if b
-/// begins at a line and `out` does not.
+/// Does what apply does where something is written that was not read: b if the step sets it, `out`
+/// unless it is x. That goes past the caches, which saves reading its lines; Stream::fence() is
+/// left to do. b, or else `out`, begins at a line; a rest of the range is stored plainly, and so is
+/// `out` if b begins at a line and `out` does not.
 template <class Stream, class T, class Mix, class Step>
 void apply_streamed(Range range, const T* x, T* out, const Mix mixer, const Step step) {
   const bool streams_out = !kSetsB<Step> || (out != x && to_line(out + range.begin) == 0);

@@ -169,11 +169,32 @@ std::string TensorEngine::describe() const {
   return text;
 }
 
-void TensorEngine::start() {
+void TensorEngine::check_agreement() {
   require_same(engine_.collectives(), kPlace, describe(),
                "build the same model and call Gossip with the same arguments on every rank");
+}
+
+void TensorEngine::start() {
+  check_agreement();
   engine_.start();
   copy_out();
+}
+
+void TensorEngine::start_at(std::int64_t step) {
+  check_agreement();
+  engine_.start_at(step);
+}
+
+/// A view that is one no longer would train something that the model does not see.
+void TensorEngine::check_memory(std::size_t i) const {
+  const Place& place = places_[i];
+  const at::Tensor& tensor = tensors_[i].tensor;
+  const bool moved = place.is_view && (tensor.const_data_ptr() != place.home.const_data_ptr() ||
+                                       tensor.strides() != place.home.strides());
+  if (moved) {
+    refuse(tensors_[i], "has been given other memory since Gossip was made",
+           "move, convert and reshape the model before; change values in place");
+  }
 }
 
 /// The gradient with the dtype and strides of the tensor's place; null without one.
@@ -230,6 +251,7 @@ void TensorEngine::set_up_step(std::span<const Hyper> groups, bool skip) {
   for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
     const ParameterSlot& slot = layout_.slots[s];
     const std::size_t i = tensor_of_slot_[s];
+    check_memory(i);
     const auto array = static_cast<std::size_t>(slot.array);
     const bool last = s + 1 == layout_.slots.size() || layout_.slots[s + 1].array != slot.array;
     const std::int64_t padded = last ? layout_.arrays[array].count : layout_.slots[s + 1].offset;
@@ -259,6 +281,12 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip) {
     updates_ = before;
     throw;
   }
+}
+
+std::vector<at::Tensor> TensorEngine::tensors() const {
+  std::vector<at::Tensor> all;
+  for (const NamedTensor& named : tensors_) all.push_back(named.tensor);
+  return all;
 }
 
 void TensorEngine::set_updates(int tensor, std::int64_t updates) {

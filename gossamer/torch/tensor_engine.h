@@ -49,11 +49,15 @@ class TensorEngine {
   /// Checks that all workers have the same tensors and options, gives everybody rank 0's values and
   /// starts. Collective; throws std::invalid_argument on every worker where they differ.
   void start();
+  /// Checks as start() does and goes on after `step` steps, everybody from his own values.
+  /// Collective.
+  void start_at(std::int64_t step);
 
   /// One step with `groups` (by NamedTensor::group; their t is ignored). Tensors with a gradient
   /// are stepped unless `skip`; all are mixed.
   StepReport step(std::span<const Hyper> groups, bool skip = false);
 
+  std::vector<at::Tensor> tensors() const;
   int count() const { return static_cast<int>(tensors_.size()); }
   /// The optimizer's state vector `k` of a tensor: a view with the tensor's shape and strides.
   at::Tensor state(int tensor, int k) const;
@@ -85,6 +89,8 @@ class TensorEngine {
   std::vector<Bucket> buckets();
   std::string describe() const;
   const void* gradient_of(std::size_t i);
+  void check_agreement();
+  void check_memory(std::size_t i) const;
   void set_up_step(std::span<const Hyper> groups, bool skip);
   void copy_in();
   void copy_out();

@@ -1,0 +1,80 @@
+"""Gossamer beside DDP and Decent-DP: four processes, loopback; figures are in bench/METRICS.md.
+
+Needs decent-dp 0.2.3 (`pip install --no-deps decent-dp==0.2.3 loguru`); without it, its rows are
+left out, and the output says so.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+BUILT = Path(os.environ.get("GOSSAMER_PYTHON_PATH", FOLDER.parents[1] / "build" / "python"))
+
+
+def start(model: str, names: list[str], rounds: int, steps: int, workers: int) -> dict:
+    """All contenders in one run, taking turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "result.json"
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        command += ["--nproc-per-node", str(workers), str(FOLDER / "worker.py")]
+        command += ["--model", model, "--contenders", ",".join(names), "--out", str(out)]
+        command += ["--rounds", str(rounds), "--steps", str(steps)]
+        path = os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+        subprocess.run(command, check=True, env=environment, timeout=1800)
+        return json.loads(out.read_text())
+
+
+def row(name: str, result: dict, base: str) -> dict:
+    ratios = [a / b for a, b in zip(result["ms"][name], result["ms"][base], strict=True)]
+    return {
+        "contender": name,
+        "ms_per_step": statistics.median(result["ms"][name]),
+        "ratio_to_ddp": statistics.median(ratios),
+        "ratio_min": min(ratios),
+        "ratio_max": max(ratios),
+        "last_losses": statistics.mean(result["loss"][name][-5:]),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--models", default="transformer,conv")
+    parser.add_argument("--memory", action="store_true", help="one run each for the peak memory")
+    parser.add_argument("--json", type=Path, help="write the rows here as well")
+    arguments = parser.parse_args()
+    names = ["alone", "ddp", "gossamer ring", "gossamer complete"]
+    if importlib.util.find_spec("decent_dp"):
+        names += ["decent-dp ring", "decent-dp complete"]
+    else:
+        print("decent-dp is not installed: its rows are left out", file=sys.stderr)
+    rows = []
+    for model in arguments.models.split(","):
+        result = start(model, names, arguments.rounds, arguments.steps, arguments.workers)
+        for name in names:
+            found = {"model": model, **row(name, result, "ddp")}
+            if arguments.memory:
+                found["peak_mb"] = start(model, [name], 1, 3, arguments.workers)["peak_mb"]
+            rows.append(found)
+            print(
+                f"{model:12} {name:20} {found['ms_per_step']:8.1f} ms  {found['ratio_to_ddp']:.2f} "
+                f"({found['ratio_min']:.2f}-{found['ratio_max']:.2f}) of DDP  loss "
+                f"{found['last_losses']:.4f}"
+                + (f"  peak {found['peak_mb']:.0f} MB" if "peak_mb" in found else "")
+            )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=2))
+
+
+if __name__ == "__main__":
+    main()

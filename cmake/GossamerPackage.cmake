@@ -1,0 +1,44 @@
+# What `pip install .` needs beyond a plain build; scikit-build-core has it included after project().
+
+# The torch to build for is that of the Python that pip runs in.
+set(GOSSAMER_PYTHON ${Python_EXECUTABLE})
+set(GOSSAMER_TORCH ON)
+set(GOSSAMER_TESTS OFF)
+set(GOSSAMER_BENCHES OFF)
+
+# header, package of Debian and Ubuntu
+set(gossamer_headers
+  nlohmann/json.hpp nlohmann-json3-dev
+  Eigen/Core libeigen3-dev
+  zlib.h zlib1g-dev
+  CLI/CLI.hpp libcli11-dev
+  toml++/toml.h libtomlplusplus-dev)
+set(gossamer_missing "")
+set(gossamer_remedy "")
+while(gossamer_headers)
+  list(POP_FRONT gossamer_headers header package)
+  find_path(gossamer_folder ${header} PATH_SUFFIXES eigen3 NO_CACHE)
+  if(NOT gossamer_folder)
+    string(APPEND gossamer_missing " ${header}")
+    string(APPEND gossamer_remedy " ${package}")
+  endif()
+  unset(gossamer_folder)
+endwhile()
+if(gossamer_missing)
+  message(FATAL_ERROR "[cmake] system libraries are missing, got no${gossamer_missing}; on Debian "
+                      "and Ubuntu: apt-get install${gossamer_remedy}")
+endif()
+
+# gossamer_install_package(): what goes beside the package's Python files. Libtorch is found in the
+# same site-packages, else where it was when this was built.
+function(gossamer_install_package)
+  set_target_properties(gossamer_python PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../torch/lib;${GOSSAMER_TORCH_DIR}/lib")
+  set_target_properties(gossamer-train PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../../torch/lib;${GOSSAMER_TORCH_DIR}/lib")
+  install(TARGETS gossamer_python LIBRARY DESTINATION .)
+  install(TARGETS gossamer gossamer-train RUNTIME DESTINATION bin)
+  install(FILES ${CMAKE_BINARY_DIR}/python/gossamer/_built.py DESTINATION .)
+  install(FILES ${CMAKE_SOURCE_DIR}/python/gossamer_command.py DESTINATION ${SKBUILD_PLATLIB_DIR})
+endfunction()
+cmake_language(DEFER CALL gossamer_install_package)  # when all targets are there
