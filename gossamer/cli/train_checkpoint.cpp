@@ -26,6 +26,7 @@ Json run_identity(const TrainSpec& spec) {
     if (!shapes_numbers) continue;
     std::visit([&](const auto* value) { identity[std::string(field.key)] = *value; }, field.target);
   }
+  if (update_of(spec) == UpdateAt::backward) identity["layout"] = "completion";
   return identity;
 }
 

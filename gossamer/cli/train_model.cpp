@@ -35,10 +35,14 @@ TrainModel make_train_model(const TrainSpec& spec, const Task& task) {
       !spec.model.empty() ? spec.model : (images ? "residual_cnn" : "transformer");
   const ModelArgs args{
       .input = task.input, .size = {spec.width, spec.layers, spec.heads}, .seed = spec.seed};
+  FlatOptions options{
+      .layout = {.min_buckets = spec.buckets, .bucket_multiple = bucket_multiple(spec)}};
+  if (update_of(spec) == UpdateAt::backward) {
+    const Batch batch = task.training_batch(0, {0, host_shape_of(spec).workers()});
+    options.completion = completion_order(find_model(name).make(args), batch);
+  }
   TrainModel made{.model = find_model(name).make(args)};
-  made.flat = flatten_parameters(
-      *made.model.module,
-      {.layout = {.min_buckets = spec.buckets, .bucket_multiple = bucket_multiple(spec)}});
+  made.flat = flatten_parameters(*made.model.module, options);
   return made;
 }
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -88,6 +90,18 @@ void check_no_shared_memory(const Found& found) {
   }
 }
 
+/// Puts what is completed last first, because plan_layout() reverses the order.
+void sort_by_completion(std::vector<ParameterInfo>& infos,
+                        std::span<const std::string> completion) {
+  std::map<std::string_view, std::size_t> place;
+  for (const std::string& name : completion) place.emplace(name, place.size());
+  const auto place_of = [&](const ParameterInfo& info) {
+    const auto at = place.find(info.name);
+    return at == place.end() ? place.size() : at->second;
+  };
+  std::ranges::stable_sort(infos, std::greater<>(), place_of);
+}
+
 at::Tensor view_of(const std::vector<at::Tensor>& arrays, const ParameterSlot& slot) {
   return arrays[static_cast<std::size_t>(slot.array)]
       .narrow(0, slot.offset, slot.count)
@@ -158,6 +172,7 @@ FlatParameters flatten_parameters(torch::nn::Module& module, const FlatOptions& 
   for (std::size_t i = 0; i < found.infos.size(); ++i) {
     tensor_of[found.infos[i].name] = found.tensors[i];
   }
+  sort_by_completion(found.infos, options.completion);
   FlatParameters flat{.layout = plan_layout(found.infos, options.layout),
                       .values = {},
                       .gradients = {},

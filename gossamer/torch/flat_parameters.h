@@ -39,6 +39,9 @@ struct FlatParameters {
 
 struct FlatOptions {
   LayoutOptions layout;
+  /// Names in the order in which a backward pass completes the gradients (completion_order()): the
+  /// parameters lie in this order, those that it lacks behind, in reverse order of registration.
+  std::vector<std::string> completion = {};
   /// The optimizer group of a parameter; decay_group() when empty.
   std::function<int(const std::string& name, const at::Tensor& parameter)> group_of;
 };

@@ -124,6 +124,18 @@ TEST(FlatParameters, GradientsAccumulateInPlaceAndAreZeroedInPlace) {
   EXPECT_EQ(w.grad().abs().sum().item<float>(), 0);
 }
 
+TEST(FlatParameters, LieInTheOrderOfCompletionAndUnknownOnesBehind) {
+  Bag bag;
+  for (const char* name : {"a", "b", "c", "d"}) bag.add(name, counting({3}, name[0]));
+  const FlatParameters flat = flatten_parameters(bag, {.completion = {"b", "gone", "d"}});
+  std::string order;
+  for (const ParameterSlot& slot : flat.layout.slots) order += slot.info.name;
+  EXPECT_EQ(order, "bdca");
+  for (std::size_t s = 0; s < order.size(); ++s) {
+    EXPECT_EQ(flat.parameters[s][0].item<float>(), static_cast<float>(order[s]));
+  }
+}
+
 TEST(FlatParameters, SharedOnesAreLaidOutOnceAndFrozenOnesListed) {
   Bag bag;
   const at::Tensor shared = bag.add("a", counting({4}, 1));

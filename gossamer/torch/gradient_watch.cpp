@@ -2,11 +2,13 @@
 
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
+#include <torch/nn/module.h>
 
 #include <utility>
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/torch/model.h"
 
 namespace gossamer {
 
@@ -48,6 +50,22 @@ struct ArrivalHook final : torch::autograd::PostAccumulateGradHook {
 };
 
 }  // namespace
+
+std::vector<std::string> completion_order(const Model& model, const Batch& batch) {
+  std::vector<std::string> order;
+  auto parameters = model.module->named_parameters();
+  for (auto& item : parameters) {
+    if (!item.value().requires_grad()) continue;
+    auto note = [&order, name = item.key()] { order.push_back(name); };
+    torch::autograd::impl::set_post_acc_grad_hooks(item.value(),
+                                                   std::make_unique<ArrivalHook>(std::move(note)));
+  }
+  loss_of(model, batch).backward();
+  for (auto& item : parameters) {
+    torch::autograd::impl::set_post_acc_grad_hooks(item.value(), nullptr);
+  }
+  return order;
+}
 
 GradientWatch::GradientWatch(const FlatParameters& flat, std::function<void(int)> ready)
     : state_(std::make_shared<State>()) {

@@ -3,10 +3,21 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "gossamer/torch/flat_parameters.h"
 
 namespace gossamer {
+
+struct Model;
+struct Batch;
+
+/// The names of the parameters in the order in which backward() on this batch completes their
+/// gradients; parameters that the loss does not depend on are missing. It is the same on every
+/// worker. Costs one forward and backward pass, and leaves gradients and changed buffers in the
+/// model: to be asked of one that is thrown away.
+std::vector<std::string> completion_order(const Model& model, const Batch& batch);
 
 /// Hooks into the gradient accumulation of every parameter of `flat`, whose module must not carry
 /// other post-accumulate hooks. Only backward passes between begin_backward() and

@@ -8,6 +8,7 @@
 
 #include "gossamer/torch/buffers.h"
 #include "gossamer/torch/flat_parameters.h"
+#include "gossamer/torch/gradient_watch.h"
 #include "gossamer/torch/models/mlp.h"
 #include "gossamer/torch/models/residual_cnn.h"
 #include "gossamer/torch/models/table.h"
@@ -100,6 +101,39 @@ TEST(Models, WorkInDoublePrecisionToo) {
     for (const at::Tensor& array : flat.gradients) {
       EXPECT_GT(array.abs().sum().item<double>(), 0) << kind.name;
     }
+  }
+}
+
+TEST(Models, LaidOutByCompletionEveryBucketIsCompleteBeforeTheNext) {
+  for (const ModelKind& kind : model_kinds()) {
+    const Batch batch = tiny_batch(kind.input);
+    FlatOptions options{.layout = {.min_buckets = 5}};
+    options.completion = completion_order(kind.make(tiny_args(kind)), batch);
+    const Model model = kind.make(tiny_args(kind));
+    const FlatParameters flat = flatten_parameters(*model.module, options);
+    EXPECT_EQ(options.completion.size(), flat.parameters.size()) << kind.name;
+    std::vector<std::size_t> complete;  // parameters complete when each bucket was
+    std::size_t arrived = 0;
+    for (const at::Tensor& parameter : flat.parameters) {
+      parameter.register_hook([&arrived](const at::Tensor&) { ++arrived; });
+    }
+    std::vector<int> order;
+    GradientWatch watch(flat, [&](int bucket) {
+      order.push_back(bucket);
+      complete.push_back(arrived);
+    });
+    watch.begin_backward();
+    loss_of(model, batch).backward();
+    ASSERT_EQ(order.size(), flat.layout.buckets.size()) << kind.name;
+    for (std::size_t b = 0; b < order.size(); ++b) {
+      EXPECT_EQ(order[b], static_cast<int>(b)) << kind.name;
+      std::size_t reach = 0;  // the bucket and those before it need so many parameters
+      for (const ParameterSlot& slot : flat.layout.slots) {
+        reach += slot.first_bucket <= static_cast<int>(b) ? 1 : 0;
+      }
+      EXPECT_EQ(complete[b], reach) << kind.name << ", bucket " << b;
+    }
+    watch.finish_backward();
   }
 }
 
