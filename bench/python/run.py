@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="one run each for the peak memory")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
     arguments = parser.parse_args()
-    names = ["alone", "ddp", "gossamer ring", "gossamer complete"]
+    names = ["alone", "ddp", "gossamer allreduce", "gossamer ring", "gossamer complete"]
     if importlib.util.find_spec("decent_dp"):
         names += ["decent-dp ring", "decent-dp complete"]
     else:

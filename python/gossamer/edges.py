@@ -10,9 +10,7 @@ from gossamer import _core, gloo_edges
 from gossamer.world import World, next_number
 
 
-def make_transport(
-    world: World, peers: Iterable[int], timeout_s: float
-) -> _core.Transport | None:
+def make_transport(world: World, peers: Iterable[int], timeout_s: float) -> _core.Transport | None:
     """A transport to `peers` over Gloo, or None for a worker alone. Collective over the world."""
     if world.size == 1:
         return None

@@ -59,34 +59,39 @@ def _accum_adam(group: Group) -> _core.Hyper:
 
 _ADAM_STATE = ("exp_avg", "exp_avg_sq")
 _ACCUM_STATE = (*_ADAM_STATE, "accumulated")
+_SGD = Rule("sgd", (), False, _base)
+_MOMENTUM = Rule("momentum", ("momentum_buffer",), False, _sgd)
+_ADAM = Rule("adam", _ADAM_STATE, True, _adam)
+_ADAMW = Rule("adamw", _ADAM_STATE, True, _adam)
+_ACCUM_ADAM = Rule("accum_adam", _ACCUM_STATE, True, _accum_adam)
+_ACCUM_ADAMW = Rule("accum_adamw", _ACCUM_STATE, True, _accum_adam)
 
 
-def rule_for(optimizer: torch.optim.Optimizer) -> Rule | None:
-    """The rule for this optimizer; None if it has to step by itself.
+def fused_kind(optimizer: torch.optim.Optimizer) -> Rule | None:
+    """The rule for an optimizer of this class with these options, whatever its parameters are.
 
     Only the classes themselves count: a subclass may step in another way.
     """
     groups = optimizer.param_groups
     if any(group.get("amsgrad") or group.get("differentiable") for group in groups):
         return None
-    if not all(_core.can_be_fused(p) for group in groups for p in group["params"]):
-        return None
     kind = type(optimizer)
     if kind is torch.optim.SGD:
-        if any(group["momentum"] != 0 for group in groups):
-            return Rule("momentum", ("momentum_buffer",), False, _sgd)
-        return Rule("sgd", (), False, _base)
+        return _MOMENTUM if any(group["momentum"] != 0 for group in groups) else _SGD
     if kind in (torch.optim.Adam, torch.optim.AdamW):
         decoupled = {bool(group.get("decoupled_weight_decay")) for group in groups}
         if len(decoupled) > 1:
             return None
-        adamw = kind is torch.optim.AdamW or True in decoupled
-        return Rule("adamw" if adamw else "adam", _ADAM_STATE, True, _adam)
+        return _ADAMW if kind is torch.optim.AdamW or True in decoupled else _ADAM
     if kind is AccumAdamW:
-        return Rule("accum_adamw", _ACCUM_STATE, True, _accum_adam)
-    if kind is AccumAdam:
-        return Rule("accum_adam", _ACCUM_STATE, True, _accum_adam)
-    return None
+        return _ACCUM_ADAMW
+    return _ACCUM_ADAM if kind is AccumAdam else None
+
+
+def rule_for(optimizer: torch.optim.Optimizer) -> Rule | None:
+    """The rule for this optimizer; None if it has to step by itself."""
+    parameters = (p for group in optimizer.param_groups for p in group["params"])
+    return fused_kind(optimizer) if all(map(_core.can_be_fused, parameters)) else None
 
 
 class FusedState:
@@ -131,6 +136,11 @@ class FusedState:
                     view.zero_()
             self._engine.set_updates(i, int(updates))
         self.show()
+
+    def check(self) -> None:
+        """Starts anew from what there is where entries of the optimizer's state were removed."""
+        if self._rule.state and len(self._optimizer.state) < sum(self._shown):
+            self.adopt()
 
     def show(self) -> None:
         """Puts views into ``optimizer.state`` for what has been updated, and counts up."""

@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterable
 from datetime import timedelta
 
-from gossamer._core import TransportError
 from torch.distributed import PrefixStore, ProcessGroupGloo, Store
+
+from gossamer._core import TransportError
 
 
 def _device(address: str | None) -> object:

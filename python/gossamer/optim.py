@@ -18,10 +18,11 @@ class AccumAdam(torch.optim.Optimizer):
 
     With g the gradient of update t ≥ 1, s = ``accumulate`` and t̂ = ⌈t/s⌉::
 
-        m = β₁ m̂ + (1 − β₁) g        v = β₂ v̂ + (1 − β₂) g²        b ← b + g/s
-        x ← x − lr · m/(1 − β₁^t̂) / (√(v/(1 − β₂^t̂)) + ε)
+        at the beginning of a period (t - 1 divisible by s): b ← 0
+        m = β₁ m̂ + (1 - β₁) g        v = β₂ v̂ + (1 - β₂) g²        b ← b + g/s
+        x ← x - lr · m/(1 - β₁^t̂) / (√(v/(1 - β₂^t̂)) + ε)
         at the end of a period (t divisible by s):
-        m̂ ← β₁ m̂ + (1 − β₁) b       v̂ ← β₂ v̂ + (1 − β₂) b²       b ← 0
+        m̂ ← β₁ m̂ + (1 - β₁) b       v̂ ← β₂ v̂ + (1 - β₂) b²
 
     Raises ValueError for a value out of its range.
     """
@@ -39,15 +40,20 @@ class AccumAdam(torch.optim.Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        for name, value, valid in (
-            ("lr", lr, lr >= 0),
-            ("betas", betas, all(0 <= beta < 1 for beta in betas)),
-            ("eps", eps, eps > 0),
-            ("weight_decay", weight_decay, weight_decay >= 0),
-            ("accumulate", accumulate, accumulate >= 1 and int(accumulate) == accumulate),
+        for name, value, valid, wanted in (
+            ("lr", lr, lr >= 0, "at least 0"),
+            ("betas", betas, all(0 <= beta < 1 for beta in betas), "at least 0 and below 1"),
+            ("eps", eps, eps > 0, "above 0"),
+            ("weight_decay", weight_decay, weight_decay >= 0, "at least 0"),
+            (
+                "accumulate",
+                accumulate,
+                accumulate >= 1 and int(accumulate) == accumulate,
+                "a whole number, at least 1",
+            ),
         ):
             if not valid:
-                raise ValueError(f"[{type(self).__name__}] {name} is out of its range, got {value}")
+                raise ValueError(f"[{type(self).__name__}] {name} must be {wanted}, got {value}")
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -59,7 +65,7 @@ class AccumAdam(torch.optim.Optimizer):
         super().__init__(params, defaults)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One update of every parameter that has a gradient; returns what ``closure`` returned."""
         loss = None
         if closure is not None:
@@ -88,6 +94,8 @@ class AccumAdam(torch.optim.Optimizer):
         m_hat, v_hat, b = state["exp_avg"], state["exp_avg_sq"], state["accumulated"]
         m = m_hat.mul(beta1).add_(g, alpha=1 - beta1)
         v = v_hat.mul(beta2).addcmul_(g, g, value=1 - beta2)
+        if (t - 1) % period == 0:
+            b.zero_()
         b.add_(g, alpha=1 / period)
         t_hat = (t + period - 1) // period
         root = v.sqrt_().div_((1 - beta2**t_hat) ** 0.5).add_(group["eps"])
@@ -95,11 +103,10 @@ class AccumAdam(torch.optim.Optimizer):
         if t % period == 0:
             m_hat.mul_(beta1).add_(b, alpha=1 - beta1)
             v_hat.mul_(beta2).addcmul_(b, b, value=1 - beta2)
-            b.zero_()
 
 
 class AccumAdamW(AccumAdam):
-    """AccumAdam with decoupled weight decay: x ← (1 − lr · weight_decay) x before the update."""
+    """AccumAdam with decoupled weight decay: x ← (1 - lr · weight_decay) x before the update."""
 
     _decoupled = True
 

@@ -1,52 +1,42 @@
-"""Who takes part: ranks, hosts and the process group, found out from torch.distributed."""
+"""Who takes part: ranks, hosts and the process group, and whether all of them want the same."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import socket
+import time
 from dataclasses import dataclass
+from datetime import timedelta
+from itertools import zip_longest
 
 import torch.distributed as dist
 
+from gossamer._core import TransportError
+
 
 @dataclass(frozen=True)
-class World:
-    """The workers of one Gossip. ``workers_per_host`` has one entry per host, in rank order."""
+class Seat:
+    """One rank's place in a group, before it has met the others."""
 
     rank: int
     size: int
-    workers_per_host: tuple[int, ...]
     group: dist.ProcessGroup | None
 
 
-def _host_name() -> str:
-    """What tells hosts apart: the launcher's node number, else the machine's name."""
-    return os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or socket.gethostname()
+@dataclass(frozen=True)
+class World(Seat):
+    """The workers of one Gossip. ``workers_per_host`` has one entry per host, in rank order."""
+
+    workers_per_host: tuple[int, ...]
 
 
-def _hosts_in_order(names: list[str]) -> tuple[int, ...]:
-    counts: list[int] = []
-    seen: set[str] = set()
-    for previous, name in zip([None, *names], names, strict=False):
-        if name == previous:
-            counts[-1] += 1
-            continue
-        if name in seen:
-            raise ValueError(
-                "[Gossip] ranks must be dealt host by host, got hosts "
-                f"{', '.join(names)} in rank order; start the job with torchrun, or with "
-                "--distribution=block under Slurm"
-            )
-        seen.add(name)
-        counts.append(1)
-    return tuple(counts)
+def find_seat(group: dist.ProcessGroup | None) -> Seat:
+    """The seat in ``group``, by default all ranks; a worker alone without torch.distributed.
 
-
-def find_world(group: dist.ProcessGroup | None) -> World:
-    """The world of ``group``, by default all ranks; one worker alone without torch.distributed.
-
-    Collective over the group when it has more than one rank. Raises RuntimeError when the launcher
-    started several processes but the process group is missing.
+    Raises RuntimeError when the launcher started several processes but the process group is
+    missing, ValueError on a rank outside of the group.
     """
     if not dist.is_available() or not dist.is_initialized():
         started = int(os.environ.get("WORLD_SIZE", "1"))
@@ -55,23 +45,103 @@ def find_world(group: dist.ProcessGroup | None) -> World:
                 f"[Gossip] torch.distributed must be initialised: the launcher started {started} "
                 'workers; call torch.distributed.init_process_group("gloo") first, as for DDP'
             )
-        return World(0, 1, (1,), None)
+        return Seat(0, 1, None)
     group = group or dist.group.WORLD
-    rank, size = dist.get_rank(group), dist.get_world_size(group)
+    rank = dist.get_rank(group)
     if rank < 0:
         raise ValueError("[Gossip] this rank is not in the group; make Gossip only on its members")
-    if size == 1:
-        return World(0, 1, (1,), group)
-    return World(rank, size, _hosts_in_order(_all_names(group, rank, size)), group)
+    return Seat(rank, dist.get_world_size(group), group)
 
 
-def _all_names(group: dist.ProcessGroup, rank: int, size: int) -> list[str]:
-    store = dist.distributed_c10d._get_process_group_store(group)
-    prefix = f"gossamer/hosts/{next_number(store, rank, size)}"
-    store.set(f"{prefix}/{rank}", _host_name())
-    return [store.get(f"{prefix}/{peer}").decode() for peer in range(size)]
+def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) -> World:
+    """Meets the other ranks, which must want the same, said in ``about``, and have no problem.
+
+    Collective over the group. Raises ``problem``, on all other ranks a ValueError that tells of it;
+    ValueError on every rank where one says something else than rank 0, with the first line that
+    differs; TransportError for a rank that does not come within ``timeout_s``.
+    """
+    if seat.size == 1:
+        if problem is not None:
+            raise problem
+        return World(0, 1, seat.group, (1,))
+    store = dist.distributed_c10d._get_process_group_store(seat.group)
+    place = f"gossamer/meetings/{next_number(store, seat.rank, seat.size)}"
+    store.set(f"{place}/about/{seat.rank}", about)
+    card = {
+        "host": _host_name(),
+        "about": hashlib.sha256(about.encode()).hexdigest(),
+        "problem": None if problem is None else str(problem),
+    }
+    store.set(f"{place}/card/{seat.rank}", json.dumps(card))
+    if problem is not None:
+        raise problem
+    deadline = time.monotonic() + timeout_s
+    cards = [_card(store, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.size)]
+    for rank, other in enumerate(cards):
+        if other["problem"] is not None:
+            raise ValueError(f"[Gossip] rank {rank} could not make its Gossip: {other['problem']}")
+    for rank, other in enumerate(cards):
+        if other["about"] != cards[0]["about"]:
+            _refuse(
+                store.get(f"{place}/about/0").decode(),
+                rank,
+                store.get(f"{place}/about/{rank}").decode(),
+            )
+    hosts = _hosts_in_order([other["host"] for other in cards])
+    return World(seat.rank, seat.size, seat.group, hosts)
 
 
 def next_number(store: dist.Store, rank: int, size: int) -> int:
     """How often all ranks of a store have come by here: a fresh name for what they do next."""
     return (store.add("gossamer/visits/" + str(rank), 1) - 1) if size > 1 else 0
+
+
+def _card(
+    store: dist.Store, place: str, rank: int, peer: int, deadline: float, timeout_s: float
+) -> dict[str, str | None]:
+    key = f"{place}/card/{peer}"
+    try:
+        store.wait([key], timedelta(seconds=max(deadline - time.monotonic(), 1e-3)))
+    except RuntimeError as cause:
+        reason = str(cause).splitlines()[0]
+        error = TransportError(
+            f"[Gossip] rank {rank}: rank {peer} has not made its Gossip within {timeout_s:g} s; "
+            "every rank of the group must make one, and add parameters or load a model's state "
+            f"when the others do ({reason})"
+        )
+        error.rank, error.peer, error.operation = rank, peer, "meet"
+        error.elapsed_s, error.reason = timeout_s, reason
+        raise error from cause
+    return json.loads(store.get(key))
+
+
+def _refuse(expected: str, rank: int, found: str) -> None:
+    pairs = zip_longest(expected.splitlines(), found.splitlines(), fillvalue="nothing")
+    wanted, got = next(pair for pair in pairs if pair[0] != pair[1])
+    raise ValueError(
+        f"[Gossip] all ranks must be given the same: rank 0 has {wanted}, got {got} on rank "
+        f"{rank}; build the same model and call Gossip with the same arguments on every rank"
+    )
+
+
+def _host_name() -> str:
+    """What tells hosts apart: the launcher's node number, else the machine's name."""
+    return os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or socket.gethostname()
+
+
+def _hosts_in_order(names: list[str | None]) -> tuple[int, ...]:
+    counts: list[int] = []
+    seen: set[str | None] = set()
+    for previous, name in zip([None, *names], names, strict=False):
+        if name == previous:
+            counts[-1] += 1
+            continue
+        if name in seen:
+            raise ValueError(
+                "[Gossip] ranks must be dealt host by host, got hosts "
+                f"{', '.join(map(str, names))} in rank order; start the job with torchrun, or with "
+                "--distribution=block under Slurm"
+            )
+        seen.add(name)
+        counts.append(1)
+    return tuple(counts)

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import subprocess
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +19,8 @@ def torch_flags() -> list[str]:
     spec = importlib.util.find_spec("torch")
     assert spec is not None and spec.origin is not None, "torch is not installed; run make setup"
     folder = Path(spec.origin).parent / "include"
-    return ["-isystem", str(folder), "-isystem", str(folder / "torch/csrc/api/include")]
+    python = ["-isystem", sysconfig.get_path("include")]
+    return [*python, "-isystem", str(folder), "-isystem", str(folder / "torch/csrc/api/include")]
 
 
 def compile_alone(header: Path, flags: list[str], folder: Path) -> str:
@@ -38,7 +40,7 @@ def failures(headers: list[Path], flags: list[str], folder: Path) -> list[str]:
 
 
 def needs_torch(header: Path) -> bool:
-    return relative(header).startswith(("gossamer/torch/", "gossamer/cli/train"))
+    return relative(header).startswith(("gossamer/torch/", "gossamer/cli/train", "bindings/"))
 
 
 def test_every_header_compiles_alone(tmp_path: Path) -> None:

@@ -1,0 +1,269 @@
+"""The C++ side of gossamer."""
+
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+import torch
+
+__torch_version__: str
+"""Of the torch whose headers it was compiled with."""
+
+# Errors.
+
+class TransportError(RuntimeError):
+    """A peer or a link did not do its part."""
+
+    rank: int
+    peer: int
+    operation: str
+    elapsed_s: float
+    reason: str
+
+class IoError(OSError):
+    """A file, a folder or a device did not do its part."""
+
+# The machine.
+
+def isa_name() -> str:
+    """The instruction set of the kernels: ref, avx2 or avx512.
+
+    ValueError where GOSSAMER_ISA names one that does not exist or that this machine lacks.
+    """
+
+# Transports.
+
+class Tag:
+    """Matches a send to its receive; never used twice for one pair of workers."""
+
+    def __init__(self, step: int = 0, stream: int = 0, slot: int = 0) -> None: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def stream(self) -> int: ...
+    @property
+    def slot(self) -> int: ...
+
+class _EdgeBytes(TypedDict):
+    peer: int
+    sent: int
+    received: int
+
+class _TransportInfo(TypedDict):
+    name: str
+    rank: int
+    workers: int
+    serves_in_place: bool
+    edges: list[_EdgeBytes]
+
+class Transport:
+    """One worker's end. Requests are numbers; each must be waited for or released.
+
+    ValueError for a peer without an edge, a request that does not exist, and after ``stop``.
+    """
+
+    def send(self, peer: int, tensor: torch.Tensor, tag: Tag, *, timeout_s: float) -> int:
+        """Starts sending a contiguous CPU tensor, which must not change until the request ended."""
+
+    def receive(self, peer: int, tensor: torch.Tensor, tag: Tag, *, timeout_s: float) -> int:
+        """Starts receiving exactly the tensor's bytes into a contiguous CPU tensor."""
+
+    def done(self, request: int) -> bool:
+        """True when the request is done, False while it is pending; raises what failed it."""
+
+    def wait(self, request: int) -> None:
+        """Blocks until the request has ended and releases it; raises what failed it."""
+
+    def release(self, request: int) -> None:
+        """Forgets a request, cancelling it if it is pending."""
+
+    def progress(self, timeout_s: float) -> None:
+        """Blocks until something happened to a request."""
+
+    def close(self, peer: int) -> None:
+        """Fails all requests with the peer, now and later, on both sides."""
+
+    def stop(self) -> None:
+        """Ends the transport: says good-bye to the peers and closes the groups."""
+
+    def describe(self) -> _TransportInfo:
+        """Name, rank, workers, and payload bytes by peer."""
+
+def c10d_transport(
+    rank: int,
+    workers: int,
+    groups: dict[int, Any],
+    *,
+    linger_s: float = 1.0,
+) -> Transport:
+    """A transport over {peer: Gloo process group of torch}; it takes the groups over.
+
+    ``linger_s``: how long its end waits for peers to take what was sent. ValueError for ranks out
+    of range, groups that do not have the two ends, and backends other than Gloo.
+    """
+
+# Schedules.
+
+class Schedule:
+    """Which workers average with which, step by step."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def period(self) -> int:
+        """Rounds until it repeats; 0: it does not."""
+    @property
+    def workers(self) -> int: ...
+    @property
+    def workers_per_host(self) -> list[int]: ...
+
+def make_schedule(
+    topology: str,
+    workers_per_host: Sequence[int],
+    *,
+    seed: int = 0,
+    degree: int = 1,
+    rounds_per_step: int = 1,
+    local_steps: int = 1,
+    global_average_every: int = 0,
+    lazy: bool = False,
+) -> Schedule:
+    """The schedule of a topology of the table, with modifiers.
+
+    ``lazy`` mixes with (I + W)/2; ``global_average_every`` 0 is never. ValueError for a name or a
+    size that cannot be served.
+    """
+
+def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
+    """Nobody mixes with anybody."""
+
+def topology_names() -> list[str]:
+    """The names that ``make_schedule`` takes."""
+
+# The engine.
+
+class Hyper:
+    """One parameter group's settings for the coming step."""
+
+    lr: float
+    weight_decay: float
+    beta1: float
+    beta2: float
+    eps: float
+    momentum: float
+    dampening: float
+    nesterov: bool
+    accumulate: int
+    grad_scale: float
+    def __init__(self) -> None: ...
+
+class StepReport:
+    """What a step did on this worker."""
+
+    @property
+    def step(self) -> int: ...
+    @property
+    def grad_norm(self) -> float: ...
+    @property
+    def exposed_s(self) -> float:
+        """Seconds spent waiting for other workers."""
+    @property
+    def distance(self) -> float:
+        """The norm of what mixing moved the parameters by."""
+
+class EngineOptions:
+    """How parameters are mixed and stepped."""
+
+    def __init__(
+        self,
+        *,
+        schedule: Schedule,
+        pattern: str,
+        optimizer: str,
+        group_method: str,
+        timeout_s: float,
+        check_gradients: bool,
+    ) -> None: ...
+
+def peers_of(options: EngineOptions, rank: int) -> list[int]:
+    """The ranks that a worker exchanges anything with, ascending."""
+
+def can_be_fused(tensor: torch.Tensor) -> bool:
+    """Whether fused optimizers can step this tensor."""
+
+class Engine:
+    """Mixes and steps tensors, given as (name, tensor, parameter group); transport None is a worker
+    alone. ValueError after ``close``, TransportError where another worker is lost."""
+
+    def __init__(
+        self,
+        transport: Transport | None,
+        tensors: Sequence[tuple[str, torch.Tensor, int]],
+        options: EngineOptions,
+        *,
+        bucket_bytes: int,
+    ) -> None: ...
+    def start(self) -> None:
+        """Checks that all ranks agree, gives everybody rank 0's values. Collective."""
+
+    def start_at(self, step: int) -> None:
+        """Checks that all ranks agree, goes on after ``step`` steps with own values. Collective."""
+
+    def step(self, groups: Sequence[Hyper], skip: bool = False) -> StepReport:
+        """Steps every tensor that has a gradient, unless ``skip``, and mixes all."""
+
+    def state(self, tensor: int, k: int) -> torch.Tensor:
+        """State vector k of a tensor: a view."""
+
+    @property
+    def states(self) -> int:
+        """State vectors per tensor."""
+
+    def updates(self, tensor: int) -> int:
+        """How often a tensor has been stepped."""
+
+    def all_updates(self) -> list[int]:
+        """How often each tensor has been stepped."""
+
+    def set_updates(self, tensor: int, updates: int) -> None:
+        """Says how often a tensor has been stepped."""
+
+    @property
+    def steps_done(self) -> int:
+        """Steps since ``start``, or since step 0 before ``start_at``."""
+
+    def quiesce(self) -> None:
+        """Waits until everything under way has left and arrived."""
+
+    def barrier(self) -> None:
+        """Waits for all ranks."""
+
+    def load_average(self) -> float:
+        """Puts the mean over all ranks in place of the local values; returns the disagreement.
+
+        Collective.
+        """
+
+    def restore_local(self) -> None:
+        """Puts the local values back after ``load_average``."""
+
+    def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Gives everybody rank 0's values. Collective."""
+
+    def average(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Means over all ranks, of floating-point tensors only. Collective."""
+
+    def edges(self) -> list[tuple[int, int, int]]:
+        """(peer, bytes sent, bytes received) so far."""
+
+    def average_gradients(self, bucket_bytes: int) -> None:
+        """Averages gradients over all ranks in every backward pass from now on."""
+
+    def set_averaging(self, enabled: bool) -> None:
+        """Whether backward passes average gradients."""
+
+    @property
+    def backward_exposed_s(self) -> float:
+        """Seconds that backward passes have waited for other ranks so far."""
+
+    def close(self) -> None:
+        """Ends gossiping; everything else is refused from then on."""

@@ -1,0 +1,241 @@
+"""The workers of a launcher as the doctor sees them: who is where, what each found, every link."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import socket
+import time
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from gossamer import _core, _links, _machine, gloo_edges
+
+NO_TIME = "no time was left"
+
+_LONGEST_TURN_S, _SHORTEST_TURN_S = 0.4, 0.05
+_END_S = 1.0  # kept for good-byes and printing
+Pair = tuple[int, int]
+
+
+@dataclass
+class Findings:
+    """What a worker found: facts by name, in words what is odd and what will not work."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A pair of workers; ``speed`` is missing where ``error`` says why."""
+
+    low: int
+    high: int
+    speed: _links.Speed | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Team:
+    """All workers, by rank: the names of their hosts, and what they found; None: no answer."""
+
+    hosts: list[str]
+    findings: list[Findings | None]
+    links: list[Link]
+
+
+class Clock:
+    """Counts down to the end of the examination."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._end = time.monotonic() + limit_s
+
+    def left_s(self) -> float:
+        """At least a moment."""
+        return max(self._end - time.monotonic(), 0.05)
+
+    def left(self) -> timedelta:
+        """For torch."""
+        return timedelta(seconds=self.left_s())
+
+
+def launched_workers() -> int:
+    """How many workers the launcher started; 1 without one."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def pairs_of(hosts: list[str]) -> list[Pair]:
+    """The pairs of workers that a Gossip of the default topology connects; hosts are by rank.
+
+    Raises ValueError for hosts that it cannot serve.
+    """
+    counts = [len(list(group)) for _, group in itertools.groupby(hosts)]
+    options = _core.EngineOptions(
+        schedule=_core.make_schedule("alternating_exponential_ring", counts),
+        pattern="cwa",
+        optimizer="sgd",
+        group_method="hierarchical",
+        timeout_s=1.0,
+        check_gradients=False,
+    )
+    both_ways = (
+        (rank, peer) for rank in range(len(hosts)) for peer in _core.peers_of(options, rank)
+    )
+    return sorted({(min(pair), max(pair)) for pair in both_ways})
+
+
+def examine(mine: Findings, clock: Clock) -> Team | None:
+    """Meets the other workers and measures the links between them. Rank 0 is told about all.
+
+    Raises RuntimeError where the workers do not find each other.
+    """
+    dist.init_process_group("gloo", timeout=clock.left())
+    try:
+        return _examine(mine, clock)
+    finally:
+        dist.destroy_process_group()
+
+
+def _examine(mine: Findings, clock: Clock) -> Team | None:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    store = dist.PrefixStore("gossamer/doctor", dist.distributed_c10d._get_default_store())
+    hosts = _hosts(store, rank, size, clock)
+    pairs = pairs_of(hosts)
+    transport = _connect(mine, store, rank, size, pairs, clock)
+    mine.facts["listens"] = [str(listener) for listener in _machine.own_listeners()]
+    _judge_listeners(mine, rank)
+    turn_s, every = _share_time(store, rank, size, len(pairs), clock)
+    turns = pairs[::every]
+    if len(turns) < len(pairs):
+        mine.warnings.append(
+            f"{len(turns)} of {len(pairs)} links are measured, there is no time for more"
+        )
+    for turn, pair in enumerate(turns):
+        if rank in pair:
+            _take_turn(store, turn, pair, rank, transport, turn_s, clock)
+    store.set(f"findings/{rank}", json.dumps(asdict(mine)))
+    team = _collect(store, hosts, turns, clock) if rank == 0 else None
+    if transport is not None:
+        transport.stop()
+    store.set(f"end/{rank}", "")
+    if rank == 0:  # whose process may hold the store
+        _has(store, [f"end/{peer}" for peer in range(size)], timedelta(seconds=_END_S))
+    return team
+
+
+def _has(store: dist.Store, keys: list[str], timeout: timedelta) -> bool:
+    """Waits for the keys."""
+    try:
+        store.wait(keys, timeout)
+    except RuntimeError:
+        return False
+    return True
+
+
+def _hosts(store: dist.Store, rank: int, size: int, clock: Clock) -> list[str]:
+    """A name for each rank's host; the launcher's number of it where two have one name."""
+    number = os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or ""
+    store.set(f"host/{rank}", json.dumps([socket.gethostname(), number]))
+    keys = [f"host/{peer}" for peer in range(size)]
+    store.wait(keys, clock.left())
+    cards = [tuple(json.loads(store.get(key))) for key in keys]
+    names = {name for name, _ in cards}
+    if len(names) == len(set(cards)):
+        return [name for name, _ in cards]
+    return [f"{name}#{number}" for name, number in cards]
+
+
+def _connect(
+    mine: Findings, store: dist.Store, rank: int, size: int, pairs: list[Pair], clock: Clock
+) -> _core.Transport | None:
+    peers = [low + high - rank for low, high in pairs if rank in (low, high)]
+    try:
+        edges = dist.PrefixStore("edges", store)
+        groups = gloo_edges.connect(rank, peers, edges, timeout_s=clock.left_s())
+        return _core.c10d_transport(rank, size, groups)
+    except _core.TransportError as error:
+        mine.problems.append(str(error))
+        return None
+
+
+def _judge_listeners(mine: Findings, rank: int) -> None:
+    store_port = int(os.environ["MASTER_PORT"])
+    for listener in _machine.own_listeners():
+        if listener.is_everywhere and listener.port != store_port:
+            mine.problems.append(
+                f"rank {rank} listens on every interface, at {listener}; nothing of Gossamer does, "
+                "so look for what else this process runs"
+            )
+    if rank == 0 and any(each.is_everywhere for each in _machine.listeners_on(store_port)):
+        mine.warnings.append(
+            f"the launcher's store listens on every interface, at port {store_port}; that is the "
+            "launcher's doing, so let a firewall keep the port from whoever is not of the job"
+        )
+
+
+def _share_time(
+    store: dist.Store, rank: int, size: int, links: int, clock: Clock
+) -> tuple[float, int]:
+    """(seconds for each link, k for every k-th) of what rank 0 has left once all have connected."""
+    store.set(f"ready/{rank}", "")
+    if rank == 0:
+        _has(store, [f"ready/{peer}" for peer in range(size)], clock.left())
+        left_s = max(clock.left_s() - _END_S, _SHORTEST_TURN_S)
+        every = math.ceil(max(links, 1) * _SHORTEST_TURN_S / left_s)
+        turn_s = min(left_s * every / max(links, 1), _LONGEST_TURN_S)
+        store.set("time", json.dumps([turn_s, every]))
+    store.wait(["time"], clock.left())
+    turn_s, every = json.loads(store.get("time"))
+    return float(turn_s), int(every)
+
+
+def _take_turn(
+    store: dist.Store,
+    turn: int,
+    pair: Pair,
+    rank: int,
+    transport: _core.Transport | None,
+    turn_s: float,
+    clock: Clock,
+) -> None:
+    """Measures the pair's link, or serves while the other does, when all before it are through."""
+    low, high = pair
+    error, speed = "", None
+    try:
+        if turn > 0 and not _has(store, [f"link/{turn - 1}"], clock.left()):
+            error = NO_TIME
+        elif transport is None:
+            error = f"worker {rank} has no transport"
+        else:
+            end = _links.End(transport, low + high - rank, min(clock.left_s(), 5 * turn_s + 2))
+            if rank == high:
+                _links.serve(end)
+            else:
+                speed = _links.measure(end, turn_s)
+    except _core.TransportError as lost:
+        error = str(lost)
+    if rank == low:
+        store.set(f"link/{turn}", json.dumps([speed and asdict(speed), error]))
+
+
+def _collect(store: dist.Store, hosts: list[str], pairs: list[Pair], clock: Clock) -> Team:
+    links = []
+    for turn, (low, high) in enumerate(pairs):
+        if not _has(store, [f"link/{turn}"], clock.left()):
+            links.append(Link(low, high, None, "no answer"))
+            continue
+        speed, error = json.loads(store.get(f"link/{turn}"))
+        links.append(Link(low, high, _links.Speed(**speed) if speed else None, error))
+    findings = []
+    for rank in range(len(hosts)):
+        key = f"findings/{rank}"
+        here = _has(store, [key], clock.left())
+        findings.append(Findings(**json.loads(store.get(key))) if here else None)
+    return Team(hosts, findings, links)

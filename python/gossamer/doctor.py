@@ -1,0 +1,258 @@
+"""`gossamer doctor`: what training needs, and whether it is here.
+
+Alone it looks at this machine and sends something from Gloo to Gloo inside this process. Under a
+launcher (``torchrun --nproc-per-node 4 -m gossamer doctor``) rank 0 also tells how fast the links
+between the workers are. Facts go to stdout; what is odd or will not work goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from gossamer import _built, _core, _links, _machine, _team
+
+LIMIT_S = 10.0
+"""How long a healthy examination takes at most, with the start of Python."""
+
+_LEAST_S = 4.0  # for meeting and measuring, however late it is
+_SMALL_SHM = 64 << 20  # what a container gets when nobody asks for more
+_FAILED = 2
+
+
+def main(arguments: list[str]) -> int:
+    """The command; returns 0 where training will work and 2 where something keeps it from it."""
+    options = _parse(arguments)
+    mine = _look_around()
+    clock = _team.Clock(max(LIMIT_S - _machine.age_s(), _LEAST_S))
+    if _team.launched_workers() == 1:
+        _talk_to_myself(mine, clock)
+        return _report(mine, _team.Team([platform.node()], [mine], []), options.json)
+    try:
+        team = _team.examine(mine, clock)
+    except RuntimeError as error:
+        mine.problems.append(f"rank {os.environ.get('RANK', '?')}: {str(error).splitlines()[0]}")
+        return _say_findings([mine])
+    # The others are silent and succeed, so that the launcher lets rank 0 finish.
+    return 0 if team is None else _report(mine, team, options.json)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="gossamer doctor",
+        description="Checks what training needs here. Under a launcher, as in `torchrun "
+        "--nproc-per-node 4 -m gossamer doctor`, also measures the links between the workers.",
+        epilog="exit code: 0 fine, 2 something keeps training from working",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    return parser.parse_args(arguments)
+
+
+# What is here.
+
+
+def _look_around() -> _team.Findings:
+    mine = _team.Findings()
+    mine.facts["versions"] = {
+        "gossamer": _built.VERSION,
+        "torch": torch.__version__,
+        "built for torch": _built.TORCH_VERSION,
+        "python": platform.python_version(),
+        "kernels": _kernels(mine),
+    }
+    mine.facts["backends"] = _backends(mine)
+    mine.facts["interfaces"] = _interfaces(mine)
+    mine.facts["host"] = _host(mine)
+    return mine
+
+
+def _kernels(mine: _team.Findings) -> str:
+    try:
+        return _core.isa_name()
+    except ValueError as error:
+        mine.problems.append(str(error))
+        return "none"
+
+
+def _backends(mine: _team.Findings) -> list[str]:
+    if not dist.is_available():
+        mine.problems.append("this torch is built without torch.distributed; install another one")
+        return []
+    there = {
+        "gloo": dist.is_gloo_available(),
+        "nccl": dist.is_nccl_available(),
+        "mpi": dist.is_mpi_available(),
+        "ucc": dist.is_ucc_available(),
+    }
+    if not there["gloo"]:
+        mine.problems.append("this torch is built without Gloo; install one that has it")
+    return [name for name, here in there.items() if here]
+
+
+def _interfaces(mine: _team.Findings) -> dict[str, Any]:
+    found = _machine.interfaces()
+    choice = _machine.gloo_choice(found)
+    names = [interface.name for interface in found]
+    remedy = f"set GLOO_SOCKET_IFNAME to the right one of {', '.join(names)}"
+    if not choice.address:
+        mine.problems.append(f"Gloo finds no address to listen on: {choice.why}; {remedy}")
+    chosen = next((each for each in found if each.name == choice.interface), None)
+    # Exact from torchrun; whether it matters shows when the workers meet.
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", _team.launched_workers()))
+    if chosen and chosen.leads_nowhere and _team.launched_workers() > local:
+        mine.warnings.append(
+            f"Gloo listens on {chosen.name}, {choice.address}, where other machines cannot reach "
+            f"it ({choice.why}); if the workers are on several machines, {remedy}"
+        )
+    up = {each.name: list(each.addresses) for each in found if each.is_up and each.addresses}
+    return {"up": up, "gloo": asdict(choice)}
+
+
+def _host(mine: _team.Findings) -> dict[str, Any]:
+    size, free = _machine.shared_memory()
+    workers = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    cores = _machine.cores()
+    if size <= _SMALL_SHM:
+        mine.warnings.append(
+            f"/dev/shm has {size >> 20} MiB, too little for data loaders with worker processes; "
+            "start the container with --shm-size=1g or --ipc=host"
+        )
+    if workers > cores:
+        mine.warnings.append(
+            f"{workers} workers share {cores:g} cores, so they wait for cores when they seem to "
+            "wait for each other; start fewer per host"
+        )
+    return {"cores": cores, "workers": workers, "shm_bytes": size, "shm_free_bytes": free}
+
+
+def _talk_to_myself(mine: _team.Findings, clock: _team.Clock) -> None:
+    """Both ends of a link in this process: shows that the extension and Gloo work."""
+    try:
+        speed, listeners = _links.measure_here(0.4, clock.left_s())
+    except _core.TransportError as error:
+        mine.problems.append(str(error))
+        return
+    mine.facts["loop"] = asdict(speed)
+    mine.facts["listens"] = [str(listener) for listener in listeners]
+    everywhere = [str(listener) for listener in listeners if listener.is_everywhere]
+    if everywhere:
+        mine.problems.append(f"Gossamer listens on every interface, at {', '.join(everywhere)}")
+
+
+# What is said.
+
+
+def _say_findings(all_findings: list[_team.Findings]) -> int:
+    """To stderr, equal words once; the exit code."""
+    problems = dict.fromkeys(text for each in all_findings for text in each.problems)
+    warnings = dict.fromkeys(text for each in all_findings for text in each.warnings)
+    for kind, texts in (("warning", warnings), ("problem", problems)):
+        for text in texts:
+            print(f"{kind}: {text}", file=sys.stderr)
+    return _FAILED if problems else 0
+
+
+def _judge(mine: _team.Findings, team: _team.Team) -> None:
+    for rank, findings in enumerate(team.findings):
+        if findings is None:
+            mine.problems.append(f"rank {rank} on {team.hosts[rank]} did not tell what it found")
+    for link in team.links:
+        if link.error:
+            words = mine.warnings if link.error == _team.NO_TIME else mine.problems
+            words.append(f"workers {link.low} and {link.high}: {link.error}")
+    runs = [host for i, host in enumerate(team.hosts) if i == 0 or team.hosts[i - 1] != host]
+    if len(runs) != len(set(runs)):
+        mine.problems.append(
+            f"ranks must be dealt host by host, got {', '.join(team.hosts)} in rank order; start "
+            "the job with torchrun, or with --distribution=block under Slurm"
+        )
+
+
+def _report(mine: _team.Findings, team: _team.Team, as_json: bool) -> int:
+    _judge(mine, team)
+    others = [each for rank, each in enumerate(team.findings) if each is not None and rank > 0]
+    everybody = [mine, *others]
+    if as_json:
+        print(json.dumps(_as_json(everybody, team)))
+    else:
+        _print_facts(mine)
+        _print_links(mine, team)
+    sys.stdout.flush()
+    return _say_findings(everybody)
+
+
+def _as_json(everybody: list[_team.Findings], team: _team.Team) -> dict[str, Any]:
+    problems = list(dict.fromkeys(text for each in everybody for text in each.problems))
+    return {
+        "ok": not problems,
+        "problems": problems,
+        "warnings": list(dict.fromkeys(text for each in everybody for text in each.warnings)),
+        "hosts": team.hosts,
+        "workers": [each.facts if each is not None else None for each in team.findings],
+        "links": [asdict(link) for link in team.links],
+    }
+
+
+def _print_table(title: str, rows: dict[str, str]) -> None:
+    print(title)
+    for name, text in rows.items():
+        print(f"  {name:<16}{text}")
+
+
+def _print_facts(mine: _team.Findings) -> None:
+    facts = mine.facts
+    _print_table("versions", facts["versions"])
+    gloo = facts["interfaces"]["gloo"]
+    _print_table(
+        "network",
+        {
+            "backends": ", ".join(facts["backends"]) or "none",
+            **{name: ", ".join(here) for name, here in facts["interfaces"]["up"].items()},
+            "Gloo takes": f"{gloo['interface']} {gloo['address']}: {gloo['why']}",
+            "listening": ", ".join(facts.get("listens", [])) or "nowhere",
+        },
+    )
+    host = facts["host"]
+    gib = 1 << 30
+    _print_table(
+        "this host",
+        {
+            "cores": f"{host['cores']:g}, workers: {host['workers']}",
+            "/dev/shm": f"{host['shm_free_bytes'] / gib:.2f} GiB free of "
+            f"{host['shm_bytes'] / gib:.2f} GiB",
+        },
+    )
+
+
+def _print_links(mine: _team.Findings, team: _team.Team) -> None:
+    if not team.links:
+        loop = mine.facts.get("loop")
+        if loop:
+            print("links")
+            print(
+                f"  inside this process, over Gloo: {loop['latency_us']:.0f} us, "
+                f"{loop['there_gb_per_s']:.2f} GB/s; start it with torchrun for those between "
+                "workers"
+            )
+        return
+    print("links, one pair and one direction at a time")
+    print(f"  {'pair':<10}{'hosts':<24}{'latency us':>10}{'-> GB/s':>10}{'<- GB/s':>10}")
+    for link in team.links:
+        pair, hosts = f"{link.low} {link.high}", (team.hosts[link.low], team.hosts[link.high])
+        place = hosts[0] if hosts[0] == hosts[1] else " ".join(hosts)
+        if link.speed is None:
+            print(f"  {pair:<10}{place:<24}{link.error}")
+            continue
+        speed = link.speed
+        print(
+            f"  {pair:<10}{place:<24}{speed.latency_us:>10.0f}{speed.there_gb_per_s:>10.3f}"
+            f"{speed.back_gb_per_s:>10.3f}"
+        )

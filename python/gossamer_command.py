@@ -1,0 +1,61 @@
+"""The command `gossamer` of an installed package.
+
+Beside the package and not inside it: importing anything of the package imports torch, which takes
+seconds, while most subcommands are programs that start in milliseconds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+DOCTOR_HELP = """
+With Python:
+  doctor     check what training needs here; under torchrun also the links between the workers
+"""
+
+
+def _program() -> Path:
+    spec = importlib.util.find_spec("gossamer")
+    for folder in (spec.submodule_search_locations if spec else None) or []:
+        program = Path(folder) / "bin" / "gossamer"
+        if program.exists():
+            return program
+    sys.exit(
+        "[gossamer] the package has no programs; install it from Gossamer's folder with "
+        "`pip install --no-build-isolation .`"
+    )
+
+
+def _doctor(arguments: list[str]) -> int:
+    try:
+        from gossamer import doctor
+    except ImportError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return doctor.main(arguments)
+
+
+def _become(command: list[str]) -> NoReturn:
+    os.execv(command[0], command)
+
+
+def main() -> int:
+    """Runs the doctor, or puts the program of all other commands in place of this process."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["doctor"]:
+        return _doctor(arguments[1:])
+    program = str(_program())
+    if arguments[:1] in ([], ["--help"], ["-h"], ["help"]):
+        code = subprocess.run([program, *arguments], check=False).returncode
+        print(DOCTOR_HELP, end="")
+        return code
+    _become([program, *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

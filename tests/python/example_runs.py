@@ -1,0 +1,53 @@
+"""Starts examples as users do, in two processes, and reads what they print."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+SECONDS = 240
+EPOCH = re.compile(r"^epoch (\d+): loss ([\d.]+), test ([\d.]+)", re.MULTILINE)
+
+
+@dataclass
+class Run:
+    losses: list[float]  # the mean of each epoch, on rank 0
+    tests: list[float]
+    averages: list[dict[str, float]]  # what watch_example.py noted
+
+
+def environment() -> dict[str, str]:
+    package = os.environ.get("GOSSAMER_PYTHON_PATH", str(ROOT / "build" / "python"))
+    paths = [package, os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def start(script: Path, *arguments: str, workers: int = 2) -> str:
+    """Runs a script under torchrun and returns its stdout; its stderr where it fails."""
+    launcher = "-m torch.distributed.run --standalone --nproc-per-node".split()
+    command = [sys.executable, *launcher, str(workers), str(script), *arguments]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 0, f"{script.name} {' '.join(arguments)}\n{done.stderr[-6000:]}"
+    return done.stdout
+
+
+def run(name: str, notes: Path, *arguments: str) -> Run:
+    """Runs an example; `notes` is a file that it may not have written to yet."""
+    watcher = Path(__file__).with_name("watch_example.py")
+    said = start(watcher, str(notes), str(EXAMPLES / name), *arguments)
+    epochs = EPOCH.findall(said)
+    assert [int(number) for number, _, _ in epochs] == list(range(len(epochs))), said
+    return Run(
+        losses=[float(loss) for _, loss, _ in epochs],
+        tests=[float(test) for _, _, test in epochs],
+        averages=[json.loads(line) for line in notes.read_text().splitlines()]
+        if notes.exists()
+        else [],
+    )

@@ -1,0 +1,49 @@
+"""Starts the workers of a test as processes of one machine; see gossip_scenarios.py."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass
+class Rank:
+    """How one process ended and what each of its scenarios returned, or how that failed."""
+
+    code: int | None = None
+    said: dict[str, Any] = field(default_factory=dict)
+    stderr: str = ""
+
+
+def run(scenarios: list[str], hosts: list[int], *, timeout_s: float = 150) -> list[Rank]:
+    """Runs scenarios one after the other in sum(hosts) processes; hosts holds processes per host.
+
+    None of the processes outlives the timeout or this call.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        words = [sys.executable, str(HERE / "gossip_scenarios.py"), name]
+        words += [",".join(map(str, hosts)), str(timeout_s), *scenarios]
+        done = subprocess.run(
+            words, timeout=timeout_s + 30, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        ranks = []
+        for rank, code in enumerate(json.loads(done.stdout.splitlines()[-1])):
+            lines = (folder / f"{rank}.jsonl").read_text().splitlines()
+            said = dict(json.loads(line) for line in lines)
+            ranks.append(Rank(code, said, (folder / f"{rank}.err").read_text()))
+        return ranks
+
+
+def results(ranks: list[Rank], scenario: str) -> list[Any]:
+    """What a scenario returned on every rank; fails where it did not return."""
+    for number, rank in enumerate(ranks):
+        assert scenario in rank.said, f"rank {number} did not get there:\n{rank.stderr}"
+        assert "failed" not in rank.said[scenario], f"rank {number}: {rank.said[scenario]}"
+    return [rank.said[scenario]["result"] for rank in ranks]

@@ -1,0 +1,112 @@
+"""Worker processes of the Gossip tests.
+
+usage: gossip_scenarios.py FOLDER PROCESSES,PER,HOST TIMEOUT_S SCENARIO...
+
+Loads torch once and forks the ranks, which find the environment that a launcher would give them.
+Each writes a line of JSON per scenario to FOLDER/<rank>.jsonl; prints their exit codes.
+"""
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[name] = "1"  # so that there is one thread to fork
+
+import conftest  # noqa: E402, F401  the package's place, before the package
+import gossip_scenarios_allreduce  # noqa: E402
+import gossip_scenarios_basic  # noqa: E402
+import gossip_scenarios_ends  # noqa: E402
+import gossip_scenarios_mistakes  # noqa: E402
+import torch._dynamo  # noqa: E402, F401  seconds that the first optimizer of each rank would take
+import torch.distributed as dist  # noqa: E402
+
+SCENARIOS: dict[str, Callable[[int, int], Any]] = {
+    **gossip_scenarios_allreduce.SCENARIOS,
+    **gossip_scenarios_basic.SCENARIOS,
+    **gossip_scenarios_ends.SCENARIOS,
+    **gossip_scenarios_mistakes.SCENARIOS,
+}
+
+
+def environment(rank: int, hosts: list[int]) -> dict[str, str]:
+    host, local = 0, rank
+    while local >= hosts[host]:
+        local -= hosts[host]
+        host += 1
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(sum(hosts)),
+        "LOCAL_RANK": str(local),
+        "LOCAL_WORLD_SIZE": str(hosts[host]),
+        "GROUP_RANK": str(host),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29500",  # nobody listens there: the store is a file
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+
+
+def run_rank(rank: int, size: int, folder: Path, scenarios: list[str]) -> None:
+    store = dist.FileStore(str(folder / "store"), size)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
+    with (folder / f"{rank}.jsonl").open("a") as out:
+        for scenario in scenarios:
+            said: dict[str, Any] = {}
+            try:
+                said["result"] = SCENARIOS[scenario](rank, size)
+            except Exception:
+                said["failed"] = traceback.format_exc()
+            out.write(json.dumps([scenario, said]) + "\n")
+            out.flush()
+
+
+def fork_rank(rank: int, hosts: list[int], folder: Path, scenarios: list[str]) -> int:
+    """The process id; the child itself never comes back."""
+    (folder / f"{rank}.jsonl").touch()
+    child = os.fork()
+    if child != 0:
+        return child
+    os.environ.update(environment(rank, hosts))
+    errors = os.open(folder / f"{rank}.err", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(errors, 2)
+    os.dup2(errors, 1)
+    run_rank(rank, sum(hosts), folder, scenarios)
+    sys.exit()  # as a script ends: through the interpreter's own end
+
+
+def wait_for_all(children: list[int], timeout_s: float) -> list[int | None]:
+    """Exit codes, negative for signals; None for those that had to be killed."""
+    codes: dict[int, int | None] = {}
+    deadline = time.monotonic() + timeout_s
+    while len(codes) < len(children):
+        late = time.monotonic() > deadline
+        for child in children:
+            if child in codes:
+                continue
+            if late:
+                os.kill(child, signal.SIGKILL)
+            ended, status = os.waitpid(child, 0 if late else os.WNOHANG)
+            if ended:
+                codes[child] = None if late else os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    return [codes[child] for child in children]
+
+
+def main() -> None:
+    folder, hosts = Path(sys.argv[1]), [int(n) for n in sys.argv[2].split(",")]
+    timeout_s, scenarios = float(sys.argv[3]), sys.argv[4:]
+    assert len(list(Path("/proc/self/task").iterdir())) == 1
+    gc.freeze()  # what the ranks have in common does not cost each of them an end of its own
+    children = [fork_rank(rank, hosts, folder, scenarios) for rank in range(sum(hosts))]
+    print(json.dumps(wait_for_all(children, timeout_s)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Small models and training loops for the tests of gossamer.Gossip; import it before gossamer."""
+
+import copy
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, os.environ.get("GOSSAMER_PYTHON_PATH", str(ROOT / "build" / "python")))
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+def mlp(seed: int = 0, inputs: int = 5, hidden: int = 7, outputs: int = 3) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
+
+
+def pair(make_model: Callable[[], nn.Module] = mlp) -> tuple[nn.Module, nn.Module]:
+    """The same model twice."""
+    model = make_model()
+    return model, copy.deepcopy(model)
+
+
+def batch(step: int, rank: int = 0, rows: int = 4, inputs: int = 5) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1000 * rank + step + 1)
+    return torch.randn(rows, inputs, generator=generator)
+
+
+def loss_of(model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return model(x).square().mean() + model(x).sin().mean()
+
+
+def train(
+    model: nn.Module, optimizer: torch.optim.Optimizer, steps: Iterable[int], rank: int = 0
+) -> None:
+    """The plain loop, with a batch of its own for each step and rank."""
+    for step in steps:
+        optimizer.zero_grad()
+        loss_of(model, batch(step, rank)).backward()
+        optimizer.step()
+
+
+def flat(model: nn.Module) -> torch.Tensor:
+    return torch.cat([p.detach().double().flatten() for p in model.parameters()])
+
+
+def difference(one: nn.Module, other: nn.Module) -> float:
+    """max |x - y| / max |y| over all parameters."""
+    x, y = flat(one), flat(other)
+    return float((x - y).abs().max() / y.abs().max())
+
+
+def same_state(one: torch.optim.Optimizer, other: torch.optim.Optimizer, within: float) -> bool:
+    """Whether two optimizers' state_dicts hold the same entries, with values that near."""
+    left, right = one.state_dict()["state"], other.state_dict()["state"]
+    if left.keys() != right.keys():
+        return False
+    for key, entry in right.items():
+        if left[key].keys() != entry.keys():
+            return False
+        for name, value in entry.items():
+            scale = float(value.double().abs().max()) + 1e-12
+            gap = float((left[key][name].double() - value.double()).abs().max())
+            if left[key][name].shape != value.shape or gap > within * scale:
+                return False
+    return True

@@ -1,0 +1,44 @@
+"""The package as tests run it: in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import gossamer
+
+PACKAGE = Path(gossamer.__file__).parent
+LIMIT_S = 120
+
+
+def run(
+    arguments: list[str],
+    environment: Mapping[str, str] | None = None,
+    path: str | Path = PACKAGE.parent,
+) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments, with the package of a folder, outside of the source tree."""
+    launcher = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+    own = {"PYTHONPATH": str(path), "PYTHONSAFEPATH": "1", **(environment or {})}
+    kept = {name: value for name, value in os.environ.items() if name not in launcher}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd="/",
+        env={**kept, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+
+
+def launch(workers: int, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """torchrun on this machine."""
+    torchrun = f"-m torch.distributed.run --standalone --nproc-per-node {workers}"
+    return run([*torchrun.split(), *arguments])
+
+
+def last_json(text: str) -> dict:
+    """The object of the last line."""
+    return json.loads(text.splitlines()[-1])

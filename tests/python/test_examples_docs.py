@@ -1,0 +1,66 @@
+"""The Python in the guides runs: each block alone, on one worker, with a script's names."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from example_runs import ROOT
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import gossamer
+
+GUIDES = ("from-ddp.md", "which-model.md", "when-not.md")
+
+
+def code_blocks(guide: str) -> list[tuple[str, str]]:
+    """(place, code) of each block that is not marked `not run`."""
+    lines = (ROOT / "docs" / guide).read_text().splitlines()
+    found = []
+    for start, line in enumerate(lines):
+        if line == "```python" and not lines[start - 1].startswith("<!-- not run: "):
+            end = lines.index("```", start)
+            found.append((f"{guide}:{start + 1}", "\n".join(lines[start + 1 : end])))
+    return found
+
+
+BLOCKS = [block for guide in GUIDES for block in code_blocks(guide)]
+
+
+def what_a_script_has() -> dict[str, Any]:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    loader = [(torch.randn(4, 6), torch.randint(3, (4,))) for _ in range(8)]
+    return {
+        "gossamer": gossamer,
+        "loader": loader,
+        "loss_of": lambda model, x, y: cross_entropy(model(x), y),
+        "model": model,
+        "optimizer": optimizer,
+        "rank": 0,
+        "torch": torch,
+        "x": loader[0][0],
+        "y": loader[0][1],
+    }
+
+
+@pytest.mark.parametrize("code", [code for _, code in BLOCKS], ids=[place for place, _ in BLOCKS])
+def test_a_block_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = what_a_script_has()
+    if "gossamer.Gossip(" not in code:
+        names["gossip"] = gossamer.Gossip(names["model"], names["optimizer"])
+    before = names["gossip"].stats()["steps"] if "gossip" in names else 0
+    exec(compile(code, "block", "exec"), names)
+    stepped = names["gossip"].stats()["steps"] > before
+    names["gossip"].close()
+    assert stepped == ("optimizer.step()" in code or "scaler.step(" in code)
+    saved = re.findall(r'save\(.+"(.+\.pt)"', code.replace("{rank}", "0"))
+    assert [path.name for path in tmp_path.iterdir()] == saved
+
+
+def test_every_guide_but_the_last_has_code() -> None:
+    assert {place.split(":")[0] for place, _ in BLOCKS} == set(GUIDES[:2])

@@ -1,0 +1,63 @@
+"""The command `gossamer` of the package."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from package_runs import PACKAGE, run
+
+COMMAND = ["-m", "gossamer_command"]
+
+
+def program(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The program that the command stands before."""
+    command = [str(PACKAGE / "bin" / "gossamer"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def without_torch(tmp_path: Path) -> str:
+    """A path to import from on which torch cannot be imported."""
+    (tmp_path / "torch.py").write_text("raise AssertionError('torch was imported')")
+    return f"{tmp_path}:{PACKAGE.parent}"
+
+
+@pytest.mark.parametrize(
+    "arguments", ["--version", "topology --list", "no-such-command", "train --no-such"]
+)
+def test_it_says_what_the_program_says_and_loads_no_torch(
+    arguments: str, without_torch: str
+) -> None:
+    done = run([*COMMAND, *arguments.split()], path=without_torch)
+    expected = program(*arguments.split())
+    assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+    assert done.stderr == expected.stderr
+
+
+@pytest.mark.parametrize("arguments", ["", "--help", "-h", "help"])
+def test_the_help_is_the_programs_and_names_the_doctor(arguments: str, without_torch: str) -> None:
+    done = run([*COMMAND, *arguments.split()], path=without_torch)
+    expected = program("--help").stdout
+    assert done.returncode == 0
+    assert done.stdout.startswith(expected)
+    assert "doctor" in done.stdout[len(expected) :]
+
+
+def test_the_package_as_a_module_is_the_command() -> None:
+    assert run(["-m", "gossamer", "--version"]).stdout == program("--version").stdout
+
+
+def test_a_package_without_programs_says_so(tmp_path: Path) -> None:
+    (tmp_path / "gossamer").mkdir()
+    (tmp_path / "gossamer" / "__init__.py").touch()
+    both = f"{tmp_path}:{PACKAGE.parent}"
+    done = run([*COMMAND, "topology"], path=both)
+    assert done.returncode == 1
+    assert "pip install" in done.stderr
+
+
+def test_the_doctor_says_what_keeps_the_package_from_loading(without_torch: str) -> None:
+    Path(without_torch.split(":")[0], "torch.py").write_text("raise ImportError('[here] broken')")
+    done = run([*COMMAND, "doctor"], path=without_torch)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "[here] broken" in done.stderr

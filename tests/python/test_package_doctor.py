@@ -1,0 +1,190 @@
+"""`gossamer doctor`: what it says about this machine, about the links, and about what is wrong."""
+
+import ipaddress
+import itertools
+import socket
+from pathlib import Path
+
+import pytest
+from package_runs import last_json, launch, run
+
+from gossamer import _built, _core, _machine, _team
+
+DOCTOR = ["-m", "gossamer", "doctor"]
+# A second worker never comes: the doctor must not wait for it for long.
+IMPATIENT = "from gossamer import doctor; doctor.LIMIT_S = doctor._LEAST_S = 2.0; import sys; "
+ELSEWHERE = "nowhere0"
+
+
+def address_of(listener: str) -> str:
+    return listener.rpartition(":")[0].strip("[]")
+
+
+def test_alone_it_looks_at_this_machine_and_talks_to_itself() -> None:
+    done = run([*DOCTOR, "--json"])
+    assert done.returncode == 0, done.stderr
+    said = last_json(done.stdout)
+    assert said["ok"]
+    assert said["links"] == []
+    (facts,) = said["workers"]
+    assert facts["versions"]["gossamer"] == _built.VERSION
+    assert facts["versions"]["kernels"] == _core.isa_name()
+    assert "gloo" in facts["backends"]
+    assert facts["host"]["cores"] == _machine.cores()
+    assert min(facts["loop"].values()) > 0
+    up = set(facts["interfaces"]["up"])
+    assert "lo" in up
+    assert up <= {name for _, name in socket.if_nameindex()}
+
+
+def test_gloo_listens_where_the_doctor_says_and_nowhere_else() -> None:
+    (facts,) = last_json(run([*DOCTOR, "--json"]).stdout)["workers"]
+    assert len(facts["listens"]) == 2, "one socket for each end"
+    chosen = facts["interfaces"]["gloo"]["address"]
+    assert {address_of(listener) for listener in facts["listens"]} == {chosen}
+
+
+def test_the_named_interface_is_taken() -> None:
+    done = run([*DOCTOR, "--json"], {"GLOO_SOCKET_IFNAME": "lo"})
+    (facts,) = last_json(done.stdout)["workers"]
+    assert facts["interfaces"]["gloo"]["interface"] == "lo"
+    assert all(
+        ipaddress.ip_address(address_of(listener)).is_loopback for listener in facts["listens"]
+    )
+
+
+def test_people_read_facts_on_stdout_and_nothing_else() -> None:
+    done = run(DOCTOR)
+    assert done.returncode == 0, done.stderr
+    for word in (_built.VERSION, "Gloo takes", "/dev/shm", "GB/s", _core.isa_name()):
+        assert word in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "warning" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("GLOO_SOCKET_IFNAME", ELSEWHERE, [ELSEWHERE, "one of", "lo"]),
+        ("GOSSAMER_ISA", "abacus", ["abacus"]),
+    ],
+)
+def test_what_keeps_training_from_working_is_said_and_fails(
+    variable: str, value: str, words: list[str]
+) -> None:
+    done = run([*DOCTOR, "--json"], {variable: value})
+    assert done.returncode == 2
+    said = last_json(done.stdout)
+    assert not said["ok"]
+    assert all(word in " ".join(said["problems"]) for word in words)
+    assert all(f"problem: {problem}" in done.stderr for problem in said["problems"])
+
+
+def test_a_socket_on_every_interface_is_found() -> None:
+    code = (
+        "import socket, sys; from gossamer import doctor; "
+        "open_to_all = socket.create_server(('', 0)); print(open_to_all.getsockname()[1]); "
+        "sys.exit(doctor.main([]))"
+    )
+    done = run(["-c", code])
+    port = done.stdout.splitlines()[0]
+    assert done.returncode == 2
+    assert f"every interface, at 0.0.0.0:{port}" in done.stderr
+
+
+def test_a_worker_that_does_not_come_is_a_problem_and_no_hang() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    started = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    done = run(["-c", f"{IMPATIENT} sys.exit(doctor.main([]))"], started)
+    assert done.returncode == 2
+    assert "problem: rank 1:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_warning_where_gloo_stays_inside_but_workers_are_elsewhere() -> None:
+    away = {"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "GLOO_SOCKET_IFNAME": "lo"}
+    code = "from gossamer import doctor; print(doctor._look_around().warnings)"
+    assert "other machines cannot reach" in run(["-c", code], away).stdout
+    here = {**away, "LOCAL_WORLD_SIZE": "4"}
+    assert "other machines cannot reach" not in run(["-c", code], here).stdout
+
+
+def test_under_a_launcher_every_link_is_measured() -> None:
+    workers = 3
+    done = launch(workers, [*DOCTOR, "--json"])
+    assert done.returncode == 0, done.stderr
+    said = last_json(done.stdout)
+    assert said["problems"] == []
+    assert len(set(said["hosts"])) == 1
+    pairs = [(link["low"], link["high"]) for link in said["links"]]
+    assert pairs == list(itertools.combinations(range(workers), 2))
+    assert all(value > 0 for link in said["links"] for value in link["speed"].values())
+    for facts in said["workers"]:
+        assert len(facts["listens"]) >= workers - 1
+        for listener in facts["listens"]:
+            assert not ipaddress.ip_address(address_of(listener)).is_unspecified
+    assert any("launcher's store" in warning for warning in said["warnings"])
+
+
+def test_under_a_launcher_one_table_is_printed() -> None:
+    done = launch(2, DOCTOR)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("versions") == 1
+    row = next(line for line in done.stdout.splitlines() if line.strip().startswith("0 1"))
+    latency, there, back = map(float, row.split()[-3:])
+    assert min(latency, there, back) > 0
+
+
+def test_a_lost_worker_costs_its_links_only(tmp_path: Path) -> None:
+    script = tmp_path / "lossy.py"
+    script.write_text(
+        "import os, sys\n"
+        "from gossamer import _core, _links, doctor\n"
+        "def lose(end):\n"
+        "    raise _core.TransportError('[test] lost')\n"
+        "if os.environ['RANK'] == '2':\n"
+        "    _links.serve = lose\n"
+        "sys.exit(doctor.main(['--json']))\n"
+    )
+    done = launch(3, [str(script)])
+    assert done.returncode != 0
+    links = {(link["low"], link["high"]): link for link in last_json(done.stdout)["links"]}
+    assert links[0, 1]["speed"]
+    assert links[0, 2]["error"]
+    assert links[1, 2]["error"]
+
+
+def test_the_links_are_those_that_training_connects() -> None:
+    assert _team.pairs_of(["a", "a", "a"]) == [(0, 1), (0, 2), (1, 2)]
+    hosts, per_host = 4, 3
+    names = [str(rank // per_host) for rank in range(hosts * per_host)]
+    pairs = set(_team.pairs_of(names))
+    all_pairs = set(itertools.combinations(range(hosts * per_host), 2))
+    mates = {(low, high) for low, high in all_pairs if low // per_host == high // per_host}
+    counterparts = {(low, high) for low, high in all_pairs if low % per_host == high % per_host}
+    assert mates | counterparts <= pairs < all_pairs
+
+
+def test_own_listeners_are_those_of_this_process() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as inside:
+        port = inside.getsockname()[1]
+        assert _machine.Listener("127.0.0.1", port) in _machine.own_listeners()
+        assert _machine.listeners_on(port) == [_machine.Listener("127.0.0.1", port)]
+    assert port not in [listener.port for listener in _machine.own_listeners()]
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
+def test_ipv6_listeners_are_read() -> None:
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as inside:
+        listener = _machine.Listener("::1", inside.getsockname()[1])
+        assert listener in _machine.own_listeners()
+        assert not listener.is_everywhere
+        assert str(listener) == f"[::1]:{listener.port}"
+
+
+def test_interfaces_have_the_loopback_addresses() -> None:
+    loopback = next(each for each in _machine.interfaces() if each.is_loopback)
+    assert "127.0.0.1" in loopback.addresses
+    assert loopback.is_up
+    assert loopback.leads_nowhere
