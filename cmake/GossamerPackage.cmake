@@ -5,6 +5,14 @@ set(GOSSAMER_PYTHON ${Python_EXECUTABLE})
 set(GOSSAMER_TORCH ON)
 set(GOSSAMER_TESTS OFF)
 set(GOSSAMER_BENCHES OFF)
+execute_process(
+  COMMAND ${GOSSAMER_PYTHON} -c "import importlib.metadata as m; m.version('torch')"
+  WORKING_DIRECTORY ${CMAKE_BINARY_DIR} RESULT_VARIABLE gossamer_torch_missing ERROR_QUIET)
+if(gossamer_torch_missing)
+  message(FATAL_ERROR "[cmake] no torch to build for, got ${GOSSAMER_PYTHON}; install torch and "
+                      "scikit-build-core, then `pip install --no-build-isolation .`, for pip hides "
+                      "installed packages from isolated builds")
+endif()
 
 # header, package of Debian and Ubuntu
 set(gossamer_headers
@@ -32,6 +40,7 @@ endif()
 # gossamer_install_package(): what goes beside the package's Python files. Libtorch is found in the
 # same site-packages, else where it was when this was built.
 function(gossamer_install_package)
+  set_property(TARGET gossamer_libtorch PROPERTY INTERFACE_LINK_OPTIONS)  # the build's own rpath
   set_target_properties(gossamer_python PROPERTIES
     INSTALL_RPATH "$ORIGIN/../torch/lib;${GOSSAMER_TORCH_DIR}/lib")
   set_target_properties(gossamer-train PROPERTIES

@@ -4,4 +4,6 @@ set -euo pipefail
 source "$(dirname "$0")/stage.sh"
 tools/build.sh
 GOSSAMER_GOLDEN=renew build/bin/cli_test --gtest_brief=1
-git status --short -- tests/golden
+GOSSAMER_GOLDEN=renew .venv/bin/python -m pytest tests/python/test_gossip_errors.py -k renew
+.venv/bin/python tools/api_docs.py
+git status --short -- tests/golden docs/api.md

@@ -179,7 +179,8 @@ void Engine::check_gradient(const Lane& lane, double norm_squared) const {
                  .what = "the gradient of " + name + " on worker " + std::to_string(rank_) +
                          " in step " + std::to_string(step_ + 1) + " must be finite",
                  .got = std::to_string(value),
-                 .remedy = "lower lr, set clip_norm, or look at the data of that step"}));
+                 .remedy = "lower lr, clip the gradients (clip_norm in recipes), or look at the "
+                           "data of that step"}));
 }
 
 void Engine::wait(Lane& lane) {

@@ -5,12 +5,10 @@ One new line after the optimizer of a script for DistributedDataParallel, in pla
     gossip = gossamer.Gossip(model, optimizer, topology="alternating_exponential_ring")
 """
 
-from gossamer import _load
+from gossamer import _load  # noqa: F401  first: says what is wrong where the rest would not load
 from gossamer._core import IoError, Schedule, TransportError, make_schedule, topology_names
 from gossamer.gossip import Gossip
 from gossamer.optim import AccumAdam, AccumAdamW
-
-_load.check_torch()
 
 __all__ = [
     "AccumAdam",

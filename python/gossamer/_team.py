@@ -19,14 +19,18 @@ from gossamer import _core, _links, _machine, gloo_edges
 NO_TIME = "no time was left"
 
 _LONGEST_TURN_S, _SHORTEST_TURN_S = 0.4, 0.05
+_NONE = 0
 _END_S = 1.0  # kept for good-byes and printing
 Pair = tuple[int, int]
 
 
 @dataclass
 class Findings:
-    """What a worker found: facts by name, in words what is odd and what will not work."""
+    """What a worker found: facts by name, in words what is odd and what will not work; ``stage``
+    is what it does at the moment."""
 
+    stage: str = "looking around"
+    is_connected: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -96,6 +100,7 @@ def examine(mine: Findings, clock: Clock) -> Team | None:
 
     Raises RuntimeError where the workers do not find each other.
     """
+    mine.stage = "inside init_process_group"
     dist.init_process_group("gloo", timeout=clock.left())
     try:
         return _examine(mine, clock)
@@ -106,28 +111,31 @@ def examine(mine: Findings, clock: Clock) -> Team | None:
 def _examine(mine: Findings, clock: Clock) -> Team | None:
     rank, size = dist.get_rank(), dist.get_world_size()
     store = dist.PrefixStore("gossamer/doctor", dist.distributed_c10d._get_default_store())
+    mine.stage = "hearing from all workers"
     hosts = _hosts(store, rank, size, clock)
     pairs = pairs_of(hosts)
     transport = _connect(mine, store, rank, size, pairs, clock)
     mine.facts["listens"] = [str(listener) for listener in _machine.own_listeners()]
     _judge_listeners(mine, rank)
-    turn_s, every = _share_time(store, rank, size, len(pairs), clock)
-    turns = pairs[::every]
-    if len(turns) < len(pairs):
-        mine.warnings.append(
-            f"{len(turns)} of {len(pairs)} links are measured, there is no time for more"
-        )
-    for turn, pair in enumerate(turns):
-        if rank in pair:
-            _take_turn(store, turn, pair, rank, transport, turn_s, clock)
+    mine.stage = "waiting for all workers to connect"
     store.set(f"findings/{rank}", json.dumps(asdict(mine)))
-    team = _collect(store, hosts, turns, clock) if rank == 0 else None
+    findings = _share_time(mine, store, size, len(pairs), clock) if rank == 0 else []
+    store.wait(["time"], clock.left())
+    turn_s, every = json.loads(store.get("time"))
+    turns = pairs[::every] if every != _NONE else []
+    mine.stage = "measuring links"
+    for turn, pair in enumerate(turns):
+        if transport is not None and rank in pair:
+            _take_turn(store, turn, pair, rank, transport, turn_s, clock)
+    links = _collect(store, turns, clock) if rank == 0 else []
     if transport is not None:
         transport.stop()
     store.set(f"end/{rank}", "")
-    if rank == 0:  # whose process may hold the store
-        _has(store, [f"end/{peer}" for peer in range(size)], timedelta(seconds=_END_S))
-    return team
+    if rank != 0:
+        return None
+    # This process may hold the store.
+    _has(store, [f"end/{peer}" for peer in range(size)], timedelta(seconds=_END_S))
+    return Team(hosts, findings, links)
 
 
 def _has(store: dist.Store, keys: list[str], timeout: timedelta) -> bool:
@@ -156,10 +164,13 @@ def _connect(
     mine: Findings, store: dist.Store, rank: int, size: int, pairs: list[Pair], clock: Clock
 ) -> _core.Transport | None:
     peers = [low + high - rank for low, high in pairs if rank in (low, high)]
+    mine.stage = f"connecting with workers {', '.join(map(str, peers))}"
     try:
         edges = dist.PrefixStore("edges", store)
         groups = gloo_edges.connect(rank, peers, edges, timeout_s=clock.left_s())
-        return _core.c10d_transport(rank, size, groups)
+        transport = _core.c10d_transport(rank, size, groups)
+        mine.is_connected = True
+        return transport
     except _core.TransportError as error:
         mine.problems.append(str(error))
         return None
@@ -181,19 +192,27 @@ def _judge_listeners(mine: Findings, rank: int) -> None:
 
 
 def _share_time(
-    store: dist.Store, rank: int, size: int, links: int, clock: Clock
-) -> tuple[float, int]:
-    """(seconds for each link, k for every k-th) of what rank 0 has left once all have connected."""
-    store.set(f"ready/{rank}", "")
-    if rank == 0:
-        _has(store, [f"ready/{peer}" for peer in range(size)], clock.left())
-        left_s = max(clock.left_s() - _END_S, _SHORTEST_TURN_S)
-        every = math.ceil(max(links, 1) * _SHORTEST_TURN_S / left_s)
-        turn_s = min(left_s * every / max(links, 1), _LONGEST_TURN_S)
-        store.set("time", json.dumps([turn_s, every]))
-    store.wait(["time"], clock.left())
-    turn_s, every = json.loads(store.get("time"))
-    return float(turn_s), int(every)
+    mine: Findings, store: dist.Store, size: int, links: int, clock: Clock
+) -> list[Findings | None]:
+    """For rank 0: what all found; and tells all how long to measure each of every how many links:
+    none unless all are connected."""
+    findings = []
+    for rank in range(size):
+        key = f"findings/{rank}"
+        here = _has(store, [key], clock.left())
+        findings.append(Findings(**json.loads(store.get(key))) if here else None)
+    links = max(links, 1)
+    left_s = max(clock.left_s() - _END_S, _SHORTEST_TURN_S)
+    every = math.ceil(links * _SHORTEST_TURN_S / left_s)
+    turn_s = min(left_s * every / links, _LONGEST_TURN_S)
+    if not all(each is not None and each.is_connected for each in findings):
+        every = _NONE
+    elif every > 1:
+        mine.warnings.append(
+            f"{math.ceil(links / every)} of {links} links are measured, there is no time for more"
+        )
+    store.set("time", json.dumps([turn_s, every]))
+    return findings
 
 
 def _take_turn(
@@ -201,7 +220,7 @@ def _take_turn(
     turn: int,
     pair: Pair,
     rank: int,
-    transport: _core.Transport | None,
+    transport: _core.Transport,
     turn_s: float,
     clock: Clock,
 ) -> None:
@@ -211,8 +230,6 @@ def _take_turn(
     try:
         if turn > 0 and not _has(store, [f"link/{turn - 1}"], clock.left()):
             error = NO_TIME
-        elif transport is None:
-            error = f"worker {rank} has no transport"
         else:
             end = _links.End(transport, low + high - rank, min(clock.left_s(), 5 * turn_s + 2))
             if rank == high:
@@ -225,17 +242,12 @@ def _take_turn(
         store.set(f"link/{turn}", json.dumps([speed and asdict(speed), error]))
 
 
-def _collect(store: dist.Store, hosts: list[str], pairs: list[Pair], clock: Clock) -> Team:
+def _collect(store: dist.Store, turns: list[Pair], clock: Clock) -> list[Link]:
     links = []
-    for turn, (low, high) in enumerate(pairs):
+    for turn, (low, high) in enumerate(turns):
         if not _has(store, [f"link/{turn}"], clock.left()):
             links.append(Link(low, high, None, "no answer"))
             continue
         speed, error = json.loads(store.get(f"link/{turn}"))
         links.append(Link(low, high, _links.Speed(**speed) if speed else None, error))
-    findings = []
-    for rank in range(len(hosts)):
-        key = f"findings/{rank}"
-        here = _has(store, [key], clock.left())
-        findings.append(Findings(**json.loads(store.get(key))) if here else None)
-    return Team(hosts, findings, links)
+    return links

@@ -12,18 +12,26 @@ import json
 import os
 import platform
 import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TimeLimitError
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 
 from gossamer import _built, _core, _links, _machine, _team
 
+Result = TypeVar("Result")
+
 LIMIT_S = 10.0
 """How long a healthy examination takes at most, with the start of Python."""
 
 _LEAST_S = 4.0  # for meeting and measuring, however late it is
+_MARGIN_S = 0.5
 _SMALL_SHM = 64 << 20  # what a container gets when nobody asks for more
 _FAILED = 2
 
@@ -33,16 +41,50 @@ def main(arguments: list[str]) -> int:
     options = _parse(arguments)
     mine = _look_around()
     clock = _team.Clock(max(LIMIT_S - _machine.age_s(), _LEAST_S))
-    if _team.launched_workers() == 1:
-        _talk_to_myself(mine, clock)
-        return _report(mine, _team.Team([platform.node()], [mine], []), options.json)
+    inner = _team.Clock(clock.left_s() - _MARGIN_S)
+    is_alone = _team.launched_workers() == 1
+    team: _team.Team | None = _team.Team([platform.node()], [mine], [])
+    is_stuck = has_failed = False
     try:
-        team = _team.examine(mine, clock)
+        if is_alone:
+            _in_time(lambda: _talk_to_myself(mine, inner), clock)
+        else:
+            team = _in_time(lambda: _team.examine(mine, inner), clock)
+    except TimeLimitError:
+        is_stuck = has_failed = True
+        mine.problems.append(f"{_who()} was still {mine.stage} when the time was up")
     except RuntimeError as error:
-        mine.problems.append(f"rank {os.environ.get('RANK', '?')}: {str(error).splitlines()[0]}")
-        return _say_findings([mine])
-    # The others are silent and succeed, so that the launcher lets rank 0 finish.
-    return 0 if team is None else _report(mine, team, options.json)
+        has_failed = True
+        mine.problems.append(f"{_who()}, {mine.stage}: {str(error).splitlines()[0]}")
+    code = 0  # rank 0 speaks for all that were heard
+    if team is not None and (is_alone or os.environ.get("RANK") == "0"):
+        code = _report(mine, team, options.json)
+    elif has_failed:
+        time.sleep(clock.left_s() + _MARGIN_S)  # a launcher ends all its workers with the first one
+        code = _say_findings([mine])
+    if is_stuck:
+        sys.stdout.flush()
+        os._exit(code)  # does not wait for the thread
+    return code
+
+
+def _who() -> str:
+    return f"rank {os.environ.get('RANK', '0')}"
+
+
+def _in_time(work: Callable[[], Result], clock: _team.Clock) -> Result:
+    """What the work returns or raises; TimeLimitError, with the work going on, when that takes too
+    long: Gloo may wait for much longer than it is told to."""
+    done: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return done.result(clock.left_s())
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -100,8 +142,8 @@ def _backends(mine: _team.Findings) -> list[str]:
 def _interfaces(mine: _team.Findings) -> dict[str, Any]:
     found = _machine.interfaces()
     choice = _machine.gloo_choice(found)
-    names = [interface.name for interface in found]
-    remedy = f"set GLOO_SOCKET_IFNAME to the right one of {', '.join(names)}"
+    useful = [each.name for each in found if each.addresses and not each.leads_nowhere]
+    remedy = f"set GLOO_SOCKET_IFNAME to the right one of {', '.join(useful) or 'none'}"
     if not choice.address:
         mine.problems.append(f"Gloo finds no address to listen on: {choice.why}; {remedy}")
     chosen = next((each for each in found if each.name == choice.interface), None)
@@ -135,6 +177,7 @@ def _host(mine: _team.Findings) -> dict[str, Any]:
 
 def _talk_to_myself(mine: _team.Findings, clock: _team.Clock) -> None:
     """Both ends of a link in this process: shows that the extension and Gloo work."""
+    mine.stage = "sending to itself over Gloo"
     try:
         speed, listeners = _links.measure_here(0.4, clock.left_s())
     except _core.TransportError as error:

@@ -4,6 +4,7 @@ A group of its own for each edge keeps a dead or frozen peer from costing more t
 Gloo opens one listening socket for each group, on the one address it is bound to.
 """
 
+import os
 import time
 from collections.abc import Iterable
 from datetime import timedelta
@@ -15,6 +16,9 @@ from gossamer._core import TransportError
 
 def _device(address: str | None) -> object:
     if address is None:
+        interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
+        if interface:  # which torch reads for the groups that it makes itself only
+            return ProcessGroupGloo.create_device(interface=interface)
         return ProcessGroupGloo.create_default_device()
     return ProcessGroupGloo.create_device(hostname=address)
 

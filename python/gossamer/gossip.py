@@ -365,10 +365,9 @@ class Gossip:
     # The end.
 
     def close(self) -> None:
-        """Ends gossiping; the optimizer steps alone from then on. May be called more than once.
+        """Ends gossiping; the optimizer steps alone from then on. May be called again.
 
-        Neighbours that still step fail, so call it on all workers after the last step.
-        """
+        Neighbours that still step fail: call it on all workers after the last step."""
         if self._closed:
             return
         self._closed = True

@@ -65,7 +65,7 @@ def test_people_read_facts_on_stdout_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("GLOO_SOCKET_IFNAME", ELSEWHERE, [ELSEWHERE, "one of", "lo"]),
+        ("GLOO_SOCKET_IFNAME", ELSEWHERE, [ELSEWHERE, "GLOO_SOCKET_IFNAME"]),
         ("GOSSAMER_ISA", "abacus", ["abacus"]),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_worker_that_does_not_come_is_a_problem_and_no_hang() -> None:
     started = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     done = run(["-c", f"{IMPATIENT} sys.exit(doctor.main([]))"], started)
     assert done.returncode == 2
-    assert "problem: rank 1:" in done.stderr
+    assert "problem: rank 1" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,0 +1,164 @@
+"""Writes docs/api.md from the docstrings of the Python package: .venv/bin/python tools/api_docs.py
+
+It reads the sources without importing them, so it needs neither a build nor Lightning.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "python" / "gossamer"
+TARGET = ROOT / "docs" / "api.md"
+INTRODUCTION = """# The Python API
+
+Generated from the docstrings by `tools/api_docs.py`; do not edit it by hand. To start, read
+[from DDP in one line](from-ddp.md).
+"""
+LONGEST_SIGNATURE = 96
+OUTSIDE = ("lightning",)  # modules that `import gossamer` does not bring
+
+Definition = ast.ClassDef | ast.FunctionDef
+
+
+def source_of(module: str) -> Path:
+    """The file of a module of the package: its stub where it is not Python."""
+    path = PACKAGE / f"{module.removeprefix('gossamer').removeprefix('.') or '__init__'}.py"
+    return path if path.exists() else path.with_suffix(".pyi")
+
+
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(source_of(module).read_text())
+
+
+def definitions(tree: ast.Module | ast.ClassDef) -> dict[str, Definition]:
+    return {node.name: node for node in tree.body if isinstance(node, Definition)}
+
+
+def exported() -> Iterator[tuple[str, Definition]]:
+    """What `gossamer.__all__` names, in the order of the imports, the C++ side last."""
+    tree = tree_of("gossamer")
+    names = next(
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    )
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    for node in sorted(imports, key=lambda each: each.module == "gossamer._core"):
+        for alias in node.names:
+            if alias.name in names:
+                yield alias.name, definitions(tree_of(str(node.module)))[alias.name]
+
+
+def public(found: dict[str, Definition]) -> Iterator[tuple[str, Definition]]:
+    for name, node in found.items():
+        if not name.startswith("_") and ast.get_docstring(node):
+            yield name, node
+
+
+# Markdown.
+
+
+def decorators(node: Definition) -> list[str]:
+    return [ast.unparse(each).split(".")[-1] for each in node.decorator_list]
+
+
+def plain(node: ast.expr) -> str:
+    return ast.unparse(node).replace("_core.", "").replace("'", '"')
+
+
+def argument(node: ast.arg, default: ast.expr | None, stars: str = "") -> str:
+    kind = f": {plain(node.annotation)}" if node.annotation else ""
+    space = " " if kind else ""
+    value = f"{space}={space}{plain(default)}" if default is not None else ""
+    return f"{stars}{node.arg}{kind}{value}"
+
+
+def arguments_of(function: ast.FunctionDef) -> list[str]:
+    """As written, without self."""
+    given = function.args
+    defaults = [*[None] * (len(given.args) - len(given.defaults)), *given.defaults]
+    found = [argument(*pair) for pair in zip(given.args, defaults, strict=True)]
+    if found[:1] == ["self"]:
+        del found[0]
+    if given.vararg or given.kwonlyargs:
+        found.append(argument(given.vararg, None, "*") if given.vararg else "*")
+    found += [argument(*pair) for pair in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    return found + ([argument(given.kwarg, None, "**")] if given.kwarg else [])
+
+
+def signature(name: str, function: ast.FunctionDef) -> str:
+    """One line, or a line for each argument where that would be long."""
+    arguments = arguments_of(function)
+    returned = plain(function.returns) if function.returns else "None"
+    end = ")" if returned == "None" else f") -> {returned}"
+    line = f"{name}({', '.join(arguments)}{end}"
+    if len(line) <= LONGEST_SIGNATURE:
+        return line
+    return "\n".join([f"{name}(", *[f"    {each}," for each in arguments], end])
+
+
+def markdown(docstring: str) -> str:
+    """Paragraphs stay; a block after `::` is fenced; `Args:` become a list."""
+    parts: list[str] = []
+    fence = False
+    for part in docstring.split("\n\n"):
+        if fence and part.startswith("    "):
+            parts.append(f"```text\n{textwrap.dedent(part)}\n```")
+            continue
+        fence = part.endswith("::")
+        part = part.removesuffix(":") if fence else part
+        if part.startswith("Args:\n"):
+            part = re.sub(
+                r"^(\S+?): ", r"- `\1`: ", textwrap.dedent(part.removeprefix("Args:\n")), flags=re.M
+            )
+            part = re.sub(r"^    ", "  ", part, flags=re.M)
+        parts.append(part.replace("``", "`"))
+    return "\n\n".join(parts)
+
+
+def about_function(name: str, node: ast.FunctionDef, *, level: str) -> str:
+    if "property" in decorators(node):
+        head = f"{name}: {plain(node.returns)}" if node.returns else name
+    else:
+        head = "".join(f"@{each}\n" for each in decorators(node)) + signature(name, node)
+    text = markdown(ast.get_docstring(node) or "")
+    return f"{level} {name}\n\n```python\n{head}\n```\n\n{text}\n"
+
+
+def about_class(name: str, node: ast.ClassDef, *, methods: bool) -> str:
+    parts = [f"## {name}\n"]
+    inside = definitions(node)
+    if isinstance(made := inside.get("__init__"), ast.FunctionDef):
+        parts.append(f"```python\n{signature(name, made)}\n```\n")
+    parts.append(markdown(ast.get_docstring(node) or "") + "\n")
+    for method, body in public(inside) if methods else ():
+        if isinstance(body, ast.FunctionDef):
+            parts.append(about_function(method, body, level="###"))
+    return "\n".join(parts)
+
+
+def about(name: str, node: Definition, *, methods: bool = True) -> str:
+    if isinstance(node, ast.ClassDef):
+        return about_class(name, node, methods=methods)
+    return about_function(name, node, level="##")
+
+
+def page() -> str:
+    parts = [INTRODUCTION, *[about(name, node) for name, node in exported()]]
+    for module in OUTSIDE:
+        tree = tree_of(f"gossamer.{module}")
+        parts.append(f"# gossamer.{module}\n\n{markdown(ast.get_docstring(tree) or '')}\n")
+        # Methods there are hooks that Lightning calls.
+        parts += [about(name, node, methods=False) for name, node in public(definitions(tree))]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page())
+    sys.stderr.write(f"[api_docs] wrote {TARGET.relative_to(ROOT)}\n")
