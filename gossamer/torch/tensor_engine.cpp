@@ -8,6 +8,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/agreement.h"
+#include "gossamer/torch/step_segments.h"
 #include "gossamer/torch/tensor_types.h"
 
 namespace gossamer {
@@ -214,56 +215,22 @@ const void* TensorEngine::gradient_of(std::size_t i) {
 }
 
 void TensorEngine::set_up_step(std::span<const Hyper> groups, bool skip) {
-  std::vector<Hyper> classes;              // of tensors with one group and one update count
-  std::vector<std::pair<int, int>> known;  // (group, class), the latest of each
-  const auto class_of = [&](int group, std::int64_t t) {
-    for (const auto& [of_group, index] : known) {
-      if (of_group == group && classes[static_cast<std::size_t>(index)].t == t) return index;
-    }
-    classes.push_back(groups[static_cast<std::size_t>(group)]);
-    classes.back().t = t;
-    known.emplace_back(group, static_cast<int>(classes.size()) - 1);
-    return known.back().second;
-  };
-  std::vector<std::vector<Segment>> segments(layout_.buckets.size());
-  const auto add = [&](std::size_t array, std::int64_t begin, std::int64_t end, int group,
-                       const void* g, std::size_t first_bucket) {
-    for (std::size_t b = first_bucket; b < layout_.buckets.size() && begin < end; ++b) {
-      const BucketLayout& bucket = layout_.buckets[b];
-      if (static_cast<std::size_t>(bucket.array) != array) continue;
-      const std::int64_t to = std::min(end, bucket.first + bucket.count);
-      if (begin >= to) continue;
-      auto& list = segments[b];
-      if (group == kNoStep && !list.empty() && list.back().group == kNoStep) {
-        list.back().count += to - begin;
-      } else {
-        list.push_back({begin - bucket.first, to - begin, group, g});
-      }
-      if (g != nullptr) {
-        g = static_cast<const std::byte*>(g) +
-            static_cast<std::size_t>(to - begin) * size_of(layout_.arrays[array].dtype);
-      }
-      begin = to;
-    }
-  };
+  StepClasses classes(groups);
+  SegmentLists segments(layout_);
   const bool steps = !skip && options_.engine.optimizer != "none";
   kept_gradients_.clear();
   for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
     const ParameterSlot& slot = layout_.slots[s];
     const std::size_t i = tensor_of_slot_[s];
     check_memory(i);
-    const auto array = static_cast<std::size_t>(slot.array);
-    const bool last = s + 1 == layout_.slots.size() || layout_.slots[s + 1].array != slot.array;
-    const std::int64_t padded = last ? layout_.arrays[array].count : layout_.slots[s + 1].offset;
     const void* g = steps ? gradient_of(i) : nullptr;
-    const int group = g == nullptr ? kNoStep : class_of(slot.info.group, ++updates_[i]);
-    const auto first = static_cast<std::size_t>(std::max(slot.first_bucket, 0));
-    add(array, slot.offset, slot.offset + slot.count, group, g, first);
-    add(array, slot.offset + slot.count, padded, kNoStep, nullptr, first);
+    const int group = g == nullptr ? kNoStep : classes.index_of(slot.info.group, ++updates_[i]);
+    segments.add(slot, slot.offset, slot.offset + slot.count, group, g);
+    segments.add(slot, slot.offset + slot.count, segments.end_of(s), kNoStep, nullptr);
   }
-  engine_.set_groups(std::move(classes));
-  for (std::size_t b = 0; b < segments.size(); ++b) {
-    engine_.set_segments(static_cast<int>(b), std::move(segments[b]));
+  engine_.set_groups(classes.take());
+  for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
+    engine_.set_segments(static_cast<int>(b), segments.take(b));
   }
 }
 
