@@ -28,7 +28,11 @@ def start(model: str, names: list[str], rounds: int, steps: int, workers: int) -
         command += ["--rounds", str(rounds), "--steps", str(steps)]
         path = os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, env=environment, timeout=1800)
+        done = subprocess.run(command, check=False, env=environment, timeout=1800)
+        if not out.exists():
+            sys.exit(f"{', '.join(names)} on {model}: ended with code {done.returncode}")
+        if done.returncode != 0:  # decent-dp has no close and may abort after the result is written
+            print(f"{', '.join(names)} on {model}: aborted at exit", file=sys.stderr)
         return json.loads(out.read_text())
 
 
