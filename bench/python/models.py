@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 class Transformer(nn.Module):
-    """A byte-level language model of about 10.7 million parameters."""
+    """A byte-level language model of 10.9 million parameters."""
 
     def __init__(
         self, width: int = 384, layers: int = 6, heads: int = 6, context: int = 64
@@ -45,7 +45,7 @@ class Block(nn.Module):
 
 
 class DeepConvNet(nn.Module):
-    """A residual net of 326 parameters, none larger than 2304 elements."""
+    """A residual net of 328 parameters, none larger than 2304 elements."""
 
     def __init__(self, width: int = 16, blocks: int = 54) -> None:
         super().__init__()

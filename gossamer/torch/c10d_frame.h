@@ -35,7 +35,7 @@ struct FrameHeader {
 
 /// Bytes of the largest frame: payloads are cut, so that a request that ends early never waits for
 /// a link, and memory that is not ours is never lent to the process group.
-inline constexpr std::size_t kFrameBytes = std::size_t{256} << 10;
+inline constexpr std::size_t kFrameBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kFrameDataBytes = kFrameBytes - sizeof(FrameHeader);
 
 /// Writes a header to the start of a frame; returns where its data go.

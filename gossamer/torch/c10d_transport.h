@@ -29,7 +29,7 @@ struct C10dOptions {
 /// The groups must carry bytes of CPU tensors point to point, in order per pair and tag, and take a
 /// message that is shorter than the receive posted for it: Gloo does, NCCL does not and is refused.
 /// The transport takes the groups over: nothing else may run on them, and they are closed with it.
-/// It never serves in place and keeps copies of at most 1 MiB each way and edge, plus two threads
+/// It never serves in place and keeps copies of at most 4 MiB each way and edge, plus two threads
 /// per edge. A send is done when its last byte is in such a copy; a peer that stands still or dies
 /// costs the requests with it, and a worker that stands still for a while may go on later.
 ///
