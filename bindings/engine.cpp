@@ -24,17 +24,14 @@ void raise_signals() {
 }
 
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
-                             const std::string& group_method, double timeout_s,
-                             bool check_gradients) {
-  EngineOptions options{.schedule = std::move(schedule),
-                        .pattern = std::move(pattern),
-                        .optimizer = std::move(optimizer),
-                        .check_gradients = check_gradients,
-                        .measure_distance = true,
-                        .timeout_s = timeout_s,
-                        .while_waiting = raise_signals};
-  if (group_method == "direct") options.group_method = GroupMethod::direct;
-  return options;
+                             double timeout_s, bool check_gradients) {
+  return {.schedule = std::move(schedule),
+          .pattern = std::move(pattern),
+          .optimizer = std::move(optimizer),
+          .check_gradients = check_gradients,
+          .measure_distance = true,
+          .timeout_s = timeout_s,
+          .while_waiting = raise_signals};
 }
 
 /// A TensorEngine with the transport it runs over, which it holds as long as it lives.
@@ -123,8 +120,7 @@ void bind_engine(py::module_& module) {
   bind_report(module);
   py::class_<EngineOptions>(module, "EngineOptions", "How parameters are mixed and stepped.")
       .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
-           py::arg("optimizer"), py::arg("group_method"), py::arg("timeout_s"),
-           py::arg("check_gradients"));
+           py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"));
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
              "The ranks that a worker exchanges anything with, ascending.");
   module.def("can_be_fused", &can_be_fused, py::arg("tensor"),
@@ -152,10 +148,6 @@ void bind_engine(py::module_& module) {
       .def(
           "state", [](EngineHandle& self, int i, int k) { return self.get().state(i, k); },
           py::arg("tensor"), py::arg("k"), "State vector k of a tensor: a view.")
-      .def_property_readonly("states", [](EngineHandle& self) { return self.get().states(); })
-      .def(
-          "updates", [](EngineHandle& self, int i) { return self.get().updates(i); },
-          py::arg("tensor"), "How often a tensor has been stepped.")
       .def(
           "all_updates",
           [](EngineHandle& self) {

@@ -4,28 +4,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gossamer/base/errors.h"
+#include "gossamer/transport/request_table.h"
 
 namespace gossamer {
 namespace {
-
-std::string to_string(Tag tag) {
-  return "(" + std::to_string(tag.step) + ", " + std::to_string(tag.stream) + ", " +
-         std::to_string(tag.slot) + ")";
-}
-
-[[noreturn]] void fail_duplicate(const C10dOperation& operation) {
-  const std::string what = operation.sending ? "a send to worker " : "a receive from worker ";
-  fail_argument({.place = "transport",
-                 .what = what + std::to_string(operation.peer) + " with the same tag is pending",
-                 .got = "tag (step, stream, slot) = " + to_string(operation.tag),
-                 .remedy = "use every tag once per pair of workers"});
-}
-
-std::string size_mismatch(std::uint64_t sent, std::uint64_t expected) {
-  return "sizes differ: " + std::to_string(sent) + " bytes sent, " + std::to_string(expected) +
-         " bytes expected";
-}
 
 std::size_t size_of(const C10dOperation& operation) {
   return operation.sending ? operation.payload.size() : operation.landing.size();
@@ -58,7 +40,9 @@ void C10dEdge::post(const OperationPtr& operation) {
       return;
     }
     auto& side = operation->sending ? sends_ : receives_;
-    if (!side.emplace(operation->tag, operation).second) fail_duplicate(*operation);
+    if (!side.emplace(operation->tag, operation).second) {
+      fail_duplicate_tag(operation->sending, operation->peer, operation->tag);
+    }
     traffic_.used = true;
     if (operation->sending) {
       match(operation->tag);
@@ -328,13 +312,7 @@ void C10dEdge::end(C10dOperation& operation, Status::State state) {
 }
 
 void C10dEdge::fail(C10dOperation& operation, const std::string& reason) {
-  const auto elapsed = std::chrono::duration<double>(Clock::now() - operation.posted);
-  operation.error =
-      std::make_exception_ptr(TransportError({.rank = rank_,
-                                              .peer = peer_,
-                                              .operation = operation.sending ? "send" : "receive",
-                                              .elapsed_s = elapsed.count(),
-                                              .reason = reason}));
+  operation.error = failure_of(operation, reason, Clock::now());
   end(operation, Status::State::failed);
 }
 

@@ -1,17 +1,13 @@
 #include "gossamer/torch/c10d_transport.h"
 
-#include <algorithm>
-#include <condition_variable>
-#include <mutex>
-#include <set>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/c10d_link.h"
+#include "gossamer/transport/request_table.h"
 
 namespace gossamer {
 namespace {
@@ -34,24 +30,17 @@ class C10dTransport final : public Transport {
   TransportInfo describe() const override;
 
  private:
-  using OperationPtr = std::shared_ptr<Operation>;
-
   C10dEdge& edge(int peer) const;
   Request post(Operation operation);
-  OperationPtr find(Request request) const;
   bool expire_due(Deadline now);
-  Deadline next_deadline() const;
 
   const int rank_;
   const int workers_;
   const std::chrono::milliseconds linger_;
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
   std::map<int, std::shared_ptr<C10dLink>> links_;  // by peer
-  mutable std::mutex mutex_;                        // guards all below
-  Request last_request_ = 0;
-  std::unordered_map<Request, OperationPtr> operations_;
-  std::set<std::pair<Deadline, Request>> deadlines_;  // of requests that may be pending
-  std::unique_ptr<C10dWatch> watch_;                  // last: it looks at the links
+  RequestTable<Operation> requests_;
+  std::unique_ptr<C10dWatch> watch_;  // last: it looks at the links
 };
 
 C10dTransport::C10dTransport(const C10dOptions& options)
@@ -106,19 +95,13 @@ Request C10dTransport::post(Operation operation) {
   C10dEdge& at = edge(operation.peer);
   const auto posted = std::make_shared<Operation>(std::move(operation));
   at.post(posted);
-  Request request = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    request = ++last_request_;
-    operations_.emplace(request, posted);
-    deadlines_.emplace(posted->deadline, request);
-  }
+  const Request request = requests_.add(posted, true);
   bell_->ring();
   return request;
 }
 
 Status C10dTransport::poll(Request request) {
-  const OperationPtr operation = find(request);
+  const auto operation = requests_.find(request);
   C10dEdge& at = edge(operation->peer);
   const Deadline now = Clock::now();
   if (operation->deadline <= now) at.expire(*operation, now);
@@ -127,20 +110,13 @@ Status C10dTransport::poll(Request request) {
 
 void C10dTransport::release(Request request) {
   if (request == 0) return;
-  const OperationPtr operation = find(request);
+  const auto operation = requests_.find(request);
   edge(operation->peer).cancel(*operation);
-  const std::lock_guard lock(mutex_);
-  operations_.erase(request);
-  deadlines_.erase({operation->deadline, request});
+  requests_.remove(request, *operation);
 }
 
 void C10dTransport::progress(Deadline until) {
-  for (;;) {
-    if (expire_due(Clock::now())) return;
-    const Deadline wake = std::min(until, next_deadline());
-    if (bell_->wait(wake) || wake == until) break;
-  }
-  expire_due(Clock::now());
+  progress_by_bell(*bell_, requests_, until, [this](Deadline now) { return expire_due(now); });
 }
 
 void C10dTransport::close(int peer) { edge(peer).close(/*leaving=*/false); }
@@ -158,58 +134,25 @@ TransportInfo C10dTransport::describe() const {
 C10dEdge& C10dTransport::edge(int peer) const {
   const auto at = links_.find(peer);
   if (at != links_.end()) return at->second->edge();
-  const std::string who = "worker " + std::to_string(peer) + " at worker " + std::to_string(rank_) +
-                          " of " + std::to_string(workers_);
-  if (peer < 0 || peer >= workers_ || peer == rank_) {
-    fail_argument({.place = "transport", .what = "a peer must be another worker", .got = who});
-  }
+  check_peer(peer, rank_, workers_);
   fail_argument({.place = "transport",
                  .what = "there is no edge to this peer",
-                 .got = who,
+                 .got = "worker " + std::to_string(peer) + " at worker " + std::to_string(rank_) +
+                        " of " + std::to_string(workers_),
                  .remedy = "give the transport a process group for it"});
 }
 
-C10dTransport::OperationPtr C10dTransport::find(Request request) const {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = operations_.find(request);
-    if (at != operations_.end()) return at->second;
-  }
-  fail_argument({.place = "transport",
-                 .what = "no such request",
-                 .got = std::to_string(request),
-                 .remedy = "a request ends with its release"});
-}
-
 bool C10dTransport::expire_due(Deadline now) {
-  std::vector<OperationPtr> due;
-  {
-    const std::lock_guard lock(mutex_);
-    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-      due.push_back(operations_.at(deadlines_.begin()->second));
-      deadlines_.erase(deadlines_.begin());
-    }
-  }
   bool any = false;
-  for (const OperationPtr& operation : due) {
+  for (const auto& operation : requests_.take_due(now)) {
     any = edge(operation->peer).expire(*operation, now) || any;
   }
   return any;
 }
 
-Deadline C10dTransport::next_deadline() const {
-  const std::lock_guard lock(mutex_);
-  return deadlines_.empty() ? Deadline::max() : deadlines_.begin()->first;
-}
-
 void check_edge(const C10dOptions& options, int peer, const C10dEdgeGroup& at) {
   const std::string who = "the group for worker " + std::to_string(peer);
-  if (peer < 0 || peer >= options.workers || peer == options.rank) {
-    fail_argument({.place = "transport",
-                   .what = "a peer must be another worker",
-                   .got = "worker " + std::to_string(peer) + " at worker " +
-                          std::to_string(options.rank) + " of " + std::to_string(options.workers)});
-  }
+  check_peer(peer, options.rank, options.workers);
   if (!at.group) fail_argument({.place = "transport", .what = who + " is missing"});
   const int size = at.group->getSize();
   if (at.peer_rank < 0 || at.peer_rank >= size || at.peer_rank == at.group->getRank()) {

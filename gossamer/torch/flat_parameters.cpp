@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/torch/tensor_types.h"
+#include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
 namespace {
@@ -106,14 +106,6 @@ at::Tensor view_of(const std::vector<at::Tensor>& arrays, const ParameterSlot& s
   return arrays[static_cast<std::size_t>(slot.array)]
       .narrow(0, slot.offset, slot.count)
       .view(slot.info.sizes);
-}
-
-std::vector<at::Tensor> zero_arrays(const FlatLayout& layout) {
-  std::vector<at::Tensor> arrays;
-  for (const ArrayLayout& array : layout.arrays) {
-    arrays.push_back(at::zeros({array.count}, at::dtype(to_scalar_type(array.dtype))));
-  }
-  return arrays;
 }
 
 void move_in(FlatParameters& flat, std::size_t s) {

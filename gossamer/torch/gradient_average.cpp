@@ -10,6 +10,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/tensor_types.h"
+#include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
 namespace {
@@ -17,19 +18,9 @@ namespace {
 // Streams of the engine are not below −1.
 constexpr std::int32_t kFirstStream = -2;
 
-DType mixing_dtype(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kDouble || tensor.scalar_type() == at::kComplexDouble
-             ? DType::f64
-             : DType::f32;
-}
-
-at::Tensor as_real(const at::Tensor& tensor) {
-  return tensor.is_complex() ? at::view_as_real(tensor) : tensor;
-}
-
 /// Tensors that travel together: their elements one after the other, then for each whether its
 /// gradient is there.
-struct Bucket {
+struct GradientBucket {
   DType dtype = DType::f32;
   std::vector<std::size_t> tensors;
   std::vector<at::Tensor> views;  ///< of `flat`, by tensor
@@ -47,7 +38,7 @@ struct Bucket {
 
 struct GradientAverage::State {
   std::vector<at::Tensor> tensors;
-  std::vector<Bucket> buckets;
+  std::vector<GradientBucket> buckets;
   std::vector<std::size_t> bucket_of;
   std::vector<bool> arrived;
   std::vector<c10::intrusive_ptr<torch::autograd::Node>> accumulators;
@@ -62,7 +53,7 @@ struct GradientAverage::State {
   void begin_pass(const std::shared_ptr<State>& self);
   void launch(std::size_t b);
   void finish_pass();
-  void collect(Bucket& bucket);
+  void collect(GradientBucket& bucket);
 };
 
 void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostShape& shape,
@@ -82,7 +73,7 @@ void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostS
     bucket_of[i] = buckets.size() - 1;
     bytes += size;
   }
-  for (Bucket& bucket : buckets) {
+  for (GradientBucket& bucket : buckets) {
     std::int64_t count = 0;
     for (const std::size_t i : bucket.tensors) count += as_real(tensors[i]).numel();
     bucket.flat =
@@ -90,9 +81,7 @@ void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostS
     std::int64_t offset = 0;
     for (const std::size_t i : bucket.tensors) {
       const at::Tensor real = as_real(tensors[i].detach());
-      bucket.views.push_back(real.is_non_overlapping_and_dense()
-                                 ? bucket.flat.as_strided(real.sizes(), real.strides(), offset)
-                                 : bucket.flat.narrow(0, offset, real.numel()).view(real.sizes()));
+      bucket.views.push_back(view_like(bucket.flat, offset, real));
       offset += real.numel();
     }
     bucket.plan = compile(complete_round(shape.workers()), shape, rank, bucket.flat.numel(),
@@ -103,7 +92,7 @@ void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostS
 void GradientAverage::State::begin_pass(const std::shared_ptr<State>& self) {
   in_pass = true;
   arrived.assign(tensors.size(), false);
-  for (Bucket& bucket : buckets) bucket.missing = bucket.hooked;
+  for (GradientBucket& bucket : buckets) bucket.missing = bucket.hooked;
   torch::autograd::Engine::get_default_engine().queue_callback([self] { self->finish_pass(); });
 }
 
@@ -122,7 +111,7 @@ void GradientAverage::State::arrive(std::size_t i, const std::shared_ptr<State>&
 
 void GradientAverage::State::launch(std::size_t b) {
   const at::NoGradGuard no_grad;
-  Bucket& bucket = buckets[b];
+  GradientBucket& bucket = buckets[b];
   at::Tensor present = bucket.flat.narrow(0, bucket.elements(), std::ssize(bucket.tensors));
   for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
     const at::Tensor& gradient = tensors[bucket.tensors[k]].grad();
@@ -142,7 +131,7 @@ void GradientAverage::State::launch(std::size_t b) {
 }
 
 /// Brings the mean of a bucket to its gradients.
-void GradientAverage::State::collect(Bucket& bucket) {
+void GradientAverage::State::collect(GradientBucket& bucket) {
   const auto begin = Clock::now();
   bucket.exchange->wait();
   exposed_s += std::chrono::duration<double>(Clock::now() - begin).count();
@@ -171,7 +160,7 @@ void GradientAverage::State::finish_pass() {
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     if (!buckets[b].exchange) launch(b);
   }
-  for (Bucket& bucket : buckets) collect(bucket);
+  for (GradientBucket& bucket : buckets) collect(bucket);
   ++passes;
 }
 
@@ -197,7 +186,7 @@ GradientAverage::GradientAverage(std::vector<at::Tensor> tensors, std::int64_t b
 
 GradientAverage::~GradientAverage() {
   state_->runner = nullptr;
-  for (Bucket& bucket : state_->buckets) bucket.exchange.reset();
+  for (GradientBucket& bucket : state_->buckets) bucket.exchange.reset();
 }
 
 void GradientAverage::set_enabled(bool enabled) { state_->enabled = enabled; }

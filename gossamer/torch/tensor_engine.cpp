@@ -9,7 +9,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/agreement.h"
 #include "gossamer/torch/step_segments.h"
-#include "gossamer/torch/tensor_types.h"
+#include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
 namespace {
@@ -22,29 +22,6 @@ constexpr const char* kPlace = "Gossip";
                  .what = "parameter '" + named.name + "' " + what,
                  .got = named.tensor.toString() + " on " + named.tensor.device().str(),
                  .remedy = remedy});
-}
-
-/// The element type in which a tensor is mixed; complex numbers are pairs of them.
-DType mixing_dtype(const at::Tensor& tensor) {
-  const auto type = tensor.scalar_type();
-  return type == at::kDouble || type == at::kComplexDouble ? DType::f64 : DType::f32;
-}
-
-/// A complex tensor as real pairs, any other as it is.
-at::Tensor as_real(const at::Tensor& tensor) {
-  return tensor.is_complex() ? at::view_as_real(tensor) : tensor;
-}
-
-at::Tensor view_at(const at::Tensor& array, std::int64_t offset, const at::Tensor& like) {
-  return array.as_strided(like.sizes(), like.strides(), offset);
-}
-
-std::vector<at::Tensor> zero_arrays(const FlatLayout& layout) {
-  std::vector<at::Tensor> arrays;
-  for (const ArrayLayout& array : layout.arrays) {
-    arrays.push_back(at::zeros({array.count}, at::dtype(to_scalar_type(array.dtype))));
-  }
-  return arrays;
 }
 
 FlatLayout layout_of(const std::vector<NamedTensor>& tensors, const LayoutOptions& options) {
@@ -121,9 +98,7 @@ void TensorEngine::place_tensors() {
     }
     const at::Tensor values = as_real(tensor.detach());
     const at::Tensor& array = values_[static_cast<std::size_t>(slot.array)];
-    const bool dense = values.is_non_overlapping_and_dense();
-    place.home = dense ? view_at(array, slot.offset, values)
-                       : array.narrow(0, slot.offset, slot.count).view(values.sizes());
+    place.home = view_like(array, slot.offset, values);
     place.home.copy_(values);
     if (!place.is_view) continue;
     // A gradient with other strides than the new value would be refused.
@@ -264,7 +239,7 @@ at::Tensor TensorEngine::state(int tensor, int k) const {
   const Place& place = places_.at(static_cast<std::size_t>(tensor));
   const ParameterSlot& slot = layout_.slots[place.slot];
   const auto& arrays = states_.at(static_cast<std::size_t>(k));
-  return view_at(arrays[static_cast<std::size_t>(slot.array)], slot.offset, place.home);
+  return view_like(arrays[static_cast<std::size_t>(slot.array)], slot.offset, place.home);
 }
 
 void TensorEngine::copy_in() {

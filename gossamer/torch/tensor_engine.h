@@ -61,7 +61,6 @@ class TensorEngine {
   int count() const { return static_cast<int>(tensors_.size()); }
   /// The optimizer's state vector `k` of a tensor: a view with the tensor's shape and strides.
   at::Tensor state(int tensor, int k) const;
-  int states() const { return static_cast<int>(states_.size()); }
   /// How often a tensor has been stepped.
   std::int64_t updates(int tensor) const { return updates_.at(static_cast<std::size_t>(tensor)); }
   void set_updates(int tensor, std::int64_t updates);

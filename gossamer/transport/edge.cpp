@@ -2,32 +2,10 @@
 
 #include <utility>
 
-#include "gossamer/base/errors.h"
 #include "gossamer/kernels/copy.h"
+#include "gossamer/transport/request_table.h"
 
 namespace gossamer {
-namespace {
-
-std::string to_string(Tag tag) {
-  return "(" + std::to_string(tag.step) + ", " + std::to_string(tag.stream) + ", " +
-         std::to_string(tag.slot) + ")";
-}
-
-[[noreturn]] void fail_duplicate(const Operation& operation) {
-  const std::string what = operation.sending ? "a send to worker " : "a receive from worker ";
-  fail_argument({.place = "transport",
-                 .what = what + std::to_string(operation.peer) + " with the same tag is pending",
-                 .got = "tag (step, stream, slot) = " + to_string(operation.tag),
-                 .remedy = "use every tag once per pair of workers"});
-}
-
-std::string size_mismatch(const Operation& send, const Operation& receive) {
-  return "sizes differ: " + std::to_string(send.payload.size()) + " bytes sent, " +
-         std::to_string(receive.landing.size()) + " bytes expected";
-}
-
-}  // namespace
-
 bool Edge::post(const std::shared_ptr<Operation>& operation) {
   Lock lock(mutex_);
   if (closed_) {
@@ -37,7 +15,7 @@ bool Edge::post(const std::shared_ptr<Operation>& operation) {
   }
   Match& match = matches_[operation->tag];
   auto& side = operation->sending ? match.send : match.receive;
-  if (side) fail_duplicate(*operation);
+  if (side) fail_duplicate_tag(operation->sending, operation->peer, operation->tag);
   side = operation;
   traffic_.used = true;
   if (operation->sending) {
@@ -55,7 +33,7 @@ bool Edge::meet(Lock& lock, Match& match) {
   const Tag tag = send.tag;
   if (send.payload.size() != receive.landing.size()) {
     const Deadline now = Clock::now();
-    const std::string reason = size_mismatch(send, receive);
+    const std::string reason = size_mismatch(send.payload.size(), receive.landing.size());
     fail(send, reason, now);
     fail(receive, reason, now);
     if (!match.arrived) emulator_->cancel(match.flight);
@@ -190,12 +168,7 @@ void Edge::withdraw(Operation& operation) {
 
 void Edge::fail(Operation& operation, const std::string& reason, Deadline now) const {
   operation.state = Status::State::failed;
-  operation.error = std::make_exception_ptr(
-      TransportError({.rank = operation.rank,
-                      .peer = operation.peer,
-                      .operation = operation.sending ? "send" : "receive",
-                      .elapsed_s = std::chrono::duration<double>(now - operation.posted).count(),
-                      .reason = reason}));
+  operation.error = failure_of(operation, reason, now);
 }
 
 }  // namespace gossamer

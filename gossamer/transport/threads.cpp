@@ -1,14 +1,9 @@
 #include "gossamer/transport/threads.h"
 
-#include <algorithm>
-#include <mutex>
-#include <set>
-#include <string>
-#include <unordered_map>
 #include <utility>
 
-#include "gossamer/base/errors.h"
 #include "gossamer/transport/fabric.h"
+#include "gossamer/transport/request_table.h"
 
 namespace gossamer {
 namespace {
@@ -29,21 +24,13 @@ class ThreadsTransport final : public Transport {
   TransportInfo describe() const override;
 
  private:
-  using OperationPtr = std::shared_ptr<Operation>;
-
-  void check_peer(int peer) const;
   Request post(Operation operation);
-  OperationPtr find(Request request) const;
   bool expire(Operation& operation, Deadline now);
   bool expire_due(Deadline now);
-  Deadline next_deadline() const;
 
   const std::shared_ptr<Fabric> fabric_;
   const int rank_;
-  mutable std::mutex mutex_;  // guards all below
-  Request last_request_ = 0;
-  std::unordered_map<Request, OperationPtr> operations_;
-  std::set<std::pair<Deadline, Request>> deadlines_;  // of requests that may be pending
+  RequestTable<Operation> requests_;
 };
 
 ThreadsTransport::~ThreadsTransport() {
@@ -84,7 +71,7 @@ Request ThreadsTransport::receive(int peer, Tag tag, std::span<std::byte> landin
 }
 
 Status ThreadsTransport::poll(Request request) {
-  const OperationPtr operation = find(request);
+  const auto operation = requests_.find(request);
   const Deadline now = Clock::now();
   if (operation->deadline <= now) expire(*operation, now);
   return fabric_->edge_of(*operation).status(*operation);
@@ -92,24 +79,18 @@ Status ThreadsTransport::poll(Request request) {
 
 void ThreadsTransport::release(Request request) {
   if (request == 0) return;
-  const OperationPtr operation = find(request);
+  const auto operation = requests_.find(request);
   if (fabric_->edge_of(*operation).release(*operation)) fabric_->bell(operation->peer).ring();
-  const std::lock_guard lock(mutex_);
-  operations_.erase(request);
-  deadlines_.erase({operation->deadline, request});
+  requests_.remove(request, *operation);
 }
 
 void ThreadsTransport::progress(Deadline until) {
-  for (;;) {
-    if (expire_due(Clock::now())) return;
-    const Deadline wake = std::min(until, next_deadline());
-    if (fabric_->bell(rank_).wait(wake) || wake == until) break;
-  }
-  expire_due(Clock::now());
+  progress_by_bell(fabric_->bell(rank_), requests_, until,
+                   [this](Deadline now) { return expire_due(now); });
 }
 
 void ThreadsTransport::close(int peer) {
-  check_peer(peer);
+  check_peer(peer, rank_, fabric_->workers());
   fabric_->close(rank_, peer, {"this worker closed the peer", "the peer closed the connection"});
 }
 
@@ -129,40 +110,14 @@ TransportInfo ThreadsTransport::describe() const {
   return info;
 }
 
-void ThreadsTransport::check_peer(int peer) const {
-  if (peer >= 0 && peer < fabric_->workers() && peer != rank_) return;
-  fail_argument({.place = "transport",
-                 .what = "a peer must be another worker",
-                 .got = "worker " + std::to_string(peer) + " at worker " + std::to_string(rank_) +
-                        " of " + std::to_string(fabric_->workers())});
-}
-
 Request ThreadsTransport::post(Operation operation) {
-  check_peer(operation.peer);
+  check_peer(operation.peer, rank_, fabric_->workers());
   const auto posted = std::make_shared<Operation>(std::move(operation));
   const bool ended = fabric_->edge_of(*posted).post(posted);
-  Request request = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    request = ++last_request_;
-    operations_.emplace(request, posted);
-    if (!ended) deadlines_.emplace(posted->deadline, request);
-  }
+  const Request request = requests_.add(posted, !ended);
   fabric_->bell(rank_).ring();
   if (ended) fabric_->bell(posted->peer).ring();
   return request;
-}
-
-ThreadsTransport::OperationPtr ThreadsTransport::find(Request request) const {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = operations_.find(request);
-    if (at != operations_.end()) return at->second;
-  }
-  fail_argument({.place = "transport",
-                 .what = "no such request",
-                 .got = std::to_string(request),
-                 .remedy = "a request ends with its release"});
 }
 
 bool ThreadsTransport::expire(Operation& operation, Deadline now) {
@@ -172,22 +127,9 @@ bool ThreadsTransport::expire(Operation& operation, Deadline now) {
 }
 
 bool ThreadsTransport::expire_due(Deadline now) {
-  std::vector<OperationPtr> due;
-  {
-    const std::lock_guard lock(mutex_);
-    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-      due.push_back(operations_.at(deadlines_.begin()->second));
-      deadlines_.erase(deadlines_.begin());
-    }
-  }
   bool any = false;
-  for (const OperationPtr& operation : due) any = expire(*operation, now) || any;
+  for (const auto& operation : requests_.take_due(now)) any = expire(*operation, now) || any;
   return any;
-}
-
-Deadline ThreadsTransport::next_deadline() const {
-  const std::lock_guard lock(mutex_);
-  return deadlines_.empty() ? Deadline::max() : deadlines_.begin()->first;
 }
 
 }  // namespace

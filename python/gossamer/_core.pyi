@@ -179,7 +179,6 @@ class EngineOptions:
         schedule: Schedule,
         pattern: str,
         optimizer: str,
-        group_method: str,
         timeout_s: float,
         check_gradients: bool,
     ) -> None: ...
@@ -213,13 +212,6 @@ class Engine:
 
     def state(self, tensor: int, k: int) -> torch.Tensor:
         """State vector k of a tensor: a view."""
-
-    @property
-    def states(self) -> int:
-        """State vectors per tensor."""
-
-    def updates(self, tensor: int) -> int:
-        """How often a tensor has been stepped."""
 
     def all_updates(self) -> list[int]:
         """How often each tensor has been stepped."""

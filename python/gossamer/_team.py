@@ -85,7 +85,6 @@ def pairs_of(hosts: list[str]) -> list[Pair]:
         schedule=_core.make_schedule("alternating_exponential_ring", counts),
         pattern="cwa",
         optimizer="sgd",
-        group_method="hierarchical",
         timeout_s=1.0,
         check_gradients=False,
     )

@@ -146,7 +146,6 @@ class Gossip:
             schedule=self._schedule,
             pattern=patterns.get(self._pattern, self._pattern),
             optimizer=self._rule.name if self._rule else "none",
-            group_method="hierarchical",
             timeout_s=self._timeout_s,
             check_gradients=self._check_gradients and not own_step,
         )

@@ -1,0 +1,98 @@
+#pragma once
+/// What transports that keep their own requests have in common: the table of them, and its errors.
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "gossamer/transport/transport.h"
+
+namespace gossamer {
+
+/// Throws std::invalid_argument: a request with this tag is pending.
+[[noreturn]] void fail_duplicate_tag(bool sending, int peer, Tag tag);
+/// Throws std::invalid_argument: there is no such request.
+[[noreturn]] void fail_no_request(Request request);
+/// Throws std::invalid_argument unless `peer` is another of the workers.
+void check_peer(int peer, int rank, int workers);
+std::string size_mismatch(std::size_t sent, std::size_t expected);
+
+/// The TransportError of an operation (with rank, peer, sending, posted) that failed at `now`.
+std::exception_ptr transport_failure(int rank, int peer, bool sending, double elapsed_s,
+                                     const std::string& reason);
+template <class Operation>
+std::exception_ptr failure_of(const Operation& operation, const std::string& reason, Deadline now) {
+  const std::chrono::duration<double> elapsed = now - operation.posted;
+  return transport_failure(operation.rank, operation.peer, operation.sending, elapsed.count(),
+                           reason);
+}
+
+/// The operations of one transport by request, and when they are due. An Operation has a
+/// `deadline`. All functions may be called from any thread.
+template <class Operation>
+class RequestTable {
+ public:
+  using Pointer = std::shared_ptr<Operation>;
+
+  /// The new request's number; `may_be_pending` if it is to become due.
+  Request add(const Pointer& operation, bool may_be_pending) {
+    const std::lock_guard lock(mutex_);
+    const Request request = ++last_request_;
+    operations_.emplace(request, operation);
+    if (may_be_pending) deadlines_.emplace(operation->deadline, request);
+    return request;
+  }
+  /// Throws std::invalid_argument for a number that is not in the table.
+  Pointer find(Request request) const {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = operations_.find(request);
+      if (at != operations_.end()) return at->second;
+    }
+    fail_no_request(request);
+  }
+  void remove(Request request, const Operation& operation) {
+    const std::lock_guard lock(mutex_);
+    operations_.erase(request);
+    deadlines_.erase({operation.deadline, request});
+  }
+  /// Those whose deadline is not after `now`, each only once.
+  std::vector<Pointer> take_due(Deadline now) {
+    std::vector<Pointer> due;
+    const std::lock_guard lock(mutex_);
+    while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+      due.push_back(operations_.at(deadlines_.begin()->second));
+      deadlines_.erase(deadlines_.begin());
+    }
+    return due;
+  }
+  Deadline next_deadline() const {
+    const std::lock_guard lock(mutex_);
+    return deadlines_.empty() ? Deadline::max() : deadlines_.begin()->first;
+  }
+
+ private:
+  mutable std::mutex mutex_;  // guards all below
+  Request last_request_ = 0;
+  std::unordered_map<Request, Pointer> operations_;
+  std::set<std::pair<Deadline, Request>> deadlines_;  // of requests that may be pending
+};
+
+/// Transport::progress for a bell that rings when a request ends: expire_due(now) fails what is due
+/// and tells whether it did.
+template <class Bell, class Table, class ExpireDue>
+void progress_by_bell(Bell& bell, const Table& table, Deadline until, const ExpireDue& expire_due) {
+  for (;;) {
+    if (expire_due(Clock::now())) return;
+    const Deadline wake = std::min(until, table.next_deadline());
+    if (bell.wait(wake) || wake == until) break;
+  }
+  expire_due(Clock::now());
+}
+
+}  // namespace gossamer
