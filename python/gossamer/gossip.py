@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from torch import nn
 from gossamer import _core, parameters
 from gossamer.edges import make_transport
 from gossamer.fused import FusedState, fused_kind, rule_for
+from gossamer.replaced_step import ReplacedStep
 from gossamer.world import Seat, World, find_seat, meet
 
 
@@ -161,39 +161,11 @@ class Gossip:
         )
 
     def _patch(self) -> None:
-        """Puts our step in place of the optimizer's.
-
-        As a method, which learning-rate schedulers wrap once more, or leave alone if it carries
-        their mark and notes what they note.
-        """
-        optimizer = self._optimizer
-        own_step = optimizer.step
-        self._patched = {
-            name: vars(optimizer)[name]
-            for name in ("step", "_step_supports_amp_scaling")
-            if name in vars(optimizer)
-        }
-        self._own_amp = bool(getattr(optimizer, "_step_supports_amp_scaling", False))
-        fused_step = torch.optim.Optimizer.profile_hook_step(
-            lambda _, closure=None: self._fused_step(closure)
-        )
-
-        def step(optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
-            if self._closed:
-                return own_step(*args, **kwargs)
-            self._before_step()
-            if self._state is None:
-                return self._unfused_step(own_step, *args, **kwargs)
-            return fused_step(optimizer, *args, **kwargs)
-
-        step.__doc__ = own_step.__doc__
-        step._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
-        self._step = types.MethodType(step, optimizer)
-        optimizer.step = self._step
-        optimizer._step_supports_amp_scaling = True
-        optimizer._gossip = self
+        self._own_amp = bool(getattr(self._optimizer, "_step_supports_amp_scaling", False))
+        self._replaced = ReplacedStep(self._optimizer, self._step)
+        self._optimizer._gossip = self
         self._loaded = parameters.LoadMark()
-        self._hooks = [optimizer.register_load_state_dict_post_hook(self._adopt)]
+        self._hooks = [self._optimizer.register_load_state_dict_post_hook(self._adopt)]
         self._hooks += [
             module.register_load_state_dict_post_hook(self._loaded)
             for module in self._model.modules()
@@ -216,6 +188,15 @@ class Gossip:
 
     # The step.
 
+    def _step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What ``optimizer.step()`` does now; ``own_step`` is what it did before."""
+        if self._closed:
+            return own_step(*args, **kwargs)
+        self._before_step()
+        if self._state is None:
+            return self._unfused_step(own_step, *args, **kwargs)
+        return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
+
     def _before_step(self) -> None:
         if self._averaging:
             raise RuntimeError(
@@ -229,7 +210,7 @@ class Gossip:
             self._restart()
         optimizer._opt_called = True
 
-    def _fused_step(self, closure: Callable[[], Any] | None) -> Any:
+    def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -375,12 +356,8 @@ class Gossip:
             hook.remove()
         if self._state is not None:
             self._state.detach()
-        attributes = vars(self._optimizer)
-        if attributes.get("step") is not self._step:  # wrapped by somebody else: stays in place
-            self._patched["step"] = attributes["step"]
-        for name in ("step", "_step_supports_amp_scaling", "_gossip"):
-            attributes.pop(name, None)
-        attributes.update(self._patched)
+        self._replaced.undo()
+        vars(self._optimizer).pop("_gossip", None)
         self._engine.close()
         if self._transport is not None:
             self._transport.stop()

@@ -1,0 +1,50 @@
+"""Another step in place of an optimizer's own, and back."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_REPLACED = ("step", "_step_supports_amp_scaling")
+
+
+class ReplacedStep:
+    """Makes ``optimizer.step(...)`` call ``step(own_step, ...)``.
+
+    As a method, which learning-rate schedulers wrap once more, or leave alone if it carries their
+    mark and notes what they note.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, step: Callable[..., Any]) -> None:
+        self._optimizer = optimizer
+        attributes = vars(optimizer)
+        self._before = {name: attributes[name] for name in _REPLACED if name in attributes}
+        own_step = optimizer.step
+        self._hooked = torch.optim.Optimizer.profile_hook_step(
+            lambda _, step, *args, **kwargs: step(*args, **kwargs)
+        )
+
+        def replaced(_: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
+            return step(own_step, *args, **kwargs)
+
+        replaced.__doc__ = own_step.__doc__
+        replaced._wrapped_by_lr_sched = True  # type: ignore[attr-defined]
+        self._mine = types.MethodType(replaced, optimizer)
+        optimizer.step = self._mine
+        optimizer._step_supports_amp_scaling = True
+
+    def with_step_hooks(self, step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls ``step`` as torch calls an optimizer's: with the optimizer's hooks around it."""
+        return self._hooked(self._optimizer, step, *args, **kwargs)
+
+    def undo(self) -> None:
+        """The optimizer's own step again, unless somebody has wrapped ours meanwhile."""
+        attributes = vars(self._optimizer)
+        if attributes.get("step") is not self._mine:
+            self._before["step"] = attributes["step"]
+        for name in _REPLACED:
+            attributes.pop(name, None)
+        attributes.update(self._before)
