@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/transport/net/net_transport.h"
 
 namespace gossamer::python {
 namespace {
@@ -138,8 +139,7 @@ py::dict describe(const TransportHandle& handle) {
                           py::arg("received") = edge.received));
   }
   return py::dict(py::arg("name") = info.name, py::arg("rank") = info.rank,
-                  py::arg("workers") = info.workers,
-                  py::arg("serves_in_place") = info.serves_in_place, py::arg("edges") = edges);
+                  py::arg("workers") = info.workers, py::arg("edges") = edges);
 }
 
 /// Whatever kind of process group Python passes, by its pointer: torch's own holder types differ.
@@ -164,6 +164,15 @@ c10::intrusive_ptr<::c10d::Backend> backend_of(const py::handle& group) {
       group.cast<::c10d::Backend*>());
 }
 
+/// Threads must not outlive the interpreter: it unloads what they use.
+void stop_at_exit(const std::shared_ptr<TransportHandle>& handle) {
+  py::cpp_function stop([held = std::weak_ptr(handle)] {
+    const py::gil_scoped_release no_gil;
+    if (const auto alive = held.lock()) alive->stop();
+  });
+  py::module_::import("atexit").attr("register")(stop);
+}
+
 std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict& groups,
                                            double linger_s) {
   C10dOptions options = c10d_options(rank, workers, groups);
@@ -173,12 +182,22 @@ std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict
     const py::gil_scoped_release no_gil;
     handle = std::make_shared<TransportHandle>(make_c10d_transport(options));
   }
-  // Threads must not outlive the interpreter: it unloads what they use.
-  py::cpp_function stop([held = std::weak_ptr(handle)] {
-    const py::gil_scoped_release no_gil;
-    if (const auto alive = held.lock()) alive->stop();
-  });
-  py::module_::import("atexit").attr("register")(stop);
+  stop_at_exit(handle);
+  return handle;
+}
+
+std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::string& token,
+                                          const py::function& share, double longest_silence_s) {
+  const auto ask = [&share](const std::string& mine) {
+    return share(mine).cast<std::vector<std::string>>();
+  };
+  const auto handle = std::make_shared<TransportHandle>(
+      make_net_transport({.rank = rank,
+                          .workers = workers,
+                          .token = token,
+                          .share = ask,
+                          .longest_silence = std::chrono::duration<double>(longest_silence_s)}));
+  stop_at_exit(handle);
   return handle;
 }
 
@@ -275,6 +294,12 @@ void bind_transport(py::module_& module) {
   module.def("c10d_transport", &make_c10d, py::arg("rank"), py::arg("workers"), py::arg("groups"),
              py::kw_only(), py::arg("linger_s") = 1.0,
              "A transport over {peer: Gloo process group}; it takes the groups over.");
+  module.def("net_transport", &make_net, py::arg("rank"), py::arg("workers"), py::kw_only(),
+             py::arg("token"), py::arg("share"), py::arg("longest_silence_s") = 30.0,
+             "A transport over shared memory between processes of one host; share(mine) gives "
+             "everybody's words by rank.");
+  module.def("reach_of_shared_memory", &reach_of_shared_memory,
+             "The same for all processes that can share memory; empty where none can.");
 }
 
 }  // namespace gossamer::python

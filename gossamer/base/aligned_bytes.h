@@ -9,6 +9,11 @@ namespace gossamer {
 
 inline constexpr std::size_t kCacheLine = 64;
 
+/// The next multiple of a cache line.
+constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
 struct AlignedDelete {
   void operator()(std::byte* memory) const {
     ::operator delete[](memory, std::align_val_t{kCacheLine});

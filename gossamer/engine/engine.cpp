@@ -41,7 +41,17 @@ bool is_global_average(const Round& round) { return round.groups.size() == 1; }
 
 bool wants_spares(const EngineOptions& options, const Transport& transport) {
   const Pattern& pattern = find_pattern(options.pattern);
-  return may_alternate(pattern) && transport.describe().serves_in_place;
+  return may_alternate(pattern) && transport.describe().lends == Lends::any_memory;
+}
+
+void refuse_non_finite(const std::string& name, int rank, std::int64_t step, double value) {
+  throw NonFiniteGradient(
+      to_string({.place = "engine",
+                 .what = "the gradient of " + name + " on worker " + std::to_string(rank) +
+                         " in step " + std::to_string(step) + " must be finite",
+                 .got = std::to_string(value),
+                 .remedy = "lower lr, clip the gradients (clip_norm in recipes), or look at the "
+                           "data of that step"}));
 }
 
 Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> buckets)
@@ -72,6 +82,19 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     if (!alternates_) buckets[b].spare = nullptr;
     lanes_.push_back(std::make_unique<Lane>(buckets[b], static_cast<int>(b), pattern_, optimizer_));
+  }
+  if (transport.describe().lends == Lends::shared_memory && !alternates_) make_outboxes();
+}
+
+/// One memory for all lanes: each memory costs a descriptor here and at every peer.
+void Engine::make_outboxes() {
+  std::size_t bytes = 0;
+  for (const auto& lane : lanes_) bytes += lane->outbox_bytes();
+  const auto memory = std::make_shared<const SharedMemory>(bytes);
+  std::byte* begin = memory->data();
+  for (const auto& lane : lanes_) {
+    lane->set_outbox(memory, begin);
+    begin += lane->outbox_bytes();
   }
 }
 
@@ -174,13 +197,7 @@ void Engine::check_gradient(const Lane& lane, double norm_squared) const {
   const std::string name = options_.name_of ? options_.name_of(lane.index(), element)
                                             : "bucket " + std::to_string(lane.index()) +
                                                   ", element " + std::to_string(element);
-  throw NonFiniteGradient(
-      to_string({.place = "engine",
-                 .what = "the gradient of " + name + " on worker " + std::to_string(rank_) +
-                         " in step " + std::to_string(step_ + 1) + " must be finite",
-                 .got = std::to_string(value),
-                 .remedy = "lower lr, clip the gradients (clip_norm in recipes), or look at the "
-                           "data of that step"}));
+  refuse_non_finite(name, rank_, step_ + 1, value);
 }
 
 void Engine::wait(Lane& lane) {

@@ -75,6 +75,7 @@ class Engine {
 
  private:
   void check_options() const;
+  void make_outboxes();
   std::shared_ptr<const Plan> plan_for(std::int64_t round, std::int64_t count);
   bool sends_ahead() const;
   void expect(Lane& lane, std::int64_t exchange);

@@ -10,6 +10,7 @@
 #include "gossamer/engine/dense_oracle.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
+#include "gossamer/transport/net/net_team.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
@@ -31,6 +32,7 @@ struct Case {
   std::vector<int> group_of;  ///< by element
   std::int64_t steps = 7;
   bool spares = false;           ///< the layer above offers two memories
+  bool over_net = false;         ///< instead of over threads
   std::int64_t average_at = -1;  ///< the step before which the consensus average is looked at
 
   std::int64_t dimension() const { return static_cast<std::int64_t>(group_of.size()); }
@@ -102,7 +104,9 @@ std::shared_ptr<Model<T>> first_model(const Case& c) {
 template <class T>
 Matrix engine_run(const Case& c, const Gradient& gradient) {
   Matrix result(static_cast<std::size_t>(c.shape().workers()));
-  run_workers(make_threads_transports(free_links(c.shape())), [&](Transport& transport) {
+  auto transports = c.over_net ? make_net_team(c.shape().workers())
+                               : make_threads_transports(free_links(c.shape()));
+  run_workers(std::move(transports), [&](Transport& transport) {
     const int rank = transport.describe().rank;
     const auto model = first_model<T>(c);
     Engine engine(c.options, transport, model->buckets(c));
@@ -213,6 +217,7 @@ Case random_case(std::uint64_t seed) {
   c.options.group_method = static_cast<GroupMethod>(rng.below(3));
   c.options.stagger = rng.below(2) == 1;
   c.spares = rng.below(2) == 1;
+  c.over_net = rng.below(3) == 0;
   if (rng.below(2)) c.average_at = static_cast<std::int64_t>(rng.below(7));
   c.options.measure_distance = rng.below(2) == 1;
   const bool may_clip = c.options.update == UpdateAt::step || c.options.pattern == "allreduce";
@@ -228,7 +233,8 @@ Case random_case(std::uint64_t seed) {
 
 std::string describe(const Case& c, std::uint64_t seed) {
   return "seed " + std::to_string(seed) + ": " + c.options.schedule.name + " " + c.options.pattern +
-         " " + c.options.optimizer + ", " + std::to_string(c.shape().workers()) + " workers";
+         " " + c.options.optimizer + ", " + std::to_string(c.shape().workers()) + " workers" +
+         (c.over_net ? " over net" : "");
 }
 
 constexpr std::uint64_t kCases = 120;

@@ -12,10 +12,6 @@ namespace {
 // Whoever waits looks again at least this often.
 constexpr auto kLongestNap = std::chrono::milliseconds(50);
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
-}
-
 template <class T>
 void add_slices(std::byte* into, const Sum& sum, std::span<const std::byte* const> terms) {
   std::vector<const T*> typed;
@@ -137,10 +133,14 @@ void Exchange::post_sends() {
   const std::size_t element = size_of(spec_.dtype);
   for (const Message& message : spec_.plan->phases[phase_].sends) {
     const std::size_t bytes = static_cast<std::size_t>(message.slice.count) * element;
-    const bool lends = message.slice.buffer == 0 && payload_.owner != nullptr;
+    const bool lends = message.slice.buffer == 0 && static_cast<bool>(payload_.owner);
+    const std::byte* payload = at(message.slice);
+    if (lends && payload_.lent != nullptr) {
+      payload = static_cast<const std::byte*>(payload_.lent) + (payload - bases_[0]);
+    }
     const Request request =
-        transport_.send(message.peer, {spec_.step, spec_.stream, message.slot},
-                        {at(message.slice), bytes}, deadline_, lends ? payload_.owner : nullptr);
+        transport_.send(message.peer, {spec_.step, spec_.stream, message.slot}, {payload, bytes},
+                        deadline_, lends ? payload_.owner : nullptr);
     (lends ? lent_ : sends_).push_back({.request = request, .peer = message.peer});
   }
   sent_ = true;

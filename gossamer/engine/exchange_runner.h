@@ -40,10 +40,11 @@ class Arena {
 };
 
 /// What an exchange sends: the elements of its Plan's buffer 0. They must not change before the
-/// exchange has ended or, with an owner, before has_all_back().
+/// exchange has ended or, with an owner, before wait_all_back() has returned.
 struct PayloadRef {
   const void* data = nullptr;
-  Owner owner = nullptr;  ///< given if peers may read it in place, see Note [Lent payloads]
+  const void* lent = nullptr;  ///< a copy to send instead; null: none
+  Owner owner = nullptr;       ///< given if peers may read in place, see Note [Lent payloads]
 };
 
 /// What an exchange works with. Plan and arena must outlive it.

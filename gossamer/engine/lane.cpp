@@ -58,6 +58,36 @@ std::span<std::byte> Lane::make_vector() {
   return own_memory_.emplace_back(bucket_.dtype, bucket_.count).bytes();
 }
 
+std::size_t Lane::outbox_bytes() const {
+  return 2 * pattern_.payloads.size() * aligned(whole(bucket_.x).size());
+}
+
+void Lane::set_outbox(std::shared_ptr<const SharedMemory> memory, std::byte* begin) {
+  outbox_ = std::move(memory);
+  outbox_begin_ = begin;
+}
+
+/// Copies what the plan sends of payload `k` to where peers can read it.
+PayloadRef Lane::hand_over(const Plan& plan, const PayloadRef& payload, std::size_t k) {
+  if (outbox_ == nullptr) return payload;
+  const std::size_t place = static_cast<std::size_t>(current_ - slots_.data()) + slots_.size() * k;
+  std::byte* box = outbox_begin_ + place * aligned(whole(bucket_.x).size());
+  std::int64_t begin = bucket_.count;
+  std::int64_t end = 0;
+  for (const Phase& phase : plan.phases) {
+    for (const Message& message : phase.sends) {
+      if (message.slice.buffer != 0) continue;
+      begin = std::min(begin, message.slice.offset);
+      end = std::max(end, message.slice.offset + message.slice.count);
+    }
+  }
+  if (begin >= end) return payload;
+  const std::size_t skipped = static_cast<std::size_t>(begin) * size_of(bucket_.dtype);
+  copy_streaming(box + skipped, static_cast<const std::byte*>(payload.data) + skipped,
+                 static_cast<std::size_t>(end - begin) * size_of(bucket_.dtype));
+  return {.data = payload.data, .lent = box, .owner = outbox_};
+}
+
 void Lane::set_segments(std::vector<Segment> segments) {
   std::int64_t covered = 0;
   for (const Segment& segment : segments) {
@@ -115,7 +145,7 @@ void Lane::launch(ExchangeRunner& runner, std::int64_t step) {
         payload.data = pattern_state_[0].data();
         break;
     }
-    runner.start(current_->exchanges[k], payload);
+    runner.start(current_->exchanges[k], hand_over(*current_->plan, payload, k));
   }
 }
 
@@ -214,7 +244,7 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
   lent_ = std::exchange(current_->exchanges, {});
   if (bucket_.spare != nullptr) {
     std::swap(bucket_.x, bucket_.spare);
-  } else {
+  } else if (outbox_ == nullptr) {
     lent_ = {};
   }
   current_->plan = nullptr;

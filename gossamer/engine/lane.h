@@ -33,6 +33,10 @@ class Vector {
   std::size_t size_;
 };
 
+/// Note [Outboxes]: where peers can read SharedMemory only and there is no spare in it, a payload
+/// is copied once into an outbox, whichever number of peers reads it there. A lane has two, which
+/// take turns, for peers may still read one when the next is filled.
+
 /// Note [Two memories]: with a spare, an update reads x and writes the spare, and the two change
 /// places. x then stays as it was while peers read it where it is, until this worker's next update
 /// but one writes there: nothing is copied to hand the parameters over. Needs a pattern that sends
@@ -46,6 +50,9 @@ class Lane {
   void set_segments(std::vector<Segment> segments);
   int index() const { return index_; }
   std::vector<StateVector> state() const;
+  /// How much memory its outboxes need, and where they are from now on.
+  std::size_t outbox_bytes() const;
+  void set_outbox(std::shared_ptr<const SharedMemory> memory, std::byte* begin);
 
   /// Posts the first receives of this step's exchange, see Note [Receive early].
   void expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std::int64_t step);
@@ -112,7 +119,10 @@ class Lane {
     return slots_[static_cast<std::size_t>(step % 2)];
   }
   Slot* current_ = nullptr;  ///< launched and not yet consumed
-  /// The consumed exchanges of the previous step, whose payload peers may still read in the spare.
+  PayloadRef hand_over(const Plan& plan, const PayloadRef& payload, std::size_t k);
+  std::shared_ptr<const SharedMemory> outbox_;  ///< null: payloads are sent from where they are
+  std::byte* outbox_begin_ = nullptr;
+  /// The consumed exchanges of the previous step, whose payload peers may still read.
   std::array<std::shared_ptr<Exchange>, kMaxVectors> lent_;
 };
 

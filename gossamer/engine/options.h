@@ -48,6 +48,9 @@ class NonFiniteGradient : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+/// Throws it; `value` is an element of the gradient of `name`.
+[[noreturn]] void refuse_non_finite(const std::string& name, int rank, std::int64_t step,
+                                    double value);
 
 /// When buckets step.
 enum class UpdateAt {

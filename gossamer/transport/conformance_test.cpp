@@ -1,5 +1,6 @@
 #include "gossamer/transport/conformance.h"
 
+#include "gossamer/transport/net/net_team.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer::conformance {
@@ -24,7 +25,8 @@ std::vector<std::unique_ptr<Transport>> make_with_links(int workers) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, TransportConformance,
                          ::testing::Values(Case{"threads", make_free},
-                                           Case{"threads_with_links", make_with_links}),
+                                           Case{"threads_with_links", make_with_links},
+                                           Case{"net", [](int n) { return make_net_team(n); }}),
                          name_of);
 
 }  // namespace

@@ -98,7 +98,7 @@ TransportInfo ThreadsTransport::describe() const {
   TransportInfo info{.name = "threads",
                      .rank = rank_,
                      .workers = fabric_->workers(),
-                     .serves_in_place = true,
+                     .lends = Lends::any_memory,
                      .edges = {}};
   for (int peer = 0; peer < info.workers; ++peer) {
     const Edge::Traffic out = fabric_->edge(rank_, peer).traffic();

@@ -10,7 +10,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "gossamer/base/shared_memory.h"
 
 namespace gossamer {
 
@@ -43,16 +47,39 @@ struct EdgeBytes {
   std::int64_t received = 0;
 };
 
+/// Which payloads with an owner a transport lends to receivers in place.
+enum class Lends {
+  nothing,
+  any_memory,
+  shared_memory,  ///< those in SharedMemory
+};
+
 struct TransportInfo {
   std::string name;
   int rank = 0;
   int workers = 1;
-  bool serves_in_place = false;  ///< receives may be answered with the sender's own memory
+  Lends lends = Lends::nothing;
   std::vector<EdgeBytes> edges;  ///< payload bytes so far, by peer, only peers talked to
 };
 
-/// Keeps memory alive that others may read in place; null: nobody may.
-using Owner = std::shared_ptr<const void>;
+/// Keeps memory alive that others may read in place; empty: nobody may.
+class Owner {
+ public:
+  Owner(std::nullptr_t = nullptr) {}
+  template <class T>
+  Owner(std::shared_ptr<T> memory) : keeps_(std::move(memory)) {
+    if constexpr (std::is_same_v<std::remove_const_t<T>, SharedMemory>) {
+      shared_ = std::static_pointer_cast<const SharedMemory>(keeps_);
+    }
+  }
+  explicit operator bool() const { return keeps_ != nullptr; }
+  /// What workers of other processes can read; null: they cannot.
+  const std::shared_ptr<const SharedMemory>& shared() const { return shared_; }
+
+ private:
+  std::shared_ptr<const void> keeps_;
+  std::shared_ptr<const SharedMemory> shared_;
+};
 
 /// One worker's end. All functions may be called from any thread. Note [Requests]: every request
 /// ends in `done` or `failed` no later than its deadline, provided somebody calls `progress`. A
@@ -60,7 +87,7 @@ using Owner = std::shared_ptr<const void>;
 /// must be given to `release`, which cancels it if it is pending; after release its buffer is not
 /// touched any more. A cancelled or failed request never disturbs others.
 ///
-/// Note [Lent payloads]: a send with an owner may be lent where the transport serves in place: the
+/// Note [Lent payloads]: a send with an owner may be lent where the transport does that: the
 /// receive is done with the sender's own memory as its payload, and the send when that receive is
 /// released, which may be long after; its deadline ends with the lending. A sender that gives up
 /// (releases the send, closes, is destroyed) leaves the memory, which must stay as it is, to the
