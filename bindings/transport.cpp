@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <thread>
@@ -76,7 +77,9 @@ Request receive(TransportHandle& handle, int peer, const at::Tensor& tensor, Tag
 bool done(TransportHandle& handle, Request request) {
   const Status status = handle.get()->poll(request);
   if (status.state == Status::State::failed) std::rethrow_exception(status.error);
-  return status.state == Status::State::done;
+  if (status.state == Status::State::pending) return false;
+  handle.land(request, status.payload);
+  return true;
 }
 
 void release(TransportHandle& handle, Request request) {
@@ -233,6 +236,14 @@ void TransportHandle::stop() {
 void TransportHandle::keep(Request request, at::Tensor tensor) {
   const std::lock_guard lock(mutex_);
   tensors_.insert_or_assign(request, std::move(tensor));
+}
+
+void TransportHandle::land(Request request, std::span<const std::byte> payload) {
+  const std::lock_guard lock(mutex_);
+  const auto kept = tensors_.find(request);
+  if (kept == tensors_.end() || payload.empty()) return;
+  void* landing = kept->second.data_ptr();
+  if (payload.data() != landing) std::memcpy(landing, payload.data(), payload.size());
 }
 
 void TransportHandle::forget(Request request) {

@@ -33,6 +33,8 @@ class TransportHandle {
   void enter() { ++inside_; }
   void leave() { --inside_; }
   void keep(Request request, at::Tensor tensor);
+  /// Brings what a finished receive was given in place to its tensor.
+  void land(Request request, std::span<const std::byte> payload);
   void forget(Request request);
 
  private:

@@ -16,12 +16,14 @@ from torch.distributed import TCPStore
 
 LIMIT_S = 100
 LOOPBACK = "127.0.0.1"
+ENDED = {"c10d": "link is broken", "net": "the peer has ended"}
 
 
 class Team:
     """Workers of one scenario, and the store over which they find each other."""
 
-    def __init__(self, scenario: str, workers: int) -> None:
+    def __init__(self, scenario: str, workers: int, transport: str) -> None:
+        self.transport = transport
         # A socket of our own: the store would listen on every interface.
         listener = socket.create_server((LOOPBACK, 0))
         port = listener.getsockname()[1]
@@ -36,7 +38,7 @@ class Team:
         script = str(Path(__file__).with_name("workers.py"))
         self.processes = [
             subprocess.Popen(
-                [sys.executable, script, scenario, str(rank), str(workers), str(port)],
+                [sys.executable, script, scenario, str(rank), str(workers), str(port), transport],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -81,8 +83,11 @@ def team(request: pytest.FixtureRequest) -> Iterator[Team]:
     made.end()
 
 
-def started(scenario: str, workers: int) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("team", [(scenario, workers)], indirect=True, ids=[scenario])
+def teams(*runs: tuple[str, int], only: str = "") -> pytest.MarkDecorator:
+    """A team for each scenario and number of workers over each transport."""
+    transports = [only] if only else ["c10d", "net"]
+    all_runs = [(*run, transport) for run in runs for transport in transports]
+    return pytest.mark.parametrize("team", all_runs, indirect=True, ids=str)
 
 
 def assert_lost(failure: dict, rank: int, peer: int) -> None:
@@ -90,9 +95,7 @@ def assert_lost(failure: dict, rank: int, peer: int) -> None:
     assert failure["elapsed_s"] < 25, "by the peer's end, not by the deadline"
 
 
-@pytest.mark.parametrize(
-    "team", [("exchange", 2), ("exchange", 3), ("exchange", 4)], indirect=True, ids=str
-)
+@teams(("exchange", 2), ("exchange", 3), ("exchange", 4))
 def test_every_byte_arrives_and_nothing_listens_beyond_loopback(team: Team) -> None:
     for rank in range(len(team.processes)):
         result = team.result(rank)
@@ -101,7 +104,7 @@ def test_every_byte_arrives_and_nothing_listens_beyond_loopback(team: Team) -> N
         assert set(result["listens"]) <= {"0100007F"}
 
 
-@started("lost", 4)
+@teams(("lost", 4))
 def test_a_killed_worker_costs_its_own_edges_only(team: Team) -> None:
     last, others = 3, [0, 1, 2]
     team.hear("waiting", others)
@@ -114,14 +117,14 @@ def test_a_killed_worker_costs_its_own_edges_only(team: Team) -> None:
         assert result["right"] == [True] * 4
         assert_lost(result["waiting"], rank, last)
         assert_lost(result["later"], rank, last)
-        assert "link is broken" in result["waiting"]["reason"]
+        assert ENDED[team.transport] in result["waiting"]["reason"]
         failed = [failure for failure in result["transfers"] if failure]
         assert bool(failed) == (rank == 0)
         for failure in failed:
             assert_lost(failure, rank, last)
 
 
-@started("lost_inside_a_frame", 2)
+@teams(("lost_inside_a_frame", 2), only="c10d")
 def test_a_worker_killed_inside_a_frame_is_noticed(team: Team) -> None:
     team.hear("ready", [0])
     team.signal(0, signal.SIGSTOP)
@@ -136,7 +139,7 @@ def test_a_worker_killed_inside_a_frame_is_noticed(team: Team) -> None:
     assert "link is broken" in failure["reason"]
 
 
-@started("frozen", 3)
+@teams(("frozen", 3))
 def test_a_frozen_worker_costs_requests_until_it_goes_on(team: Team) -> None:
     team.hear("ready", [0, 1, 2])
     team.signal(2, signal.SIGSTOP)
@@ -155,16 +158,33 @@ def test_a_frozen_worker_costs_requests_until_it_goes_on(team: Team) -> None:
     assert team.store.check(["failed/0", "failed/1"])
 
 
-@pytest.mark.parametrize(
-    "team",
-    [
-        ("leave_at_the_end", 2),
-        ("leave_by_exit", 2),
-        ("leave_at_once", 2),
-        ("leave_while_a_thread_waits", 2),
-    ],
-    indirect=True,
-    ids=lambda parameters: parameters[0],
+@teams(("silent", 2), only="net")
+def test_a_peer_that_falls_silent_costs_its_requests_before_their_deadline(team: Team) -> None:
+    team.hear("ready", [0, 1])
+    team.signal(1, signal.SIGSTOP)
+    team.say("stopped", 1)
+    failure = team.result(0)["failure"]
+    assert_lost(failure, 0, 1)
+    assert "silent" in failure["reason"]
+
+
+@teams(("lost_with_a_child", 2), only="net")
+def test_a_child_does_not_hide_the_end_of_its_parent(team: Team) -> None:
+    team.hear("ready", [0, 1])
+    team.signal(1, signal.SIGKILL)
+    try:
+        failure = team.result(0)["failure"]
+    finally:
+        os.kill(int(team.store.get("child")), signal.SIGKILL)
+    assert_lost(failure, 0, 1)
+    assert ENDED["net"] in failure["reason"]
+
+
+@teams(
+    ("leave_at_the_end", 2),
+    ("leave_by_exit", 2),
+    ("leave_at_once", 2),
+    ("leave_while_a_thread_waits", 2),
 )
 def test_leaving_without_closing_neither_hangs_nor_aborts(team: Team) -> None:
     (failure,) = team.result(1)["failures"]
@@ -175,7 +195,7 @@ def test_leaving_without_closing_neither_hangs_nor_aborts(team: Team) -> None:
     assert "terminate" not in err
 
 
-@started("interrupted", 2)
+@teams(("interrupted", 2))
 def test_a_wait_can_be_interrupted(team: Team) -> None:
     team.hear("waiting", [0, 1])
     time.sleep(0.1)  # so that it is most likely inside the wait

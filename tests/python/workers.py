@@ -1,6 +1,6 @@
 """One worker of a test, as a process of its own; prints a JSON object as its last word.
 
-usage: workers.py SCENARIO RANK WORKERS PORT_OF_THE_STORE
+usage: workers.py SCENARIO RANK WORKERS PORT_OF_THE_STORE TRANSPORT
 """
 
 import contextlib
@@ -25,16 +25,29 @@ from gossamer import _core, gloo_edges
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 60.0
+SILENCE_S = 5.0
 Tag = _core.Tag
 
 
 class Worker:
-    def __init__(self, rank: int, workers: int, store: Store) -> None:
+    def __init__(self, rank: int, workers: int, store: Store, transport: str) -> None:
         self.rank, self.workers, self.store = rank, workers, store
         self.peers = [peer for peer in range(workers) if peer != rank]
-        edges = PrefixStore("edges", store)
-        groups = gloo_edges.connect(rank, self.peers, edges, address=LOOPBACK)
-        self.transport = _core.c10d_transport(rank, workers, groups)
+        self.transport = {"c10d": self.c10d, "net": self.net}[transport]()
+
+    def c10d(self) -> _core.Transport:
+        edges = PrefixStore("edges", self.store)
+        groups = gloo_edges.connect(self.rank, self.peers, edges, address=LOOPBACK)
+        return _core.c10d_transport(self.rank, self.workers, groups)
+
+    def net(self) -> _core.Transport:
+        def share(mine: str) -> list[str]:
+            self.store.set(f"address/{self.rank}", mine)
+            return [self.store.get(f"address/{rank}").decode() for rank in range(self.workers)]
+
+        return _core.net_transport(
+            self.rank, self.workers, token="secret", share=share, longest_silence_s=SILENCE_S
+        )
 
     def say(self, word: str) -> None:
         self.store.set(f"{word}/{self.rank}", "")
@@ -209,6 +222,32 @@ def frozen(me: Worker) -> object:
     return {"right": right, "failures": failures}
 
 
+def silent(me: Worker) -> object:
+    """Worker 1 stands still for longer than it may; worker 0 need not wait for its deadline."""
+    assert me.exchange(1 - me.rank, 0, 1000)
+    me.say("ready")
+    me.hear("stopped", 1)
+    if me.rank == 1:
+        return None
+    landing = torch.zeros(8)
+    return {"failure": me.failure(me.transport.receive(1, landing, Tag(1), timeout_s=PATIENCE_S))}
+
+
+def lost_with_a_child(me: Worker) -> object:
+    """Worker 1 is killed while a child of it holds its sockets."""
+    assert me.exchange(1 - me.rank, 0, 1000)
+    if me.rank == 1:
+        child = os.fork()
+        if child == 0:
+            time.sleep(PATIENCE_S)
+            os._exit(0)
+        me.store.set("child", str(child))
+    me.say("ready")
+    landing = torch.zeros(8)
+    request = me.transport.receive(1 - me.rank, landing, Tag(1), timeout_s=PATIENCE_S)
+    return {"failure": me.failure(request)}
+
+
 def leave(me: Worker, go: Callable[[], None]) -> object:
     """Worker 0 leaves in its own way, with requests pending; the other waits for it."""
     assert me.exchange(1 - me.rank, 0, 1000)
@@ -260,6 +299,8 @@ SCENARIOS = {
         lost,
         lost_inside_a_frame,
         frozen,
+        silent,
+        lost_with_a_child,
         leave_at_the_end,
         leave_by_exit,
         leave_at_once,
@@ -270,10 +311,10 @@ SCENARIOS = {
 
 
 def main() -> None:
-    scenario, rank, workers, port = sys.argv[1], *map(int, sys.argv[2:])
+    scenario, rank, workers, port = sys.argv[1], *map(int, sys.argv[2:5])
     torch.set_num_threads(1)
     store = TCPStore(LOOPBACK, port, is_master=False, timeout=timedelta(seconds=PATIENCE_S))
-    worker = Worker(rank, workers, store)
+    worker = Worker(rank, workers, store, sys.argv[5])
     print(json.dumps(SCENARIOS[scenario](worker)), flush=True)
 
 

@@ -139,7 +139,6 @@ NetPayload NetTransport::place(std::span<const std::byte> payload, const Owner& 
 template <class Post>
 Request NetTransport::post(const Pointer& operation, const Post& post) {
   operation->rank = rank_;
-  operation->posted = Clock::now();
   bool ended = false;
   {
     const std::lock_guard lock(mutex_);
@@ -154,9 +153,13 @@ Request NetTransport::post(const Pointer& operation, const Post& post) {
 Request NetTransport::send(int to, Tag tag, std::span<const std::byte> payload, Deadline deadline,
                            Owner owner) {
   check_peer(to, rank_, static_cast<int>(peers_.size()));
+  const auto operation = std::make_shared<NetOperation>(NetOperation{.sending = true,
+                                                                     .peer = to,
+                                                                     .tag = tag,
+                                                                     .bytes = payload.size(),
+                                                                     .posted = Clock::now(),
+                                                                     .deadline = deadline});
   const NetPayload placed = place(payload, owner);
-  const auto operation = std::make_shared<NetOperation>(NetOperation{
-      .sending = true, .peer = to, .tag = tag, .bytes = payload.size(), .deadline = deadline});
   operation->lends = placed.memory != nullptr && placed.memory == owner.shared();
   return post(operation, [&](Peer& peer) { return peer.send(operation, placed); });
 }
@@ -167,6 +170,7 @@ Request NetTransport::receive(int from, Tag tag, std::span<std::byte> landing, D
                                                                      .peer = from,
                                                                      .tag = tag,
                                                                      .bytes = landing.size(),
+                                                                     .posted = Clock::now(),
                                                                      .deadline = deadline,
                                                                      .landing = landing.data()});
   return post(operation, [&](Peer& peer) { return peer.receive(operation); });
