@@ -1,5 +1,7 @@
 #include "bindings/engine.h"
 
+#include <pybind11/functional.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,10 +26,11 @@ void raise_signals() {
 }
 
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
-                             double timeout_s, bool check_gradients) {
+                             double timeout_s, bool check_gradients, bool in_backward) {
   return {.schedule = std::move(schedule),
           .pattern = std::move(pattern),
           .optimizer = std::move(optimizer),
+          .update = in_backward ? UpdateAt::backward : UpdateAt::step,
           .check_gradients = check_gradients,
           .measure_distance = true,
           .timeout_s = timeout_s,
@@ -120,7 +123,8 @@ void bind_engine(py::module_& module) {
   bind_report(module);
   py::class_<EngineOptions>(module, "EngineOptions", "How parameters are mixed and stepped.")
       .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
-           py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"));
+           py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"),
+           py::arg("in_backward") = false);
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
              "The ranks that a worker exchanges anything with, ascending.");
   module.def("can_be_fused", &can_be_fused, py::arg("tensor"),
@@ -149,13 +153,17 @@ void bind_engine(py::module_& module) {
           "state", [](EngineHandle& self, int i, int k) { return self.get().state(i, k); },
           py::arg("tensor"), py::arg("k"), "State vector k of a tensor: a view.")
       .def(
-          "all_updates",
-          [](EngineHandle& self) {
-            std::vector<std::int64_t> all;
-            for (int i = 0; i < self.get().count(); ++i) all.push_back(self.get().updates(i));
-            return all;
+          "home", [](EngineHandle& self, int i) { return self.get().home(i); }, py::arg("tensor"),
+          "What of a tensor was mixed last and travels next: itself, or its wider copy.")
+      .def(
+          "copy_updates",
+          [](EngineHandle& self, const at::Tensor& into) {
+            float* updates = into.mutable_data_ptr<float>();
+            for (int i = 0; i < self.get().count(); ++i) {
+              updates[i] = static_cast<float>(self.get().updates(i));
+            }
           },
-          "How often each tensor has been stepped.")
+          py::arg("into"), "Writes how often each tensor has been stepped.")
       .def(
           "set_updates",
           [](EngineHandle& self, int i, std::int64_t t) { self.get().set_updates(i, t); },
@@ -163,8 +171,12 @@ void bind_engine(py::module_& module) {
       .def_property_readonly("steps_done",
                              [](EngineHandle& self) { return self.get().engine().steps_done(); })
       .def(
-          "quiesce", [](EngineHandle& self) { self.get().engine().quiesce(); }, NoGil(),
-          "Waits until everything under way has left and arrived.")
+          "quiesce",
+          [](EngineHandle& self) {
+            self.get().refuse_in_step("changing or loading parameters");
+            self.get().engine().quiesce();
+          },
+          NoGil(), "Waits until everything under way has left and arrived.")
       .def(
           "barrier", [](EngineHandle& self) { self.get().engine().collectives().barrier(); },
           NoGil())
@@ -201,9 +213,32 @@ void bind_engine(py::module_& module) {
       .def(
           "set_averaging",
           [](EngineHandle& self, bool enabled) {
+            self.get().set_stepping(enabled);
             if (self.gradients() != nullptr) self.gradients()->set_enabled(enabled);
           },
-          py::arg("enabled"), "Whether backward passes average gradients.")
+          py::arg("enabled"), "Whether backward passes average gradients, or step with them.")
+      .def(
+          "watch_gradients",
+          [](EngineHandle& self, BeforeBackward before) {
+            self.get().watch_gradients(std::move(before));
+          },
+          py::arg("before_backward") = py::none(),
+          "Checks gradients on arrival and, with `in_backward`, steps with them.")
+      .def_property_readonly(
+          "early_buckets", [](EngineHandle& self) { return self.get().early_buckets(); },
+          "How many buckets the backward passes of the last step have stepped.")
+      .def(
+          "pass_without_backward",
+          [](EngineHandle& self) {
+            if (self.gradients() != nullptr) self.gradients()->pass_without_backward();
+          },
+          NoGil(), "Averages what stands in `.grad` with the others' backward pass. Collective.")
+      .def_property_readonly(
+          "gradient_passes",
+          [](EngineHandle& self) {
+            return self.gradients() == nullptr ? 0 : self.gradients()->passes();
+          },
+          "How often gradients have been averaged so far.")
       .def_property_readonly(
           "backward_exposed_s",
           [](EngineHandle& self) {

@@ -27,6 +27,17 @@ def mean_over_workers(values: list[float]) -> list[float]:
     return (tensor / dist.get_world_size()).tolist()
 
 
+def counted_elsewhere_kb() -> int:
+    """Of this process' resident shared memory, the part that belongs to those it shares it with."""
+    fields = dict(
+        line.split(":", 1)
+        for path in ("/proc/self/status", "/proc/self/smaps_rollup")
+        for line in Path(path).read_text().splitlines()
+        if ":" in line
+    )
+    return int(fields["RssShmem"].split()[0]) - int(fields["Pss_Shmem"].split()[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=MODELS, required=True)
@@ -51,7 +62,7 @@ def main() -> None:
             curves[name] += mean_over_workers(losses)
             if number > 0:  # the first round pays for allocations and bucket building
                 times[name].append(ms)
-    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - counted_elsewhere_kb()
     if rank == 0:
         result = {"ms": times, "loss": curves, "peak_mb": (peak_kb - before_kb) / 1024}
         arguments.out.write_text(json.dumps(result))

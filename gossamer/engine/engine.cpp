@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ranges>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/kernels/norm.h"
@@ -274,7 +275,9 @@ StepReport Engine::step(double loss) {
       grad_scale_ = options_.clip_norm / norm;
   };
   if (!steps_with_mean) set_scale();
-  for (const auto& lane : lanes_) {
+  // The gradients that the backward wrote last are still in the cache.
+  const auto latest_first = std::views::reverse(lanes_);
+  for (const auto& lane : latest_first) {
     if (!begun_[static_cast<std::size_t>(lane->index())]) begin_bucket(*lane);
   }
   if (steps_with_mean && options_.clip_norm > 0) {
@@ -285,7 +288,7 @@ StepReport Engine::step(double loss) {
     }
     set_scale();
   }
-  for (const auto& lane : lanes_) {
+  for (const auto& lane : latest_first) {
     if (!finished_[static_cast<std::size_t>(lane->index())]) finish_bucket(*lane);
   }
   if (options_.schedule.loss_driven) agree_on_loss(loss);

@@ -28,19 +28,29 @@ Deadline deadline_after(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-void Arena::fit(const Plan& plan, DType dtype) {
+std::size_t Arena::bytes_for(const Plan& plan, DType dtype) {
   std::size_t needed = 0;
   for (std::int64_t count : plan.scratch) {
     needed += aligned(static_cast<std::size_t>(count) * size_of(dtype));
   }
-  if (needed > capacity_) {
-    memory_ = make_aligned_bytes(needed);
-    capacity_ = needed;
+  return needed;
+}
+
+void Arena::use(Owner owner, std::span<std::byte> memory) {
+  owner_ = std::move(owner);
+  memory_ = memory;
+}
+
+void Arena::fit(const Plan& plan, DType dtype) {
+  const std::size_t needed = bytes_for(plan, dtype);
+  if (needed > memory_.size()) {
+    own_ = make_aligned_bytes(needed);
+    use(nullptr, {own_.get(), needed});
   }
   starts_.assign(1, nullptr);
   std::size_t offset = 0;
   for (std::int64_t count : plan.scratch) {
-    starts_.push_back(memory_.get() + offset);
+    starts_.push_back(memory_.data() + offset);
     offset += aligned(static_cast<std::size_t>(count) * size_of(dtype));
   }
 }
@@ -133,14 +143,15 @@ void Exchange::post_sends() {
   const std::size_t element = size_of(spec_.dtype);
   for (const Message& message : spec_.plan->phases[phase_].sends) {
     const std::size_t bytes = static_cast<std::size_t>(message.slice.count) * element;
-    const bool lends = message.slice.buffer == 0 && static_cast<bool>(payload_.owner);
+    const bool is_payload = message.slice.buffer == 0;
+    const Owner& owner = is_payload ? payload_.owner : spec_.arena->owner();
     const std::byte* payload = at(message.slice);
-    if (lends && payload_.lent != nullptr) {
+    if (is_payload && payload_.lent != nullptr) {
       payload = static_cast<const std::byte*>(payload_.lent) + (payload - bases_[0]);
     }
-    const Request request =
-        transport_.send(message.peer, {spec_.step, spec_.stream, message.slot}, {payload, bytes},
-                        deadline_, lends ? payload_.owner : nullptr);
+    const Request request = transport_.send(message.peer, {spec_.step, spec_.stream, message.slot},
+                                            {payload, bytes}, deadline_, owner);
+    const bool lends = static_cast<bool>(owner);
     (lends ? lent_ : sends_).push_back({.request = request, .peer = message.peer});
   }
   sent_ = true;

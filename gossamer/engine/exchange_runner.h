@@ -29,13 +29,19 @@ Deadline deadline_after(double seconds);
 /// Scratch for one Plan at a time: its buffers one after the other, cache-line aligned.
 class Arena {
  public:
-  /// Makes room for the scratch buffers of `plan`; grows only.
+  static std::size_t bytes_for(const Plan& plan, DType dtype);
+  /// Uses memory of `owner` from now on, where peers may read in place what an exchange sends from
+  /// there; then no exchange may start before wait_all_back() of the last one.
+  void use(Owner owner, std::span<std::byte> memory);
+  /// Makes room for the scratch buffers of `plan`; grows only, into memory of its own.
   void fit(const Plan& plan, DType dtype);
   std::byte* buffer(int index) const { return starts_[static_cast<std::size_t>(index)]; }
+  const Owner& owner() const { return owner_; }
 
  private:
-  AlignedBytes memory_;
-  std::size_t capacity_ = 0;
+  Owner owner_;
+  AlignedBytes own_;
+  std::span<std::byte> memory_;
   std::vector<std::byte*> starts_;  ///< by buffer index; [0] (the payload) unused
 };
 

@@ -118,6 +118,15 @@ double fast_distance_squares(Range range, const T* a, const T* b) {
   return lanes.fold();
 }
 
+template <class T>
+bool fast_all_finite(Range range, const T* a) {
+  for (std::size_t begin = range.begin; begin < range.end; begin += kTestedAtOnce) {
+    const std::size_t left = range.end - begin;
+    if (!are_finite(a + begin, left < kTestedAtOnce ? left : kTestedAtOnce)) return false;
+  }
+  return true;
+}
+
 template <class T, class Stream>
 constexpr KernelTable<T> kFastTable{
     .mix_only = fast_mix_only<T, Stream>,
@@ -128,6 +137,7 @@ constexpr KernelTable<T> kFastTable{
     .sum_into = fast_sum_into<T>,
     .sum_squares = fast_sum_squares<T>,
     .distance_squares = fast_distance_squares<T>,
+    .all_finite = fast_all_finite<T>,
 };
 
 }  // namespace

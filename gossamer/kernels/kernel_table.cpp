@@ -19,6 +19,7 @@ constexpr KernelTable<T> kRefTable{
     .sum_into = ref::sum_into<T>,
     .sum_squares = ref::sum_squares<T>,
     .distance_squares = ref::distance_squares<T>,
+    .all_finite = ref::all_finite<T>,
 };
 
 const KernelTable<float>* floats(Isa isa) {

@@ -1,6 +1,6 @@
 #pragma once
 /// The kernels of one instruction set as a table of functions: what dispatch chooses and tests
-/// call. Internal: users call the functions of mix_*.h, sum.h, norm.h and copy.h.
+/// call. Internal: users call the functions of mix_*.h, sum.h, norm.h, finite.h and copy.h.
 
 #include <cstddef>
 
@@ -95,6 +95,7 @@ struct KernelTable {
   void (*sum_into)(Range, const SumArgs<T>&);
   double (*sum_squares)(Range, const T* a);
   double (*distance_squares)(Range, const T* a, const T* b);
+  bool (*all_finite)(Range, const T* a);
 };
 
 using CopyFunction = void (*)(void* destination, const void* source, std::size_t bytes);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossamer/kernels/copy.h"
+#include "gossamer/kernels/finite.h"
 #include "gossamer/kernels/kernel_table.h"
 #include "gossamer/kernels/mix_accum_adam.h"
 #include "gossamer/kernels/mix_adam.h"
@@ -82,6 +83,8 @@ void streaming_triad(Buffers& w, const Mix<float>&) {
 
 void norm(Buffers& w, const Mix<float>&) { benchmark::DoNotOptimize(sum_squares<float>(w.g)); }
 
+void finite(Buffers& w, const Mix<float>&) { benchmark::DoNotOptimize(all_finite<float>(w.g)); }
+
 Mix<float> half_half(const std::vector<Source<float>>& sources) {
   return {.self_weight = 0.5, .sources = sources};
 }
@@ -147,6 +150,7 @@ GOSSAMER_BENCH(mix_momentum, momentum, 24);
 GOSSAMER_BENCH(mix_sgd, sgd, 16);
 GOSSAMER_BENCH(sum_two, sum_two, 12);
 GOSSAMER_BENCH(sum_squares, norm, 4);
+GOSSAMER_BENCH(all_finite, finite, 4);
 
 }  // namespace
 }  // namespace gossamer

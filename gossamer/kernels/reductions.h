@@ -1,7 +1,7 @@
 #pragma once
-/// Sums of squares in 32 lanes of double, in the order of Note [Lanes] (norm.h); see
-/// Note [One loop, many instruction sets]. Vector types, because the compiler may not reorder a
-/// sum.
+/// Sums of squares in 32 lanes of double, in the order of Note [Lanes] (norm.h), and a test of all
+/// elements; see Note [One loop, many instruction sets]. Vector types, because the compiler may not
+/// reorder a sum.
 
 #include <cstddef>
 
@@ -63,6 +63,24 @@ class SquareLanes {
  private:
   Doubles sums_[4] = {};  // lanes 0 to 7, 8 to 15, …
 };
+
+/// How many elements are tested without a branch.
+constexpr std::size_t kTestedAtOnce = 4096;
+
+inline unsigned bits_of(float value) { return __builtin_bit_cast(unsigned, value); }
+inline unsigned long bits_of(double value) { return __builtin_bit_cast(unsigned long, value); }
+
+/// Whether no exponent has all bits set.
+template <class T>
+bool are_finite(const T* a, std::size_t count) {
+  const auto infinite = bits_of(static_cast<T>(__builtin_huge_val()));  // the exponent's bits
+  auto found = bits_of(T{0});
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bits = bits_of(a[i]);
+    found |= static_cast<decltype(found)>((bits & infinite) == infinite);
+  }
+  return found == 0;
+}
 
 }  // namespace
 }  // namespace gossamer

@@ -21,6 +21,8 @@ template <class T>
 double sum_squares(Range range, const T* a);
 template <class T>
 double distance_squares(Range range, const T* a, const T* b);
+template <class T>
+bool all_finite(Range range, const T* a);
 void copy(void* destination, const void* source, std::size_t bytes);
 
 /// mixed of one element.

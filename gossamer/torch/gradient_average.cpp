@@ -27,11 +27,17 @@ struct GradientBucket {
   at::Tensor flat;
   Plan plan;
   Arena arena;
-  std::shared_ptr<Exchange> exchange;
+  std::shared_ptr<Exchange> exchange;  ///< of this pass, or of the last one
+  bool is_under_way = false;
   std::size_t hooked = 0;  ///< tensors that can get a gradient
   std::size_t missing = 0;
 
-  std::int64_t elements() const { return flat.numel() - std::ssize(tensors); }
+  std::int64_t count = 0;  ///< elements of `flat`
+
+  std::int64_t elements() const { return count - std::ssize(tensors); }
+  std::size_t flat_bytes() const {
+    return aligned(static_cast<std::size_t>(count) * size_of(dtype));
+  }
 };
 
 }  // namespace
@@ -42,7 +48,8 @@ struct GradientAverage::State {
   std::vector<std::size_t> bucket_of;
   std::vector<bool> arrived;
   std::vector<c10::intrusive_ptr<torch::autograd::Node>> accumulators;
-  ExchangeRunner* runner = nullptr;  ///< null when the owner is gone
+  ExchangeRunner* runner = nullptr;            ///< null when the owner is gone
+  std::shared_ptr<const SharedMemory> shared;  ///< what flats and arenas lie in, if they do
   std::int64_t passes = 0;
   bool enabled = true;
   bool in_pass = false;
@@ -50,6 +57,7 @@ struct GradientAverage::State {
 
   void make_buckets(std::int64_t bucket_bytes, const HostShape& shape, int rank);
   void arrive(std::size_t i, const std::shared_ptr<State>& self);
+  void place_buckets();
   void begin_pass(const std::shared_ptr<State>& self);
   void launch(std::size_t b);
   void finish_pass();
@@ -74,18 +82,42 @@ void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostS
     bytes += size;
   }
   for (GradientBucket& bucket : buckets) {
-    std::int64_t count = 0;
-    for (const std::size_t i : bucket.tensors) count += as_real(tensors[i]).numel();
-    bucket.flat =
-        at::zeros({count + std::ssize(bucket.tensors)}, at::dtype(to_scalar_type(bucket.dtype)));
+    bucket.count = std::ssize(bucket.tensors);
+    for (const std::size_t i : bucket.tensors) bucket.count += as_real(tensors[i]).numel();
+    bucket.plan = compile(complete_round(shape.workers()), shape, rank, bucket.count,
+                          {.finished_averages = true});
+  }
+  place_buckets();
+  for (GradientBucket& bucket : buckets) {
     std::int64_t offset = 0;
     for (const std::size_t i : bucket.tensors) {
       const at::Tensor real = as_real(tensors[i].detach());
       bucket.views.push_back(view_like(bucket.flat, offset, real));
       offset += real.numel();
     }
-    bucket.plan = compile(complete_round(shape.workers()), shape, rank, bucket.flat.numel(),
-                          {.finished_averages = true});
+  }
+}
+
+/// Gives the buckets their memory: one that peers can read, where the transport lends it.
+void GradientAverage::State::place_buckets() {
+  const bool is_shared = runner->transport().describe().lends == Lends::shared_memory;
+  std::size_t bytes = 0;
+  for (const GradientBucket& bucket : buckets) {
+    bytes += bucket.flat_bytes() + Arena::bytes_for(bucket.plan, bucket.dtype);
+  }
+  if (is_shared) shared = std::make_shared<const SharedMemory>(bytes);
+  std::byte* begin = is_shared ? shared->data() : nullptr;
+  for (GradientBucket& bucket : buckets) {
+    const auto options = at::dtype(to_scalar_type(bucket.dtype));
+    if (!is_shared) {
+      bucket.flat = at::zeros({bucket.count}, options);
+      continue;
+    }
+    bucket.flat = at::from_blob(begin, {bucket.count}, [keeps = shared](void*) {}, options);
+    begin += bucket.flat_bytes();
+    const std::size_t arena_bytes = Arena::bytes_for(bucket.plan, bucket.dtype);
+    bucket.arena.use(shared, {begin, arena_bytes});
+    begin += arena_bytes;
   }
 }
 
@@ -112,6 +144,7 @@ void GradientAverage::State::arrive(std::size_t i, const std::shared_ptr<State>&
 void GradientAverage::State::launch(std::size_t b) {
   const at::NoGradGuard no_grad;
   GradientBucket& bucket = buckets[b];
+  if (bucket.exchange) bucket.exchange->wait_all_back();  // peers may still have read the last one
   at::Tensor present = bucket.flat.narrow(0, bucket.elements(), std::ssize(bucket.tensors));
   for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
     const at::Tensor& gradient = tensors[bucket.tensors[k]].grad();
@@ -127,30 +160,51 @@ void GradientAverage::State::launch(std::size_t b) {
                                     .arena = &bucket.arena,
                                     .step = passes,
                                     .stream = kFirstStream - static_cast<std::int32_t>(b)},
-                                   {.data = bucket.flat.const_data_ptr()});
+                                   {.data = bucket.flat.const_data_ptr(), .owner = shared});
+  bucket.is_under_way = true;
+}
+
+/// Copies elements [begin, begin + count) of the means that have arrived.
+void copy_means(const GradientBucket& bucket, std::int64_t begin, std::int64_t count, void* into) {
+  const std::size_t element = size_of(bucket.dtype);
+  for (const Piece& piece : bucket.plan.pieces) {
+    const std::int64_t first = std::max(begin, piece.offset);
+    const std::int64_t last = std::min(begin + count, piece.offset + piece.count);
+    if (first >= last) continue;
+    const Slice own{0, piece.offset, piece.count};  // alone: the mean is what was sent
+    const std::byte* mean = bucket.exchange->at(piece.terms.empty() ? own : piece.terms[0].slice);
+    std::memcpy(static_cast<std::byte*>(into) + static_cast<std::size_t>(first - begin) * element,
+                mean + static_cast<std::size_t>(first - piece.offset) * element,
+                static_cast<std::size_t>(last - first) * element);
+  }
 }
 
 /// Brings the mean of a bucket to its gradients.
 void GradientAverage::State::collect(GradientBucket& bucket) {
   const auto begin = Clock::now();
   bucket.exchange->wait();
+  bucket.is_under_way = false;
   exposed_s += std::chrono::duration<double>(Clock::now() - begin).count();
-  auto* flat = static_cast<std::byte*>(bucket.flat.mutable_data_ptr());
-  for (const Piece& piece : bucket.plan.pieces) {
-    if (piece.terms.empty()) continue;  // alone: the mean is what was sent
-    std::memcpy(flat + static_cast<std::size_t>(piece.offset) * size_of(bucket.dtype),
-                bucket.exchange->at(piece.terms[0].slice),
-                static_cast<std::size_t>(piece.count) * size_of(bucket.dtype));
-  }
-  bucket.exchange->finish();
-  bucket.exchange.reset();
-  const at::Tensor present = bucket.flat.narrow(0, bucket.elements(), std::ssize(bucket.tensors));
+  at::Tensor present =
+      at::empty({std::ssize(bucket.tensors)}, at::dtype(to_scalar_type(bucket.dtype)));
+  copy_means(bucket, bucket.elements(), present.numel(), present.mutable_data_ptr());
   for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
     if (present[static_cast<std::int64_t>(k)].item<double>() == 0) continue;
     at::Tensor& tensor = tensors[bucket.tensors[k]];
     if (!tensor.grad().defined()) tensor.mutable_grad() = at::empty_like(tensor.detach());
-    as_real(tensor.mutable_grad().detach()).copy_(bucket.views[k]);
+    const at::Tensor& view = bucket.views[k];
+    const at::Tensor gradient = as_real(tensor.mutable_grad().detach());
+    const bool fits =
+        gradient.strides() == view.strides() && gradient.scalar_type() == view.scalar_type();
+    const at::Tensor means = fits ? gradient : at::empty_like(view);
+    copy_means(bucket, view.storage_offset(), view.numel(), means.mutable_data_ptr());
+    if (fits) {
+      torch::autograd::impl::bump_version(tensor.mutable_grad());
+    } else {
+      gradient.copy_(means);
+    }
   }
+  bucket.exchange->finish();
 }
 
 void GradientAverage::State::finish_pass() {
@@ -158,7 +212,7 @@ void GradientAverage::State::finish_pass() {
   in_pass = false;
   if (runner == nullptr) return;
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    if (!buckets[b].exchange) launch(b);
+    if (!buckets[b].is_under_way) launch(b);
   }
   for (GradientBucket& bucket : buckets) collect(bucket);
   ++passes;
@@ -190,6 +244,13 @@ GradientAverage::~GradientAverage() {
 }
 
 void GradientAverage::set_enabled(bool enabled) { state_->enabled = enabled; }
+
+void GradientAverage::pass_without_backward() {
+  GOSSAMER_ASSERT(!state_->in_pass);
+  state_->finish_pass();
+}
+
+std::int64_t GradientAverage::passes() const { return state_->passes; }
 
 double GradientAverage::exposed_s() const { return state_->exposed_s; }
 

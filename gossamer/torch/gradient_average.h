@@ -29,6 +29,11 @@ class GradientAverage {
 
   /// Off: backward passes leave the gradients alone, for gradient accumulation.
   void set_enabled(bool enabled);
+  /// A pass without a backward, for a worker that has no batch: what stands in `.grad` is averaged
+  /// with the others', nothing counts as zero. Blocks as a backward pass does; refused within one.
+  void pass_without_backward();
+  /// Finished passes, which must be equally many on all workers.
+  std::int64_t passes() const;
   /// Seconds that backward passes have waited for other workers so far.
   double exposed_s() const;
 

@@ -14,7 +14,8 @@ namespace gossamer {
 /// The tensors of a step by parameter group and number of updates: what the engine calls groups.
 class StepClasses {
  public:
-  explicit StepClasses(std::span<const Hyper> groups) : groups_(groups) {}
+  StepClasses() = default;
+  explicit StepClasses(std::span<const Hyper> groups) : groups_(groups.begin(), groups.end()) {}
 
   int index_of(int group, std::int64_t t) {
     const auto found = std::ranges::find(known_, std::pair{group, t});
@@ -24,10 +25,11 @@ class StepClasses {
     classes_.back().t = t;
     return static_cast<int>(known_.size()) - 1;
   }
-  std::vector<Hyper> take() { return std::move(classes_); }
+  /// By index; more are appended as they are asked for.
+  const std::vector<Hyper>& all() const { return classes_; }
 
  private:
-  std::span<const Hyper> groups_;
+  std::vector<Hyper> groups_;
   std::vector<std::pair<int, std::int64_t>> known_;
   std::vector<Hyper> classes_;
 };

@@ -8,7 +8,6 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/agreement.h"
-#include "gossamer/torch/step_segments.h"
 #include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
@@ -64,19 +63,14 @@ TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions
       layout_(layout_of(tensors_, options.layout)),
       values_(zero_arrays(layout_)),
       updates_(tensors_.size(), 0),
+      seen_(tensors_.size()),
       options_(std::move(options)),
       engine_(engine_options(), transport, (place_tensors(), buckets())) {}
 
+/// Gradients are checked here, where they are known to be checked already.
 EngineOptions TensorEngine::engine_options() const {
   EngineOptions engine = options_.engine;
-  engine.name_of = [this](int bucket, std::int64_t element) {
-    const BucketLayout& layout = layout_.buckets.at(static_cast<std::size_t>(bucket));
-    const std::int64_t position = layout.first + element;
-    const auto slot = std::ranges::find_if(layout_.slots, [&](const ParameterSlot& s) {
-      return s.array == layout.array && position >= s.offset && position < s.offset + s.count;
-    });
-    return slot == layout_.slots.end() ? "padding" : "parameter '" + slot->info.name + "'";
-  };
+  engine.check_gradients = false;
   return engine;
 }
 
@@ -110,6 +104,21 @@ void TensorEngine::place_tensors() {
   }
   const std::size_t vectors = find_optimizer(options_.engine.optimizer).state.size();
   for (std::size_t k = 0; k < vectors; ++k) states_.push_back(zero_arrays(layout_));
+  list_buckets();
+}
+
+void TensorEngine::list_buckets() {
+  const SegmentLists segments(layout_);
+  slots_of_bucket_.resize(layout_.buckets.size());
+  for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
+    const BucketLayout& bucket = layout_.buckets[b];
+    for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
+      const ParameterSlot& slot = layout_.slots[s];
+      const bool overlaps =
+          slot.offset < bucket.first + bucket.count && segments.end_of(s) > bucket.first;
+      if (slot.array == bucket.array && overlaps) slots_of_bucket_[b].push_back(s);
+    }
+  }
 }
 
 std::vector<Bucket> TensorEngine::buckets() {
@@ -173,56 +182,11 @@ void TensorEngine::check_memory(std::size_t i) const {
   }
 }
 
-/// The gradient with the dtype and strides of the tensor's place; null without one.
-const void* TensorEngine::gradient_of(std::size_t i) {
-  const at::Tensor& gradient = tensors_[i].tensor.grad();
-  if (!gradient.defined() || !places_[i].is_view) return nullptr;
+bool TensorEngine::is_laid_out(std::size_t i, const at::Tensor& gradient) const {
   const at::Tensor& home = places_[i].home;
-  const bool fits = gradient.layout() == at::kStrided && gradient.strides() == home.strides() &&
-                    gradient.scalar_type() == home.scalar_type();
-  if (fits) return gradient.const_data_ptr();
-  if (gradient.layout() != at::kStrided) {
-    refuse(tensors_[i], "has a sparse gradient", "use sparse=False in its layer");
-  }
-  at::Tensor converted = at::empty_like(home);
-  converted.copy_(gradient.detach());
-  return kept_gradients_.emplace_back(std::move(converted)).const_data_ptr();
-}
-
-void TensorEngine::set_up_step(std::span<const Hyper> groups, bool skip) {
-  StepClasses classes(groups);
-  SegmentLists segments(layout_);
-  const bool steps = !skip && options_.engine.optimizer != "none";
-  kept_gradients_.clear();
-  for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
-    const ParameterSlot& slot = layout_.slots[s];
-    const std::size_t i = tensor_of_slot_[s];
-    check_memory(i);
-    const void* g = steps ? gradient_of(i) : nullptr;
-    const int group = g == nullptr ? kNoStep : classes.index_of(slot.info.group, ++updates_[i]);
-    segments.add(slot, slot.offset, slot.offset + slot.count, group, g);
-    segments.add(slot, slot.offset + slot.count, segments.end_of(s), kNoStep, nullptr);
-  }
-  engine_.set_groups(classes.take());
-  for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
-    engine_.set_segments(static_cast<int>(b), segments.take(b));
-  }
-}
-
-StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip) {
-  const at::NoGradGuard no_grad;
-  const std::vector<std::int64_t> before = updates_;
-  try {
-    set_up_step(groups, skip);
-    copy_in();
-    const StepReport report = engine_.step();
-    copy_out();
-    kept_gradients_.clear();
-    return report;
-  } catch (...) {
-    updates_ = before;
-    throw;
-  }
+  return gradient.layout() == at::kStrided && gradient.device().is_cpu() &&
+         gradient.scalar_type() == home.scalar_type() && gradient.sizes() == home.sizes() &&
+         gradient.strides() == home.strides();
 }
 
 std::vector<at::Tensor> TensorEngine::tensors() const {
@@ -232,6 +196,7 @@ std::vector<at::Tensor> TensorEngine::tensors() const {
 }
 
 void TensorEngine::set_updates(int tensor, std::int64_t updates) {
+  refuse_in_step("loading an optimizer state");
   updates_.at(static_cast<std::size_t>(tensor)) = updates;
 }
 
@@ -261,7 +226,16 @@ void TensorEngine::copy_out() {
   }
 }
 
+void TensorEngine::refuse_in_step(const std::string& what) const {
+  if (!step_.begun) return;
+  fail_argument({.place = kPlace,
+                 .what = what + " between the backward and optimizer.step() with "
+                                "update=\"backward\", which has stepped some parameters",
+                 .remedy = "do it after optimizer.step(), or use update=\"step\""});
+}
+
 double TensorEngine::load_average() {
+  refuse_in_step("averaging");
   const double disagreement = engine_.load_average();
   copy_out();
   return disagreement;

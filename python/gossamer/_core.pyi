@@ -1,6 +1,6 @@
 """The C++ side of gossamer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
 import torch
@@ -52,7 +52,6 @@ class _TransportInfo(TypedDict):
     name: str
     rank: int
     workers: int
-    serves_in_place: bool
     edges: list[_EdgeBytes]
 
 class Transport:
@@ -100,6 +99,25 @@ def c10d_transport(
     ``linger_s``: how long its end waits for peers to take what was sent. ValueError for ranks out
     of range, groups that do not have the two ends, and backends other than Gloo.
     """
+
+def net_transport(
+    rank: int,
+    workers: int,
+    *,
+    token: str,
+    share: Callable[[str], list[str]],
+    longest_silence_s: float = 30.0,
+) -> Transport:
+    """A transport over shared memory between processes of one host.
+
+    ``token``: a secret that all workers of the job know. ``share(mine)`` gives everybody's words by
+    rank in exchange for this worker's; it is called once. A peer of which nothing has been heard
+    for ``longest_silence_s`` costs the requests with it. ValueError for ranks out of range and for
+    workers that cannot share memory, IoError where the system gives no sockets or no memory.
+    """
+
+def reach_of_shared_memory() -> str:
+    """The same for all processes that can share memory with each other; empty where none can."""
 
 # Schedules.
 
@@ -162,7 +180,8 @@ class StepReport:
     @property
     def step(self) -> int: ...
     @property
-    def grad_norm(self) -> float: ...
+    def grad_norm(self) -> float:
+        """Of all gradients; 0 if not computed, as where they were checked on arrival."""
     @property
     def exposed_s(self) -> float:
         """Seconds spent waiting for other workers."""
@@ -181,6 +200,7 @@ class EngineOptions:
         optimizer: str,
         timeout_s: float,
         check_gradients: bool,
+        in_backward: bool = False,
     ) -> None: ...
 
 def peers_of(options: EngineOptions, rank: int) -> list[int]:
@@ -213,8 +233,11 @@ class Engine:
     def state(self, tensor: int, k: int) -> torch.Tensor:
         """State vector k of a tensor: a view."""
 
-    def all_updates(self) -> list[int]:
-        """How often each tensor has been stepped."""
+    def home(self, tensor: int) -> torch.Tensor:
+        """What of a tensor was mixed last and travels next: itself, or its wider copy."""
+
+    def copy_updates(self, into: torch.Tensor) -> None:
+        """Writes how often each tensor has been stepped into a contiguous float32 tensor."""
 
     def set_updates(self, tensor: int, updates: int) -> None:
         """Says how often a tensor has been stepped."""
@@ -251,7 +274,26 @@ class Engine:
         """Averages gradients over all ranks in every backward pass from now on."""
 
     def set_averaging(self, enabled: bool) -> None:
-        """Whether backward passes average gradients."""
+        """Whether backward passes average gradients, or step with them."""
+
+    def watch_gradients(
+        self, before_backward: Callable[[], list[Hyper] | None] | None = None
+    ) -> None:
+        """Checks gradients on arrival and, with ``in_backward``, steps with them.
+
+        ``before_backward`` gives the groups to step with, or None to leave all to ``step``.
+        """
+
+    @property
+    def early_buckets(self) -> int:
+        """How many buckets the backward passes of the last step have stepped."""
+
+    def pass_without_backward(self) -> None:
+        """Takes part in a backward pass of the others with what stands in ``.grad``. Collective."""
+
+    @property
+    def gradient_passes(self) -> int:
+        """How often gradients have been averaged so far."""
 
     @property
     def backward_exposed_s(self) -> float:

@@ -14,10 +14,13 @@ from typing import Any
 
 import torch.distributed as dist
 
-from gossamer import _core, _links, _machine, gloo_edges
+from gossamer import _core, _links, _machine
+from gossamer.edges import make_transport
+from gossamer.world import World
 
 NO_TIME = "no time was left"
 
+_LAUNCHER = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 _LONGEST_TURN_S, _SHORTEST_TURN_S = 0.4, 0.05
 _NONE = 0
 _END_S = 1.0  # kept for good-byes and printing
@@ -99,8 +102,23 @@ def examine(mine: Findings, clock: Clock) -> Team | None:
 
     Raises RuntimeError where the workers do not find each other.
     """
+    mine.stage = "looking for what a launcher sets"
+    missing = [name for name in _LAUNCHER if name not in os.environ]
+    if missing:
+        raise RuntimeError(
+            f"WORLD_SIZE is set, but not {', '.join(missing)}; torchrun sets all that is needed: "
+            "torchrun --nproc-per-node 4 -m gossamer doctor"
+        )
     mine.stage = "inside init_process_group"
-    dist.init_process_group("gloo", timeout=clock.left())
+    try:
+        dist.init_process_group("gloo", timeout=clock.left())
+    except dist.DistNetworkError as error:
+        if "EADDRINUSE" not in str(error):
+            raise
+        raise RuntimeError(
+            f"port {os.environ['MASTER_PORT']} of this machine is in use, by a job that still runs "
+            "perhaps; choose another one with torchrun --master-port, or MASTER_PORT"
+        ) from error
     try:
         return _examine(mine, clock)
     finally:
@@ -113,7 +131,7 @@ def _examine(mine: Findings, clock: Clock) -> Team | None:
     mine.stage = "hearing from all workers"
     hosts = _hosts(store, rank, size, clock)
     pairs = pairs_of(hosts)
-    transport = _connect(mine, store, rank, size, pairs, clock)
+    transport = _connect(mine, rank, size, pairs, clock)
     mine.facts["listens"] = [str(listener) for listener in _machine.own_listeners()]
     _judge_listeners(mine, rank)
     mine.stage = "waiting for all workers to connect"
@@ -160,14 +178,15 @@ def _hosts(store: dist.Store, rank: int, size: int, clock: Clock) -> list[str]:
 
 
 def _connect(
-    mine: Findings, store: dist.Store, rank: int, size: int, pairs: list[Pair], clock: Clock
+    mine: Findings, rank: int, size: int, pairs: list[Pair], clock: Clock
 ) -> _core.Transport | None:
     peers = [low + high - rank for low, high in pairs if rank in (low, high)]
     mine.stage = f"connecting with workers {', '.join(map(str, peers))}"
     try:
-        edges = dist.PrefixStore("edges", store)
-        groups = gloo_edges.connect(rank, peers, edges, timeout_s=clock.left_s())
-        transport = _core.c10d_transport(rank, size, groups)
+        world = World(rank, size, dist.group.WORLD, (size,))  # the hosts do not matter here
+        transport = make_transport(world, peers, clock.left_s())
+        if transport is not None:
+            mine.facts["transport"] = transport.describe()["name"]
         mine.is_connected = True
         return transport
     except _core.TransportError as error:

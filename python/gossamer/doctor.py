@@ -286,7 +286,8 @@ def _print_links(mine: _team.Findings, team: _team.Team) -> None:
                 "workers"
             )
         return
-    print("links, one pair and one direction at a time")
+    over = {"net": "shared memory", "c10d": "Gloo"}[mine.facts["transport"]]
+    print(f"links, over {over}, one pair and one direction at a time")
     print(f"  {'pair':<10}{'hosts':<24}{'latency us':>10}{'-> GB/s':>10}{'<- GB/s':>10}")
     for link in team.links:
         pair, hosts = f"{link.low} {link.high}", (team.hosts[link.low], team.hosts[link.high])

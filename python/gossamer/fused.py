@@ -144,11 +144,10 @@ class FusedState:
 
     def show(self) -> None:
         """Puts views into ``optimizer.state`` for what has been updated, and counts up."""
-        updates = self._engine.all_updates()
-        self._steps.copy_(torch.tensor(updates, dtype=torch.float32))
+        self._engine.copy_updates(self._steps)
         if all(self._shown):
             return
-        for i, count in enumerate(updates):
+        for i, count in enumerate(self._steps.tolist()):
             if self._shown[i] or count == 0:
                 continue
             entry: dict[str, Any] = {"step": self._steps[i]} if self._rule.counts else {}

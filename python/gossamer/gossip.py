@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import os
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,11 +14,13 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from gossamer import _core, parameters
+from gossamer import _core, backward, checkpoints, consensus, mesh, parameters, setup, shards
+from gossamer.checkpoints import Sent
 from gossamer.edges import make_transport
 from gossamer.fused import FusedState, fused_kind, rule_for
-from gossamer.replaced_step import ReplacedStep
-from gossamer.world import Seat, World, find_seat, meet
+from gossamer.replaced_step import ReplacedStep, scale_gradients, scaling, without_scaler
+from gossamer.uneven import uneven_epoch
+from gossamer.world import Seat, explain, find_seat, meet, schedule_for
 
 
 class Gossip:
@@ -30,19 +33,23 @@ class Gossip:
 
     Args:
         model: not wrapped in DistributedDataParallel.
-        optimizer: over the model's parameters.
+        optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
         topology: a name of ``gossamer topology --list``, or a schedule of
             ``gossamer.make_schedule``.
         pattern: ``"cwa"`` (parameters travel during forward and backward), ``"atc"`` (they travel
             after the step, which waits for them) or ``"allreduce"`` (every backward averages the
             gradients over all workers, as DistributedDataParallel does; the topology is unused).
-        group: the process group to gossip in; by default all ranks. With a group the model may be
-            wrapped in DistributedDataParallel over other ranks.
+        group: the process group, or the mesh of one dimension, to gossip in; by default all ranks.
+            Over other ranks the model may be in DistributedDataParallel or ``fully_shard``.
         buffers: ``"averaged"``: ``averaged()`` averages floating-point buffers too; ``"local"``:
             it leaves them alone. In any case rank 0's are everybody's first.
         check_gradients: refuse a gradient that is not finite before it touches anything.
+        update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
+            completed its gradients, which then must not change any more.
         timeout_s: seconds that a wait for another worker may take.
         bucket_bytes: parameters travel in pieces of about this size.
+        transport: ``"net"`` (shared memory, for workers of one host), ``"c10d"`` (over Gloo) or
+            ``"auto"``, which takes the first where it can.
         seed: of random topologies.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
@@ -61,43 +68,61 @@ class Gossip:
         *,
         topology: str | _core.Schedule = "alternating_exponential_ring",
         pattern: str = "cwa",
-        group: dist.ProcessGroup | None = None,
+        group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None = None,
         buffers: str = "averaged",
         check_gradients: bool = True,
+        update: str = "step",
         timeout_s: float = 300.0,
         bucket_bytes: int = 4 << 20,
+        transport: str = "auto",
         seed: int = 0,
     ) -> None:
-        is_ddp = isinstance(model, nn.parallel.DistributedDataParallel)
-        self._model = model.module if is_ddp else model
+        self._model, ddp = mesh.unwrapped(model)
         self._optimizer = optimizer
         self._topology = topology
         self._pattern = pattern
         self._buffers = buffers
         self._check_gradients = check_gradients
+        self._update = update
+        self._late = backward.LateWatch()
         self._timeout_s = timeout_s
         self._bucket_bytes = bucket_bytes
+        self._transport_kind = transport
         self._seed = seed
         self._exposed_s = 0.0
-        self._averaging = False
+        self._block = ""  # the one of the methods that go around a block
         self._closed = False
         self.last_step: _core.StepReport | None = None
         seat = find_seat(group)
         about, problem = "", None
         try:
-            parameters.check_arguments(optimizer, buffers, pattern, in_ddp=is_ddp and group is None)
+            self._optimizer = parameters.unwrapped_optimizer(optimizer)
+            parameters.check_arguments(
+                self._optimizer,
+                buffers=buffers,
+                pattern=pattern,
+                timeout_s=timeout_s,
+                bucket_bytes=bucket_bytes,
+                transport=transport,
+            )
             self._read_optimizer()
-            about = self._about()
+            backward.check_arguments(update, pattern, self._rule, model, ddp)
+            mesh.check_apart(ddp, self._named, seat.group, pattern)
+            about = setup.about(self)
         except Exception as error:
             problem = error
         self._world = meet(seat, about, problem, timeout_s)
-        self._schedule = self._make_schedule(self._world)
+        self._schedule = schedule_for(self._world, topology, pattern, seed)
         self._transport = make_transport(
-            self._world, _core.peers_of(self._options(), self._world.rank), timeout_s
+            self._world,
+            _core.peers_of(setup.engine_options(self), self._world.rank),
+            timeout_s,
+            transport,
         )
         self._make_engine()
         self._engine.start()
-        self._average_gradients()
+        self._trusts_versions = ddp is None
+        self._watch_backward()
         mixed = {id(parameter) for parameter in self._parameters}
         frozen = [p for p in self._model.parameters() if id(p) not in mixed]
         self._engine.broadcast([*frozen, *self._model.buffers()])
@@ -109,50 +134,16 @@ class Gossip:
         self._named = parameters.named_parameters(self._model, self._optimizer)
         self._parameters = [parameter for _, parameter, _ in self._named]
         self._kind = fused_kind(self._optimizer)
-        self._rule = rule_for(self._optimizer)
-
-    def _about(self) -> str:
-        """What has to be the same on all ranks, a line each."""
-        name = getattr(self._topology, "name", self._topology)
-        step = self._rule.name if self._rule else "own step"
-        lines = [
-            f"topology {name}",
-            f"pattern {self._pattern}",
-            f"buffers {self._buffers}",
-            f"seed {self._seed}",
-            f"bucket_bytes {self._bucket_bytes}",
-            f"optimizer {type(self._optimizer).__name__} ({step})",
-        ]
-        return "\n".join([*lines, *parameters.describe(self._model, self._named)])
-
-    def _make_schedule(self, world: World) -> _core.Schedule:
-        if self._pattern == "allreduce":
-            return _core.alone_schedule(list(world.workers_per_host))
-        hosts = list(world.workers_per_host)
-        if isinstance(self._topology, str):
-            return _core.make_schedule(self._topology, hosts, seed=self._seed)
-        if self._topology.workers != world.size:
-            raise ValueError(
-                f"[Gossip] the schedule {self._topology.name} is for {self._topology.workers} "
-                f"workers, got a group of {world.size}; make it with "
-                f'gossamer.make_schedule("{self._topology.name}", {hosts})'
-            )
-        return self._topology
-
-    def _options(self) -> _core.EngineOptions:
-        own_step = self._rule is None
-        patterns = {"cwa": "cwa_difference" if own_step else "cwa", "allreduce": "cwa"}
-        return _core.EngineOptions(
-            schedule=self._schedule,
-            pattern=patterns.get(self._pattern, self._pattern),
-            optimizer=self._rule.name if self._rule else "none",
-            timeout_s=self._timeout_s,
-            check_gradients=self._check_gradients and not own_step,
-        )
+        is_sharded = any(map(shards.is_sharded, self._parameters))  # see Note [Shards]
+        self._rule = None if is_sharded else rule_for(self._optimizer)
 
     def _make_engine(self) -> None:
-        self._engine = _core.Engine(
-            self._transport, self._named, self._options(), bucket_bytes=self._bucket_bytes
+        self._engine = shards.make_engine(
+            self._model,
+            self._transport,
+            self._named,
+            setup.engine_options(self),
+            bucket_bytes=self._bucket_bytes,
         )
         self._state = (
             FusedState(self._optimizer, self._rule, self._engine, self._parameters)
@@ -173,13 +164,12 @@ class Gossip:
         self._at_exit = functools.partial(_close_if_alive, weakref.ref(self))
         atexit.register(self._at_exit)
 
-    def _average_gradients(self) -> None:
-        if self._pattern == "allreduce":
-            self._engine.average_gradients(self._bucket_bytes)
+    def _watch_backward(self) -> None:
+        backward.watch(self, update=self._update, trusts_versions=self._trusts_versions)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Leaves gradients local, for accumulation under "allreduce"; others do not need it."""
+        """For the backwards of a step but the last, under "allreduce" and update="backward"."""
         self._engine.set_averaging(False)
         try:
             yield
@@ -192,85 +182,100 @@ class Gossip:
         """What ``optimizer.step()`` does now; ``own_step`` is what it did before."""
         if self._closed:
             return own_step(*args, **kwargs)
-        self._before_step()
-        if self._state is None:
-            return self._unfused_step(own_step, *args, **kwargs)
-        return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
+        try:
+            self._before_step()
+            if self._state is None:
+                return self._unfused_step(own_step, *args, **kwargs)
+            return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
+        except Exception as error:
+            explain(error, self._world)
+            raise
 
     def _before_step(self) -> None:
-        if self._averaging:
+        if self._block == "averaged()":
             raise RuntimeError(
                 "[Gossip] optimizer.step() inside averaged(): the local parameters come back at "
                 "its end, so the step would be lost; train outside of it"
             )
+        if self._must_restart():
+            self._restart()
+        self._optimizer._opt_called = True
+
+    def _must_restart(self) -> bool:
         optimizer = self._optimizer
         count = sum(len(group["params"]) for group in optimizer.param_groups)
         is_same = count == len(self._parameters) and fused_kind(optimizer) == self._kind
-        if self._loaded.is_set or not is_same:
-            self._restart()
-        optimizer._opt_called = True
+        return self._loaded.is_set or not is_same
 
-    def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+    def _groups(self, scale: float = 1.0) -> list[_core.Hyper]:
         assert self._rule is not None
-        assert self._state is not None
-        scale, skip = self._amp()
         groups = [self._rule.hyper(group) for group in self._optimizer.param_groups]
         for hyper in groups:
             hyper.grad_scale *= scale
+        return groups
+
+    def _before_backward(self) -> list[_core.Hyper] | None:
+        """What to step with in this backward; None: nothing, all is left to the step."""
+        if self._closed or self._block == "averaged()" or self._must_restart():
+            return None
+        assert self._state is not None
         self._state.check()
-        self._mix(groups, skip=skip)
+        return self._groups()
+
+    def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = None
+        if self._update == "backward":
+            backward.check_step(self, closure)
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        assert self._state is not None
+        scale, skip = scaling(self._optimizer)
+        self._state.check()
+        self._mix(self._groups(scale), skip=skip)
         if not skip:
             self._state.show()
         return loss
 
     def _unfused_step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        scale, skip = self._amp()
+        scale, skip = scaling(self._optimizer)
         loss = None
         if self._own_amp:  # scales and skips by itself
             loss = own_step(*args, **kwargs)
         elif not skip:
-            grads = [p.grad for p in self._parameters if p.grad is not None]
-            if scale != 1:
-                with torch.no_grad():
-                    for grad in grads:
-                        grad.mul_(scale)
+            scale_gradients(self._parameters, scale)
             if self._check_gradients and not args and not kwargs:  # a closure makes new ones
                 parameters.refuse_non_finite(
                     self._named, self._world.rank, self._engine.steps_done + 1
                 )
-            loss = own_step(*args, **kwargs)
+            with without_scaler(self._optimizer):
+                loss = own_step(*args, **kwargs)
         self._mix([_core.Hyper() for _ in self._optimizer.param_groups], skip=True)
         return loss
 
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
         self.last_step = self._engine.step(groups, skip)
         self._exposed_s += self.last_step.exposed_s
-
-    def _amp(self) -> tuple[float, bool]:
-        """What GradScaler asks for: a factor for the gradients, and whether to skip the update."""
-        found_inf = getattr(self._optimizer, "found_inf", None)
-        grad_scale = getattr(self._optimizer, "grad_scale", None)
-        skip = found_inf is not None and bool(found_inf)
-        return (1.0 if grad_scale is None else 1.0 / float(grad_scale)), skip
+        if self._update == "backward":
+            self._late.note(self._engine.early_buckets)
+        if self._engine.steps_done == 1:
+            parameters.warn_without_gradients(self._parameters, self._world.rank)
 
     # Changes between steps.
 
     def _adopt(self, _: torch.optim.Optimizer) -> None:
-        if self._state is not None:
+        if self._state is not None and self._rule is not None:
+            parameters.check_loaded_state(self._optimizer, self._rule, self._named)
             self._state.adopt()
 
-    def _restart(self) -> None:
+    def _restart(self, step: int | None = None, sent: Sent = ()) -> None:
         """Goes on with other parameters, or with values that nobody was sent, as they are here.
 
         What travels is dropped. Only parameters that are new start with rank 0's values.
         """
         self._loaded.is_set = True  # until this has been done: a failure is not the end of it
         old = {id(parameter) for parameter in self._parameters}
-        steps_done = self._engine.steps_done
+        steps_done = self._engine.steps_done if step is None else step
         self._engine.quiesce()
         if self._state is not None:
             self._state.detach()
@@ -280,13 +285,15 @@ class Gossip:
         except Exception as error:
             problem = error
         seat = Seat(self._world.rank, self._world.size, self._world.group)
-        meet(seat, self._about(), problem, self._timeout_s)
+        meet(seat, setup.about(self), problem, self._timeout_s)
         self._engine.broadcast([p for p in self._parameters if id(p) not in old])
         self._engine.barrier()
         self._engine.close()
         self._make_engine()
+        for i, values in sent:
+            self._engine.home(i).copy_(values)
         self._engine.start_at(steps_done)
-        self._average_gradients()
+        self._watch_backward()
         self._loaded.is_set = False
 
     # The consensus.
@@ -298,35 +305,51 @@ class Gossip:
         This is the model to evaluate and to save. Collective: every worker must enter and leave
         it, after equally many steps. Raises RuntimeError inside of itself.
         """
-        self._refuse_averaging("averaged()")
-        buffers = [b for b in self._model.buffers() if b.is_floating_point()]
-        local = [b.clone() for b in buffers] if self._buffers == "averaged" else []
-        self._engine.load_average()
-        self._averaging = True
+        consensus.refuse_inside(self._block, "averaged()")
+        buffers = self._model.buffers() if self._buffers == "averaged" else ()
+        self._block = "averaged()"
         try:
-            if local:
-                self._engine.average(buffers)
-            yield self._model
+            with consensus.averaged(self._engine, [b for b in buffers if b.is_floating_point()]):
+                yield self._model
         finally:
-            self._averaging = False
-            self._engine.restore_local()
-            with torch.no_grad():
-                for buffer, value in zip(buffers, local, strict=False):
-                    buffer.copy_(value)
+            self._block = ""
 
     def disagreement(self) -> float:
         """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖, how far the workers are apart. Collective."""
-        self._refuse_averaging("disagreement()")
+        consensus.refuse_inside(self._block, "disagreement()")
         value = self._engine.load_average()
         self._engine.restore_local()
         return value
 
-    def _refuse_averaging(self, what: str) -> None:
-        if self._averaging:
-            raise RuntimeError(
-                f"[Gossip] {what} inside averaged(), where all workers have the same; leave it "
-                "first"
-            )
+    # Epochs and checkpoints.
+
+    def uneven(self) -> contextlib.AbstractContextManager[None]:
+        """For an epoch that has more batches on some workers: ``with gossip.uneven():`` around it.
+
+        A worker that leaves goes on mixing without stepping until all have left, after equally many
+        steps; under "allreduce" its gradients count as zero, and all end with the parameters and
+        optimizer state of the last to leave. An exception leaves at once. Collective; other
+        collective methods raise RuntimeError inside.
+        """
+        return uneven_epoch(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves all workers in a folder, whole or not at all, in place of what was saved there.
+
+        That is parameters, buffers, the optimizer's state and settings and the number of steps, not
+        schedulers, a GradScaler or the place in the data. Collective, after equally many steps.
+        Raises IoError or ValueError on every rank, TransportError for a rank that does not come.
+        """
+        checkpoints.save(self, path)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Goes on from what ``save`` saved, with the same model and class of optimizer. Collective.
+
+        As many workers as saved go on with the same bits. Another number starts from the means of
+        parameters, floating-point buffers and optimizer states over all that saved. Raises IoError
+        or ValueError on every rank, and changes nothing, where that is not possible.
+        """
+        self._restart(*checkpoints.load(self, path))
 
     @property
     def is_fused(self) -> bool:

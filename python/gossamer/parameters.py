@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import warnings
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import nn
+
+from gossamer import shards
+from gossamer.fused import Rule, fused_kind
 
 Named = tuple[str, torch.Tensor, int]
 """The model's name of a parameter, the parameter, the index of its group in the optimizer."""
@@ -14,8 +20,10 @@ Named = tuple[str, torch.Tensor, int]
 def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Named]:
     """The optimizer's parameters in its order.
 
-    Raises ValueError for one that is not the model's, and for two that share their memory.
+    Raises ValueError for one that is not the model's or has no values yet, and for two that share
+    their memory.
     """
+    shards.reshard(model)  # else it has other parameters than the optimizer
     names = {id(p): name.replace("_orig_mod.", "") for name, p in model.named_parameters()}
     found: list[Named] = []
     by_address: dict[int, str] = {}
@@ -30,9 +38,16 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
                 )
             name = names[id(parameter)]
             found.append((name, parameter, index))
-            if parameter.is_sparse or parameter.numel() == 0:
+            if parameter.is_meta:
+                raise ValueError(
+                    f"[Gossip] parameter '{name}' is on the meta device, without values; call "
+                    'model.to_empty(device="cpu") and initialise or load it, then make the '
+                    "optimizer and Gossip"
+                )
+            local = shards.local_of(parameter)
+            if local.is_sparse or local.numel() == 0:
                 continue
-            other = by_address.setdefault(parameter.data_ptr(), name)
+            other = by_address.setdefault(local.data_ptr(), name)
             if other != name:
                 raise ValueError(
                     f"[Gossip] parameters '{other}' and '{name}' share memory; to tie them, use "
@@ -55,23 +70,76 @@ def describe(model: nn.Module, named: Iterable[Named]) -> list[str]:
 
 def _text(name: str, tensor: torch.Tensor) -> str:
     name = name.replace("_orig_mod.", "")
-    return f"'{name}' {list(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return f"'{name}' {list(tensor.shape)} {dtype}{shards.place_of(tensor)}"
 
 
 def refuse_non_finite(named: Iterable[Named], rank: int, step: int) -> None:
-    """Raises RuntimeError with the name of the first gradient that is not finite."""
+    """Raises RuntimeError with the name of the first gradient that is not finite.
+
+    Where parameters are spread over several ranks, on all of them. Collective over these.
+    """
+    found = next(filter(None, (_non_finite(name, p) for name, p, _ in named)), None)
+    if not shards.anywhere(found is not None, (parameter for _, parameter, _ in named)):
+        return
+    name, got = found or ("", "another number in a shard of another rank")
+    of = f"of parameter '{name}' " if name else ""
+    raise RuntimeError(
+        f"[Gossip] the gradient {of}on worker {rank} in step {step} must be finite, got {got}; "
+        "lower the learning rate, clip, or look for the division by zero"
+    )
+
+
+def _non_finite(name: str, parameter: torch.Tensor) -> tuple[str, str] | None:
+    """The name and the first number of a gradient that is not finite."""
+    if parameter.grad is None:
+        return None
+    grad = shards.local_of(parameter.grad)
+    values = grad.coalesce().values() if grad.is_sparse else grad
+    finite = torch.isfinite(values)
+    return None if bool(finite.all()) else (name, str(values[~finite][0].item()))
+
+
+def warn_without_gradients(parameters: Iterable[torch.Tensor], rank: int) -> None:
+    """A UserWarning if not one of them has a gradient."""
+    if all(parameter.grad is None for parameter in parameters):
+        warnings.warn(
+            f"[Gossip] rank {rank}: no parameter has a gradient in the first step, so it only "
+            "mixed; call loss.backward() before optimizer.step() (a worker without a batch may "
+            "leave it out)",
+            stacklevel=2,
+        )
+
+
+def check_loaded_state(
+    optimizer: torch.optim.Optimizer, rule: Rule, named: Iterable[Named]
+) -> None:
+    """Raises ValueError for state of another kind of optimizer, or of another model."""
+    try:
+        fused_kind(optimizer)
+        for group in optimizer.param_groups:
+            rule.hyper(group)
+    except KeyError as missing:
+        raise ValueError(
+            "[Gossip] the optimizer's state_dict is another optimizer's, got groups without "
+            f"{missing}; load one that {type(optimizer).__name__} has saved"
+        ) from None
     for name, parameter, _ in named:
-        grad = parameter.grad
-        if grad is None:
-            continue
-        values = grad.coalesce().values() if grad.is_sparse else grad
-        finite = torch.isfinite(values)
-        if not bool(finite.all()):
-            raise RuntimeError(
-                f"[Gossip] the gradient of parameter '{name}' on worker {rank} in step {step} must "
-                f"be finite, got {values[~finite][0].item()}; lower the learning rate, clip, or "
-                "look for the division by zero"
+        entry = optimizer.state.get(parameter)
+        kept = {key for key, value in (entry or {}).items() if value is not None} - {"step"}
+        if kept and not kept.issuperset(rule.state):
+            raise ValueError(
+                "[Gossip] the optimizer's state_dict is another optimizer's: parameter "
+                f"'{name}' needs {', '.join(rule.state) or 'no state'}, got "
+                f"{', '.join(sorted(kept))}; load one that {type(optimizer).__name__} has saved"
             )
+        for key in rule.state if kept else ():
+            if entry[key].shape != parameter.shape:
+                raise ValueError(
+                    f"[Gossip] the optimizer's state_dict is another model's: {key} of parameter "
+                    f"'{name}' must have shape {tuple(parameter.shape)}, got "
+                    f"{tuple(entry[key].shape)}; load one that was saved with this model"
+                )
 
 
 class LoadMark:
@@ -87,22 +155,68 @@ class LoadMark:
         self.is_set = True
 
 
+_WRAPPERS = ("accelerate", "lightning", "lightning_fabric", "pytorch_lightning")
+
+
+def unwrapped_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """The optimizer inside of Accelerate's or Lightning's wrapper, which calls its ``step``.
+
+    Raises ValueError for a wrapper that would go around Gossip, TypeError for no optimizer.
+    """
+    wrapped: Any = getattr(optimizer, "optimizer", None)
+    makers = {kind.__module__.partition(".")[0] for kind in type(optimizer).__mro__}
+    if isinstance(wrapped, torch.optim.Optimizer) and makers.intersection(_WRAPPERS):
+        if getattr(optimizer, "scaler", None) is not None:
+            raise ValueError(
+                f"[Gossip] {type(optimizer).__name__} with a GradScaler calls the step that it "
+                "found when it was made; give Gossip the optimizer itself, before "
+                "accelerator.prepare(optimizer)"
+            )
+        return wrapped
+    if type(optimizer).__name__ == "ZeroRedundancyOptimizer":
+        raise ValueError(
+            "[Gossip] ZeroRedundancyOptimizer keeps all workers equal, which they are not here; "
+            "use the optimizer that it was made of, with fully_shard over the ranks of a host if "
+            "memory is short"
+        )
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(
+            f"[Gossip] the second argument must be a torch.optim.Optimizer, got "
+            f"{type(optimizer).__name__}; call Gossip(model, optimizer)"
+        )
+    return optimizer
+
+
 def check_arguments(
-    optimizer: torch.optim.Optimizer, buffers: str, pattern: str, *, in_ddp: bool
+    optimizer: torch.optim.Optimizer,
+    *,
+    buffers: str,
+    pattern: str,
+    timeout_s: float,
+    bucket_bytes: int,
+    transport: str = "auto",
 ) -> None:
     """Raises ValueError for what no Gossip can be made with."""
-    if in_ddp:
-        raise ValueError(
-            "[Gossip] the model is wrapped in DistributedDataParallel, which would average "
-            "every gradient as well; pass the bare model, or give the group to gossip in "
-            "beside DDP's"
-        )
     for name, value, valid in (
         ("buffers", buffers, ("averaged", "local")),
         ("pattern", pattern, ("cwa", "atc", "allreduce")),
+        ("transport", transport, ("auto", "net", "c10d")),
     ):
         if value not in valid:
-            raise ValueError(f"[Gossip] {name} must be one of {valid}, got {value!r}")
+            near = difflib.get_close_matches(str(value), valid, n=1, cutoff=0.3)
+            hint = f"did you mean '{near[0]}'? " if near else ""
+            raise ValueError(
+                f"[Gossip] unknown {name}, got {value!r}; {hint}valid: {', '.join(valid)}"
+            )
+    for name, number, unit in (
+        ("timeout_s", timeout_s, "seconds"),
+        ("bucket_bytes", bucket_bytes, "bytes"),
+    ):
+        if not number > 0:
+            raise ValueError(
+                f"[Gossip] {name} must be positive, got {number}; give a number of {unit}, or "
+                "leave it out"
+            )
     if getattr(optimizer, "_gossip", None) is not None:
         raise ValueError(
             "[Gossip] this optimizer already gossips; close() the first Gossip, or make "

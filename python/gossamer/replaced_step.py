@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
 _REPLACED = ("step", "_step_supports_amp_scaling")
+
+
+def scaling(optimizer: torch.optim.Optimizer) -> tuple[float, bool]:
+    """What a GradScaler asks for: a factor for the gradients, and whether to skip the update."""
+    found_inf = getattr(optimizer, "found_inf", None)
+    grad_scale = getattr(optimizer, "grad_scale", None)
+    skip = found_inf is not None and bool(found_inf)
+    return (1.0 if grad_scale is None else 1.0 / float(grad_scale)), skip
+
+
+def scale_gradients(parameters: Iterable[torch.Tensor], scale: float) -> None:
+    """In place."""
+    if scale == 1:
+        return
+    with torch.no_grad():
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad.mul_(scale)
+
+
+@contextlib.contextmanager
+def without_scaler(optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """For a step that knows no GradScaler: hides what that has left with the optimizer."""
+    attributes = vars(optimizer)
+    left = [name for name in ("grad_scale", "found_inf") if name in attributes]
+    there = {name: attributes.pop(name) for name in left}
+    try:
+        yield
+    finally:
+        attributes.update(there)
 
 
 class ReplacedStep:

@@ -13,7 +13,9 @@ from itertools import zip_longest
 
 import torch.distributed as dist
 
+from gossamer import _core
 from gossamer._core import TransportError
+from gossamer.mesh import group_of
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,13 @@ class World(Seat):
     workers_per_host: tuple[int, ...]
 
 
-def find_seat(group: dist.ProcessGroup | None) -> Seat:
+def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> Seat:
     """The seat in ``group``, by default all ranks; a worker alone without torch.distributed.
 
     Raises RuntimeError when the launcher started several processes but the process group is
-    missing, ValueError on a rank outside of the group.
+    missing, ValueError on a rank outside of the group and for what is no group.
     """
+    members = group_of(group)
     if not dist.is_available() or not dist.is_initialized():
         started = int(os.environ.get("WORLD_SIZE", "1"))
         if started > 1:
@@ -46,11 +49,54 @@ def find_seat(group: dist.ProcessGroup | None) -> Seat:
                 'workers; call torch.distributed.init_process_group("gloo") first, as for DDP'
             )
         return Seat(0, 1, None)
-    group = group or dist.group.WORLD
-    rank = dist.get_rank(group)
+    members = members or dist.group.WORLD
+    rank = dist.get_rank(members)
     if rank < 0:
         raise ValueError("[Gossip] this rank is not in the group; make Gossip only on its members")
-    return Seat(rank, dist.get_world_size(group), group)
+    return Seat(rank, dist.get_world_size(members), members)
+
+
+_PLACES = ("[Gossip]", "[engine]", "[net]", "[topology]", "[transport]")
+
+
+def explain(error: Exception, seat: Seat) -> None:
+    """Adds to a message of ours whose it is among several workers, and what a lost peer means."""
+    text = str(error)
+    if seat.size == 1 or not text.startswith(_PLACES):
+        return
+    if isinstance(error, TransportError) and error.operation not in ("", "meet"):
+        text += (
+            f"; see what rank {error.peer} said: it failed, was ended, is late, or takes fewer "
+            "steps; every rank must call optimizer.step() equally often"
+        )
+    elif f"rank {seat.rank}" not in text and f"worker {seat.rank}" not in text:
+        text = text.replace("] ", f"] rank {seat.rank}: ", 1)
+    error.args = (text,)
+
+
+def schedule_for(
+    world: World, topology: str | _core.Schedule, pattern: str, seed: int
+) -> _core.Schedule:
+    """The rounds of this world. Raises ValueError for a topology that cannot serve its shape."""
+    if pattern == "allreduce":
+        return _core.alone_schedule(list(world.workers_per_host))
+    try:
+        return _schedule(topology, list(world.workers_per_host), seed)
+    except ValueError as error:
+        explain(error, world)
+        raise
+
+
+def _schedule(topology: str | _core.Schedule, hosts: list[int], seed: int) -> _core.Schedule:
+    if isinstance(topology, str):
+        return _core.make_schedule(topology, hosts, seed=seed)
+    if topology.workers != sum(hosts):
+        raise ValueError(
+            f"[Gossip] the schedule {topology.name} is for {topology.workers} "
+            f"workers, got a group of {sum(hosts)}; make it with "
+            f'gossamer.make_schedule("{topology.name}", {hosts})'
+        )
+    return topology
 
 
 def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) -> World:
@@ -67,10 +113,13 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
     store = dist.distributed_c10d._get_process_group_store(seat.group)
     place = f"gossamer/meetings/{next_number(store, seat.rank, seat.size)}"
     store.set(f"{place}/about/{seat.rank}", about)
+    message = None if problem is None else str(problem)
+    if problem is not None:
+        explain(problem, seat)
     card = {
         "host": _host_name(),
         "about": hashlib.sha256(about.encode()).hexdigest(),
-        "problem": None if problem is None else str(problem),
+        "problem": message,
     }
     store.set(f"{place}/card/{seat.rank}", json.dumps(card))
     if problem is not None:

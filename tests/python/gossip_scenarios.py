@@ -22,17 +22,29 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import conftest  # noqa: E402, F401  the package's place, before the package
 import gossip_scenarios_allreduce  # noqa: E402
+import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
 import gossip_scenarios_ends  # noqa: E402
+import gossip_scenarios_mesh  # noqa: E402
+import gossip_scenarios_messages  # noqa: E402
 import gossip_scenarios_mistakes  # noqa: E402
+import gossip_scenarios_save  # noqa: E402
+import gossip_scenarios_transports  # noqa: E402
+import gossip_scenarios_uneven  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  seconds that the first optimizer of each rank would take
 import torch.distributed as dist  # noqa: E402
 
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_allreduce.SCENARIOS,
+    **gossip_scenarios_backward.SCENARIOS,
     **gossip_scenarios_basic.SCENARIOS,
     **gossip_scenarios_ends.SCENARIOS,
+    **gossip_scenarios_mesh.SCENARIOS,
+    **gossip_scenarios_messages.SCENARIOS,
     **gossip_scenarios_mistakes.SCENARIOS,
+    **gossip_scenarios_save.SCENARIOS,
+    **gossip_scenarios_transports.SCENARIOS,
+    **gossip_scenarios_uneven.SCENARIOS,
 }
 
 

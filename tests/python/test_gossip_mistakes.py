@@ -6,6 +6,7 @@ Each check also runs with the mistake made on purpose, and must notice it.
 import copy
 from collections.abc import Callable, Iterable
 from functools import partial
+from types import SimpleNamespace
 
 import gossip_ranks
 import pytest
@@ -17,7 +18,7 @@ from gossip_support import batch, difference, flat, loss_of, mlp, pair, train
 from torch import nn
 from torch.optim import SGD, Adam
 
-from gossamer import Gossip
+from gossamer import Gossip, world
 
 NEAR = 1e-6
 Breaks = Callable[[pytest.MonkeyPatch], None]
@@ -90,7 +91,7 @@ def zero_grad_first_loses_nothing(_: pytest.MonkeyPatch) -> None:
 def only_what_the_first_step_used(patch: pytest.MonkeyPatch) -> None:
     step = Gossip._fused_step
 
-    def fused_step(self: Gossip, closure: object) -> object:
+    def fused_step(self: Gossip, closure: object = None) -> object:
         if self._engine.steps_done == 0:
             self.used = [p.grad is not None for p in self._parameters]
         for p, used in zip(self._parameters, self.used, strict=True):
@@ -116,7 +117,7 @@ def a_parameter_unused_at_first_trains_later(_: pytest.MonkeyPatch) -> None:
 def an_overflow_that_skips_one_tensor_only(patch: pytest.MonkeyPatch) -> None:
     step = Gossip._fused_step
 
-    def fused_step(self: Gossip, closure: object) -> object:
+    def fused_step(self: Gossip, closure: object = None) -> object:
         for p in self._parameters:
             if not bool(torch.isfinite(p.grad).all()):
                 p.grad = None
@@ -183,7 +184,7 @@ def a_step_only_after_a_single_backward(patch: pytest.MonkeyPatch) -> None:
         passes["backward"] += 1
         backward(self, *args, **kwargs)
 
-    def fused_step(self: Gossip, closure: object) -> object:
+    def fused_step(self: Gossip, closure: object = None) -> object:
         if passes.pop("backward") != 1:
             self._optimizer.zero_grad()
         passes["backward"] = 0
@@ -208,6 +209,51 @@ def gradients_accumulate(_: pytest.MonkeyPatch) -> None:
     assert difference(model, plain) < NEAR
 
 
+def a_mean_over_the_others(patch: pytest.MonkeyPatch) -> None:
+    mix = Gossip._mix
+
+    def divided(self: Gossip, groups: list[object], *, skip: bool) -> None:
+        mix(self, groups, skip=skip)
+        with torch.no_grad():
+            for p in self._parameters:
+                p.div_(self._world.size - 1)
+
+    patch.setattr(Gossip, "_mix", divided)
+
+
+def a_worker_alone_trains(_: pytest.MonkeyPatch) -> None:
+    for make in (partial(SGD, lr=0.1), partial(Adam, lr=0.01)):
+        model, plain = pair()
+        optimizer, reference = make(model.parameters()), make(plain.parameters())
+        for name in ("ring", "complete", "alternating_exponential_ring"):
+            with Gossip(model, optimizer, topology=name, check_gradients=False):
+                train(model, optimizer, range(3))
+            train(plain, reference, range(3))
+        assert difference(model, plain) < NEAR
+
+
+def powers_of_two_only(patch: pytest.MonkeyPatch) -> None:
+    make = world._core.make_schedule
+
+    def refusing(name: str, hosts: list[int], **options: int) -> object:
+        if len(hosts) & (len(hosts) - 1) or sum(hosts) == 3 or set(hosts) == {1}:
+            raise ValueError("[topology] no such number of workers")
+        return make(name, hosts, **options)
+
+    patch.setattr(world, "_core", SimpleNamespace(make_schedule=refusing))
+
+
+def every_number_of_workers_is_served(_: pytest.MonkeyPatch) -> None:
+    refused = []
+    for hosts in ((1,), (1, 1), (3,), (1, 1, 1), (2, 2, 1), (1,) * 6, (2,) * 5, (8,), (4, 4, 4)):
+        for name in ("ring", "alternating_exponential_ring"):
+            try:
+                world.schedule_for(world.World(0, sum(hosts), None, hosts), name, "cwa", 0)
+            except ValueError:
+                refused.append((name, hosts))
+    assert refused == []
+
+
 CHECKS: dict[str, tuple[Breaks, Breaks]] = {
     check.__name__: (check, broken)
     for check, broken in (
@@ -219,6 +265,8 @@ CHECKS: dict[str, tuple[Breaks, Breaks]] = {
         (what_is_loaded_stays, a_load_that_nobody_hears_of),
         (a_checkpoint_has_the_optimizer_state, a_state_that_is_hidden),
         (gradients_accumulate, a_step_only_after_a_single_backward),
+        (a_worker_alone_trains, a_mean_over_the_others),
+        (every_number_of_workers_is_served, powers_of_two_only),
     )
 }
 
@@ -270,6 +318,19 @@ def test_buffers_and_frozen_parameters_are_sent(five: list[gossip_ranks.Rank]) -
         check(gossip_ranks.results(five, "only_parameters_are_sent"))
 
 
+def test_a_killed_rank_does_not_end_the_others() -> None:
+    def check(scenario: str) -> None:
+        ranks = gossip_ranks.run([scenario], [1, 2])
+        assert [rank.code for rank in ranks] == [0, -9, 0]
+        told = [rank.said[scenario]["result"]["a rank is killed"] for rank in ranks[::2]]
+        assert "with worker 1 failed" in told[0]
+        assert told[1] == "nothing"
+
+    check("dead")
+    with pytest.raises(AssertionError):
+        check("dead_and_all_with_it")
+
+
 def test_a_straggler_does_not_stop_who_does_not_hear_it(five: list[gossip_ranks.Rank]) -> None:
     def check(scenario: str) -> None:
         assert gossip_ranks.results(five, scenario) == [False] * 5
@@ -277,16 +338,3 @@ def test_a_straggler_does_not_stop_who_does_not_hear_it(five: list[gossip_ranks.
     check("straggler")
     with pytest.raises(AssertionError):
         check("straggler_among_all")
-
-
-@pytest.mark.parametrize("make", [partial(SGD, lr=0.1), partial(Adam, lr=0.01)])
-def test_a_worker_alone_trains(make: Callable[..., torch.optim.Optimizer]) -> None:
-    model, plain = pair()
-    optimizer = make(model.parameters())
-    for name in ("ring", "complete", "alternating_exponential_ring"):
-        with Gossip(model, optimizer, topology=name):
-            train(model, optimizer, range(3))
-    reference = make(plain.parameters())
-    for _ in range(3):
-        train(plain, reference, range(3))
-    assert difference(model, plain) < NEAR

@@ -117,7 +117,10 @@ def test_a_topology_mixes_and_keeps_the_mean(runs: Runs, workers: int, name: str
     try:
         gossamer.make_schedule(name, HOSTS[workers])
     except ValueError as error:
-        assert found == [{"error": str(error)}] * workers
+        place, _, text = str(error).partition(" ")
+        assert [said["error"] for said in found] == [
+            f"{place} rank {rank}: {text}" for rank in range(workers)
+        ]
         return
     x = tensor([rank["x"] for rank in found])
     start = torch.arange(1.0, workers + 1, dtype=torch.float64)

@@ -1,0 +1,244 @@
+// The step of a TensorEngine, of which a backward pass may do a part.
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/kernels/finite.h"
+#include "gossamer/kernels/norm.h"
+#include "gossamer/torch/tensor_engine.h"
+
+namespace gossamer {
+namespace {
+
+constexpr const char* kPlace = "Gossip";
+
+/// Calls f with the `count` elements at `data`, of type float or double.
+template <class F>
+auto with_elements(DType dtype, const void* data, std::int64_t count, const F& f) {
+  return visit_dtype(dtype, [&]<class T>(T) {
+    return f(std::span<const T>{static_cast<const T*>(data), static_cast<std::size_t>(count)});
+  });
+}
+
+}  // namespace
+
+// Gradients that arrive.
+
+void TensorEngine::watch_gradients(BeforeBackward before) {
+  before_backward_ = std::move(before);
+  arrivals_ = std::make_unique<Arrivals>(tensors(), [this](std::size_t i) { arrive(i); });
+}
+
+void TensorEngine::arrive(std::size_t i) {
+  const at::NoGradGuard no_grad;
+  look_at(i);
+  const bool steps = options_.engine.update == UpdateAt::backward && before_backward_;
+  if (steps && stepping_enabled_ && !step_.error) arrive_in_backward(i);
+}
+
+void TensorEngine::look_at(std::size_t i) {
+  Seen& seen = seen_[i];
+  seen.finite = {};
+  const bool is_last = ++seen.arrivals >= seen.expected;
+  const at::Tensor& gradient = tensors_[i].tensor.grad();
+  if (!options_.engine.check_gradients || !is_last || !gradient.defined()) return;
+  if (!places_[i].is_view || !is_laid_out(i, gradient)) return;
+  const ParameterSlot& slot = layout_.slots[places_[i].slot];
+  const bool finite = with_elements(slot.info.dtype, gradient.const_data_ptr(), slot.count,
+                                    [](auto values) { return all_finite(values); });
+  if (finite) seen.finite = GradientMark(gradient);
+}
+
+void TensorEngine::arrive_in_backward(std::size_t i) {
+  if (!std::exchange(step_.asked, true)) {
+    if (const auto groups = before_backward_()) begin_step(*groups, true);
+  }
+  if (!step_.begun) return;
+  const ParameterSlot& slot = layout_.slots[places_[i].slot];
+  if (std::exchange(step_.arrived[i], 1) != 0) {
+    fail_argument({.place = kPlace,
+                   .what = "a second gradient arrived for parameter '" + tensors_[i].name +
+                           "' before optimizer.step(), and update=\"backward\" has used the first",
+                   .remedy = "run all backwards of a step but the last inside gossip.no_sync(), or "
+                             "use update=\"step\""});
+  }
+  for (int b = slot.first_bucket; b >= 0 && b <= slot.last_bucket; ++b) {
+    const auto bucket = static_cast<std::size_t>(b);
+    if (--step_.missing[bucket] == 0 && !step_.error) step_early(bucket);
+  }
+}
+
+void TensorEngine::step_early(std::size_t bucket) {
+  try {
+    gather(bucket);
+    set_up(bucket);
+    engine_.set_groups(step_.classes.all());
+    engine_.gradient_ready(static_cast<int>(bucket));
+  } catch (...) {
+    step_.error = std::current_exception();
+    return;
+  }
+  step_.finished[bucket] = 1;
+  for (const std::size_t s : slots_of_bucket_[bucket]) {
+    const std::size_t i = tensor_of_slot_[s];
+    const at::Tensor& tensor = tensors_[i].tensor;
+    torch::autograd::impl::bump_version(tensor);
+    if (step_.gradients[i] != nullptr && !step_.used[i])
+      step_.used[i] = GradientMark(tensor.grad());
+  }
+}
+
+// The step.
+
+void TensorEngine::begin_step(std::span<const Hyper> groups, bool updates) {
+  const std::size_t tensors = tensors_.size();
+  const std::size_t buckets = layout_.buckets.size();
+  step_ = {.asked = true,
+           .begun = true,
+           .updates = updates,
+           .classes = StepClasses(groups),
+           .gathered = std::vector<char>(tensors, 0),
+           .gradients = std::vector<const void*>(tensors, nullptr),
+           .counted = std::vector<char>(tensors, 0),
+           .arrived = std::vector<char>(tensors, 0),
+           .missing = std::vector<int>(buckets, 0),
+           .finished = std::vector<char>(buckets, 0),
+           .used = std::vector<std::optional<GradientMark>>(tensors)};
+  for (std::size_t b = 0; b < buckets; ++b) {
+    // A frozen tensor is waited for as well: its bucket is not complete before step().
+    for (const std::size_t s : slots_of_bucket_[b]) {
+      const ParameterSlot& slot = layout_.slots[s];
+      const int bucket = static_cast<int>(b);
+      if (slot.first_bucket <= bucket && bucket <= slot.last_bucket) ++step_.missing[b];
+    }
+  }
+}
+
+void TensorEngine::end_step() {
+  early_buckets_ = 0;
+  for (const char finished : step_.finished) early_buckets_ += finished;
+  step_ = {};
+  for (Seen& seen : seen_) {
+    seen.expected = std::max(std::exchange(seen.arrivals, 0), 1);
+  }
+  if (arrivals_) arrivals_->watch_new();
+}
+
+/// The gradient with the dtype and strides of the tensor's place; null without one.
+const void* TensorEngine::gradient_of(std::size_t i) {
+  const at::Tensor& gradient = tensors_[i].tensor.grad();
+  if (!gradient.defined() || !places_[i].is_view) return nullptr;
+  if (is_laid_out(i, gradient)) return gradient.const_data_ptr();
+  if (gradient.layout() != at::kStrided) {
+    fail_argument({.place = kPlace,
+                   .what = "parameter '" + tensors_[i].name + "' has a sparse gradient",
+                   .got = gradient.toString(),
+                   .remedy = "use sparse=False in its layer"});
+  }
+  at::Tensor converted = at::empty_like(places_[i].home);
+  converted.copy_(gradient.detach());
+  return step_.converted.emplace_back(std::move(converted)).const_data_ptr();
+}
+
+void TensorEngine::check_gradient(std::size_t i, const void* g) {
+  const ParameterSlot& slot = layout_.slots[places_[i].slot];
+  if (seen_[i].finite.is_of(tensors_[i].tensor.grad())) {
+    step_.norm_squared.reset();
+    return;
+  }
+  with_elements(slot.info.dtype, g, slot.count, [&](auto values) {
+    const double squared = sum_squares(values);
+    if (step_.norm_squared) *step_.norm_squared += squared;
+    if (std::isfinite(squared) || all_finite(values)) return;
+    const auto bad = std::ranges::find_if(values, [](auto value) { return !std::isfinite(value); });
+    refuse_non_finite("parameter '" + tensors_[i].name + "'", engine_.collectives().rank(),
+                      engine_.steps_done() + 1, static_cast<double>(*bad));
+  });
+}
+
+/// Looks at the gradients of a bucket; touches nothing.
+void TensorEngine::gather(std::size_t bucket) {
+  for (const std::size_t s : slots_of_bucket_[bucket]) {
+    const std::size_t i = tensor_of_slot_[s];
+    if (step_.gathered[i] != 0) continue;
+    check_memory(i);
+    const void* g = step_.updates ? gradient_of(i) : nullptr;
+    if (g != nullptr && options_.engine.check_gradients) check_gradient(i, g);
+    step_.gradients[i] = g;
+    step_.gathered[i] = 1;
+  }
+}
+
+void TensorEngine::set_up(std::size_t bucket) {
+  SegmentLists segments(layout_);
+  for (const std::size_t s : slots_of_bucket_[bucket]) {
+    const ParameterSlot& slot = layout_.slots[s];
+    const std::size_t i = tensor_of_slot_[s];
+    const void* g = step_.gradients[i];
+    if (g != nullptr && std::exchange(step_.counted[i], 1) == 0) ++updates_[i];
+    const int group = g == nullptr ? kNoStep : step_.classes.index_of(slot.info.group, updates_[i]);
+    segments.add(slot, slot.offset, slot.offset + slot.count, group, g);
+    segments.add(slot, slot.offset + slot.count, segments.end_of(s), kNoStep, nullptr);
+  }
+  engine_.set_segments(static_cast<int>(bucket), segments.take(bucket));
+}
+
+void TensorEngine::check_unchanged() {
+  std::vector<std::optional<GradientMark>> used(step_.used.size());
+  used.swap(step_.used);  // once: the step can be ended without them
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i] || used[i]->is_of(tensors_[i].tensor.grad())) continue;
+    fail_argument({.place = kPlace,
+                   .what = "the gradient of parameter '" + tensors_[i].name + "' on worker " +
+                           std::to_string(engine_.collectives().rank()) +
+                           " was changed or removed between the backward and optimizer.step(), "
+                           "but update=\"backward\" has used it already",
+                   .remedy = "use update=\"step\" to clip, unscale or edit gradients, and call "
+                             "zero_grad() after the step"});
+  }
+}
+
+StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip) {
+  const at::NoGradGuard no_grad;
+  if (step_.error) std::rethrow_exception(std::exchange(step_.error, nullptr));
+  check_unchanged();
+  const bool continues = step_.begun;
+  if (skip) refuse_in_step("a step that only mixes");
+  if (continues) {
+    step_.gathered.assign(tensors_.size(), 0);
+    step_.norm_squared.reset();
+  } else {
+    begin_step(groups, !skip && options_.engine.optimizer != "none");
+  }
+  const auto updates = updates_;
+  const auto counted = step_.counted;
+  try {
+    const std::size_t buckets = layout_.buckets.size();
+    for (std::size_t b = 0; b < buckets; ++b) {
+      if (step_.finished[b] == 0) gather(b);
+    }
+    for (std::size_t b = 0; b < buckets; ++b) {
+      if (step_.finished[b] == 0) set_up(b);
+    }
+    engine_.set_groups(step_.classes.all());
+    copy_in();
+    StepReport report = engine_.step();
+    copy_out();
+    if (options_.engine.check_gradients)
+      report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));
+    end_step();
+    return report;
+  } catch (...) {
+    updates_ = updates;
+    step_.counted = counted;
+    if (!continues) step_ = {};
+    throw;
+  }
+}
+
+}  // namespace gossamer

@@ -1,0 +1,117 @@
+"""What a Gossip does while the backward pass goes on: it averages, checks or steps.
+
+With ``update="backward"`` the engine steps a bucket when its last gradient arrives, see the Note
+[Buckets in the backward] in gossamer/torch/tensor_engine.h; here is what that does not fit with.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from gossamer import _core
+from gossamer.fused import Rule
+
+if TYPE_CHECKING:
+    from gossamer.gossip import Gossip
+
+_LATE_STEPS = 3
+"""After so many steps without an early bucket there is a warning."""
+
+
+def check_arguments(
+    update: str, pattern: str, rule: Rule | None, model: nn.Module, ddp: nn.Module | None
+) -> None:
+    """Raises ValueError for what update="backward" does not fit with."""
+    if update not in ("step", "backward"):
+        raise ValueError(f"[Gossip] update must be one of ('step', 'backward'), got {update!r}")
+    if update == "step":
+        return
+    if pattern == "allreduce":
+        raise ValueError(
+            '[Gossip] update="backward" is for gossip, got pattern="allreduce", which averages in '
+            'the backward already; use update="step"'
+        )
+    if ddp is not None:
+        raise ValueError(
+            '[Gossip] update="backward" would step before DistributedDataParallel has averaged the '
+            'gradients inside its group; use update="step"'
+        )
+    if rule is None:
+        raise ValueError(
+            '[Gossip] update="backward" steps the optimizer itself, got one that takes its own '
+            'step; use update="step", or an optimizer of the list with dense float32 or float64 '
+            "parameters in CPU memory"
+        )
+    if _is_compiled_whole(model):
+        _warn("the whole model is compiled, so that all gradients come at the end of the backward")
+
+
+def check_step(gossip: Gossip, closure: object) -> None:
+    """Raises RuntimeError where update="backward" cannot be what the caller means."""
+    if closure is not None:
+        raise RuntimeError(
+            '[Gossip] update="backward" takes no closure: it steps in the backward before '
+            'optimizer.step(); use update="step"'
+        )
+    optimizer = gossip._optimizer
+    scaler = (getattr(optimizer, "grad_scale", None), getattr(optimizer, "found_inf", None))
+    if scaler != (None, None):
+        raise RuntimeError(
+            '[Gossip] update="backward" has stepped with scaled gradients before GradScaler could '
+            'unscale them or skip the step; use update="step", or bfloat16 without a GradScaler'
+        )
+
+
+def watch(gossip: Gossip, *, update: str, trusts_versions: bool) -> None:
+    """Sets the engine's hooks into the backward.
+
+    ``trusts_versions``: nobody changes gradients behind autograd's back, as DDP does.
+    """
+    engine = gossip._engine
+    if gossip._pattern == "allreduce":
+        engine.average_gradients(gossip._bucket_bytes)
+    elif update == "backward":
+        reference = weakref.ref(gossip)
+
+        def before_backward() -> list[_core.Hyper] | None:
+            alive = reference()
+            return None if alive is None else alive._before_backward()
+
+        engine.watch_gradients(before_backward)
+    elif gossip._check_gradients and gossip.is_fused and trusts_versions:
+        engine.watch_gradients()
+
+
+class LateWatch:
+    """Warns once where no bucket steps before the end of the backward."""
+
+    def __init__(self) -> None:
+        self._late = 0
+
+    def note(self, early_buckets: int) -> None:
+        """After a step, with the number of buckets that the backward stepped."""
+        if early_buckets > 0:
+            self._late = -1
+        elif self._late >= 0:
+            self._late += 1
+        if self._late == _LATE_STEPS:
+            self._late = -1
+            _warn(
+                f"in the first {_LATE_STEPS} steps no bucket had all its gradients before the end "
+                "of the backward"
+            )
+
+
+def _is_compiled_whole(model: Any) -> bool:
+    return hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None
+
+
+def _warn(why: str) -> None:
+    warnings.warn(
+        f'[Gossip] update="backward" works but gains nothing: {why}; use update="step"',
+        stacklevel=4,
+    )

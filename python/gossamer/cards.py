@@ -1,0 +1,89 @@
+"""What ranks tell each other between steps: a card from each to all, through the group's store."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from gossamer._core import IoError, TransportError
+from gossamer.world import World, next_number
+
+Card = dict[str, Any]
+
+_KINDS: dict[str, type[Exception]] = {"IoError": IoError, "ValueError": ValueError}
+
+
+def store_of(world: World) -> dist.Store:
+    """The store of the world's process group; only for more than one worker."""
+    return dist.distributed_c10d._get_process_group_store(world.group)
+
+
+def exchange(
+    world: World, operation: str, card: Card, problem: Exception | None, timeout_s: float
+) -> list[Card]:
+    """The cards of all ranks, in their order, if none of them has a problem.
+
+    Collective. Raises ``problem``; on the other ranks an IoError where it is one and a ValueError
+    else, which tells of it; TransportError for a rank that is not there within ``timeout_s``.
+    """
+    if world.size == 1:
+        if problem is not None:
+            raise problem
+        return [card]
+    store = store_of(world)
+    place = f"gossamer/cards/{next_number(store, world.rank, world.size)}"
+    told = {"operation": operation, "card": card, "problem": _told(problem)}
+    store.set(f"{place}/{world.rank}", json.dumps(told))
+    if problem is not None:
+        raise problem
+    deadline = time.monotonic() + timeout_s
+    all_told: list[Card] = []
+    for peer in range(world.size):
+        _wait(store, f"{place}/{peer}", world.rank, peer, operation, deadline, timeout_s)
+        all_told.append(json.loads(store.get(f"{place}/{peer}")))
+    for peer, other in enumerate(all_told):
+        if other["operation"] != operation:
+            raise ValueError(
+                f"[Gossip] rank {world.rank}: {operation} is collective, got {other['operation']} "
+                f"on rank {peer}; call the same methods in the same order on every rank"
+            )
+    for peer, other in enumerate(all_told):
+        if other["problem"] is not None:
+            kind, text = other["problem"]
+            is_its_own = text.startswith(f"[Gossip] rank {peer}")
+            text = text if is_its_own else f"[Gossip] rank {peer} could not {operation}: {text}"
+            raise _KINDS[kind](text)
+    return [other["card"] for other in all_told]
+
+
+def _told(problem: Exception | None) -> tuple[str, str] | None:
+    if problem is None:
+        return None
+    return ("IoError" if isinstance(problem, OSError) else "ValueError"), str(problem)
+
+
+def _wait(
+    store: dist.Store,
+    key: str,
+    rank: int,
+    peer: int,
+    operation: str,
+    deadline: float,
+    timeout_s: float,
+) -> None:
+    try:
+        store.wait([key], timedelta(seconds=max(deadline - time.monotonic(), 1e-3)))
+    except RuntimeError as cause:
+        reason = str(cause).splitlines()[0]
+        error = TransportError(
+            f"[Gossip] rank {rank}: rank {peer} has not come to {operation} within {timeout_s:g} "
+            "s; every rank of the group must call it after equally many steps; if it only takes "
+            f"longer, raise timeout_s of Gossip ({reason})"
+        )
+        error.rank, error.peer, error.operation = rank, peer, operation
+        error.elapsed_s, error.reason = timeout_s, reason
+        raise error from cause

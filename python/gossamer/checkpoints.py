@@ -1,0 +1,291 @@
+"""Checkpoints of all workers: a file for each, and a manifest that makes them one whole.
+
+Note [Whole or not at all]: every worker writes a file of a new name. When all have, the lowest rank
+of each host replaces the manifest, which keeps the former one beside it; when all of these have,
+what the new manifest does not name is removed. So whenever a save is interrupted, there is on every
+host a manifest with its files, and one that all hosts have, which is the one that load() takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gossamer import parameters, rank_files, rank_means, shards
+from gossamer._core import IoError
+from gossamer.cards import exchange
+from gossamer.consensus import refuse_inside
+from gossamer.world import World
+
+if TYPE_CHECKING:
+    from gossamer.gossip import Gossip
+
+_MANIFEST = "manifest.json"
+_FORMER = "manifest-former.json"
+_FORMAT = {"format": "gossip checkpoint", "version": 1}
+
+Manifest = dict[str, Any]
+Sent = Iterable[tuple[int, torch.Tensor]]
+
+
+@contextlib.contextmanager
+def _as_problem(problems: list[Exception], rank: int, what: str, path: Path) -> Iterator[None]:
+    """Keeps an exception for the others to hear of; the system's with what, who and a remedy."""
+    try:
+        yield
+    except OSError as error:
+        text = str(error)
+        if not isinstance(error, IoError):
+            text = (
+                f"[Gossip] rank {rank} could not {what} {path}, got {text}; look at the folder's "
+                "rights, its disk and whether this host sees it"
+            )
+        problems.append(IoError(text))
+    except Exception as error:
+        problems.append(error)
+
+
+def _named(gossip: Gossip) -> list[parameters.Named]:
+    return parameters.named_parameters(gossip._model, gossip._optimizer)
+
+
+def _about(gossip: Gossip) -> list[str]:
+    """What has to be the same in a checkpoint that is loaded, a line each."""
+    optimizer = f"optimizer {type(gossip._optimizer).__name__}"
+    return [optimizer, *parameters.describe(gossip._model, _named(gossip))]
+
+
+def _sent(gossip: Gossip) -> dict[int, torch.Tensor]:
+    """By number of the parameter what travels of those whose own values are rounded."""
+    if gossip._must_restart():
+        return {}
+    homes = {i: gossip._engine.home(i) for i in range(len(gossip._parameters))}
+    return {
+        i: home for i, home in homes.items() if home.dtype != gossip._parameters[i].dtype.to_real()
+    }
+
+
+# Saving.
+
+
+def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
+    """See Gossip.save."""
+    refuse_inside(gossip._block, "save()")
+    shards.refuse(gossip._parameters, "save()")
+    world, path, step = gossip._world, Path(folder), gossip._engine.steps_done
+    tell = partial(exchange, world, "save()", timeout_s=gossip._timeout_s)
+    name = f"rank{world.rank}-{uuid.uuid4().hex}.safetensors"
+    problems: list[Exception] = []
+    card: dict[str, Any] = {"rank": world.rank, "name": name, "step": step}
+    with _as_problem(problems, world.rank, "write", path / name):
+        path.mkdir(parents=True, exist_ok=True)
+        content = rank_files.collect(
+            gossip._model, gossip._optimizer, _named(gossip), _sent(gossip)
+        )
+        rank_files.write(path / name, content)
+        del content
+        card["bytes"] = (path / name).stat().st_size
+        card["sha256"] = rank_files.sha256_of(path / name)
+    try:
+        files = tell(card=card, problem=next(iter(problems), None))
+        _check_steps(files)
+    except Exception:
+        with contextlib.suppress(OSError):
+            (path / name).unlink(missing_ok=True)
+        raise
+    old: list[Path] = []
+    if _is_lowest_of_host(world):
+        with _as_problem(problems, world.rank, "replace", path / _MANIFEST):
+            _replace_manifest(path, _seal({**_FORMAT, **_described(gossip, step, files)}))
+            old = _unnamed(path, {file["name"] for file in files})
+    tell(card={}, problem=next(iter(problems), None))
+    for file in old:  # nobody has begun another save yet when this list was made
+        with contextlib.suppress(OSError):
+            file.unlink(missing_ok=True)
+    gossip._engine.barrier()  # all have read the cards: whose process holds them may end now
+
+
+def _check_steps(files: list[dict[str, Any]]) -> None:
+    for file in files:
+        if file["step"] != files[0]["step"]:
+            raise ValueError(
+                "[Gossip] all ranks must save() after equally many steps, got "
+                f"{files[0]['step']} on rank 0 and {file['step']} on rank {file['rank']}; where "
+                "they have unequal numbers of batches, train inside of gossip.uneven()"
+            )
+
+
+def _described(gossip: Gossip, step: int, files: list[dict[str, Any]]) -> Manifest:
+    keys = ("rank", "name", "bytes", "sha256")
+    return {
+        "step": step,
+        "workers": gossip._world.size,
+        "model": _about(gossip),
+        "files": [{key: file[key] for key in keys} for file in files],
+    }
+
+
+def _is_lowest_of_host(world: World) -> bool:
+    lowest = 0
+    for workers in world.workers_per_host:
+        if world.rank == lowest:
+            return True
+        lowest += workers
+    return False
+
+
+def _replace_manifest(path: Path, text: str) -> None:
+    now = path / _MANIFEST
+    if now.exists():
+        _put(path / _FORMER, now.read_text())
+    _put(now, text)
+
+
+def _put(path: Path, text: str) -> None:
+    aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
+    aside.write_text(text)
+    rank_files.sync(aside)
+    aside.replace(path)
+    rank_files.sync(path.parent)
+
+
+def _unnamed(path: Path, names: set[str]) -> list[Path]:
+    """What earlier saves left."""
+    left = [path / _FORMER, *path.glob("rank*-*.tmp"), *path.glob("manifest*.tmp")]
+    return left + [each for each in path.glob("rank*-*.safetensors") if each.name not in names]
+
+
+def _seal(manifest: Manifest) -> str:
+    """The manifest's text, with a checksum of itself."""
+    digest = hashlib.sha256(json.dumps(manifest).encode()).hexdigest()
+    return json.dumps({**manifest, "sha256": digest}, indent=1) + "\n"
+
+
+# Loading.
+
+
+def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Sent]:
+    """See Gossip.load; what is under way has to be started anew.
+
+    Returns the step to start at, and what travels first where that is not the parameter itself, by
+    the number of the parameter.
+    """
+    refuse_inside(gossip._block, "load()")
+    shards.refuse(gossip._parameters, "load()")
+    world, path = gossip._world, Path(folder)
+    tell = partial(exchange, world, "load()", timeout_s=gossip._timeout_s)
+    problems: list[Exception] = []
+    found: dict[str, Manifest] = {}
+    with _as_problem(problems, world.rank, "read", path):
+        found = _manifests(path, world.rank)
+    cards = tell(card={"found": list(found)}, problem=next(iter(problems), None))
+    common = [each for each in cards[0]["found"] if all(each in c["found"] for c in cards)]
+    if not common:
+        raise ValueError(
+            f"[Gossip] rank {world.rank}: the hosts have different checkpoints in {path}; copy one "
+            "of them, manifest and files, to all hosts"
+        )
+    manifest = found[common[0]]
+    names = [path / file["name"] for file in manifest["files"]]
+    is_same_size = manifest["workers"] == world.size
+    means: rank_means.Means | None = None
+    with _as_problem(problems, world.rank, "read", path):
+        _check_model(gossip, manifest, path)
+        for file in manifest["files"]:
+            if not is_same_size or file["rank"] == world.rank:
+                _check_file(path / file["name"], file, world.rank)
+        if not is_same_size:
+            means = rank_means.means_of(names)
+    tell(card={}, problem=next(iter(problems), None))
+    gossip._engine.quiesce()  # nothing may travel while it changes
+    put = partial(
+        rank_files.restore,
+        model=gossip._model,
+        optimizer=gossip._optimizer,
+        named=_named(gossip),
+    )
+    step = int(manifest["step"])
+    if means is not None:
+        put(means.document, means.read)
+        return step, ()
+    with rank_files.opened(names[world.rank]) as (document, file):
+        put(document, file.get_tensor)
+        keys = [key for key in file.keys() if key.startswith("sent/")]  # noqa: SIM118  not a dict
+        return step, [(int(key.removeprefix("sent/")), file.get_tensor(key)) for key in keys]
+
+
+def _manifests(path: Path, rank: int) -> dict[str, Manifest]:
+    """The manifest, and the former one that an interrupted save left, by their checksums."""
+    found: dict[str, Manifest] = {}
+    problems: list[Exception] = []
+    for name in (_MANIFEST, _FORMER):
+        with _as_problem(problems, rank, "read", path / name):
+            manifest = json.loads(_sound(path / name, rank))
+            found[manifest["sha256"]] = manifest
+    if not found:
+        raise problems[0]
+    return found
+
+
+def _sound(path: Path, rank: int) -> str:
+    """The text of a manifest that is what it was when it was written."""
+    text = path.read_bytes().decode(errors="replace")
+    manifest: Any = None
+    with contextlib.suppress(ValueError):
+        manifest = json.loads(text)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), str):
+        manifest = {}
+    kept = {key: value for key, value in manifest.items() if key != "sha256"}
+    if not kept or _seal(kept) != text:
+        raise IoError(
+            f"[Gossip] rank {rank}: the manifest {path} is damaged, or of something else, got "
+            f"{len(text)} characters; take another checkpoint"
+        )
+    if any(kept.get(key) != value for key, value in _FORMAT.items()):
+        raise ValueError(
+            f"[Gossip] rank {rank}: {path} must be a {_FORMAT['format']} of version "
+            f"{_FORMAT['version']}, got {kept.get('format')} of version {kept.get('version')}; "
+            "load it with the release that saved it"
+        )
+    return text
+
+
+def _check_model(gossip: Gossip, manifest: Manifest, path: Path) -> None:
+    for saved, here in zip_longest(manifest["model"], _about(gossip), fillvalue="nothing"):
+        if saved != here:
+            raise ValueError(
+                f"[Gossip] rank {gossip._world.rank}: the checkpoint {path} is of another model "
+                f"or optimizer: it has {saved}, got {here}; build what it was saved from, or load "
+                "a checkpoint of this"
+            )
+
+
+def _check_file(path: Path, file: dict[str, Any], rank: int) -> None:
+    """Raises IoError for a file that is not there or not what the manifest says."""
+    remedy = "; copy it again from where it was saved, or take another checkpoint"
+    if not path.exists():
+        raise IoError(
+            f"[Gossip] rank {rank}: the file of rank {file['rank']} is missing, got no {path}; "
+            "with another number of workers every host must see the files of all ranks"
+        )
+    size = path.stat().st_size
+    if size != file["bytes"]:
+        raise IoError(
+            f"[Gossip] rank {rank}: {path} must have {file['bytes']} bytes, got {size}{remedy}"
+        )
+    digest = rank_files.sha256_of(path)
+    if digest != file["sha256"]:
+        raise IoError(
+            f"[Gossip] rank {rank}: {path} must have the sha256 {file['sha256'][:16]}…, got "
+            f"{digest[:16]}…{remedy}"
+        )

@@ -1,0 +1,97 @@
+"""The group to gossip in, and what already works together over the same ranks."""
+
+from __future__ import annotations
+
+import torch.distributed as dist
+from torch import nn
+
+from gossamer import shards
+from gossamer.parameters import Named
+
+
+def group_of(
+    group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None,
+) -> dist.ProcessGroup | None:
+    """The process group of a mesh with one dimension; any process group, and None, as they are.
+
+    Raises ValueError for a mesh of several dimensions, and for what is neither.
+    """
+    if group is None or isinstance(group, dist.ProcessGroup):
+        return group
+    if group == dist.GroupMember.NON_GROUP_MEMBER:
+        raise ValueError("[Gossip] this rank is not in the group; make Gossip only on its members")
+    if not isinstance(group, dist.device_mesh.DeviceMesh):
+        raise ValueError(
+            "[Gossip] group must be a process group or a device mesh, got "
+            f"{group!r}; make one on every rank with torch.distributed.new_group(ranks)"
+        )
+    if group.ndim > 1:
+        names = group.mesh_dim_names
+        remedy = (
+            f"pass mesh[{names[0]!r}] to gossip along '{names[0]}'"
+            if names
+            else 'name them with init_device_mesh(..., mesh_dim_names=("gossip", "inner")) and '
+            'pass mesh["gossip"]'
+        )
+        raise ValueError(
+            "[Gossip] the mesh does not say which of its dimensions gossips, got "
+            f"{names or 'no names'} of sizes {tuple(group.shape)}; {remedy}"
+        )
+    if group.get_coordinate() is None:
+        raise ValueError("[Gossip] this rank is not in the mesh; make Gossip only on its members")
+    return group.get_group()
+
+
+def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataParallel | None]:
+    """The model without DistributedDataParallel, and that; one that is compiled stays compiled.
+
+    Raises TypeError for no model, ValueError for the older kind of FSDP, which keeps its parameters
+    elsewhere.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(
+            f"[Gossip] the first argument must be a torch.nn.Module, got {type(model).__name__}; "
+            "call Gossip(model, optimizer)"
+        )
+    if any(type(m).__name__ == "FullyShardedDataParallel" for m in model.modules()):
+        raise ValueError(
+            "[Gossip] the model is wrapped in FullyShardedDataParallel, which has its parameters "
+            'elsewhere; use torch.distributed.fsdp.fully_shard(model, mesh=mesh["shard"])'
+        )
+    inner = getattr(model, "_orig_mod", model)  # of torch.compile
+    if isinstance(inner, nn.parallel.DistributedDataParallel):
+        return inner.module, inner
+    return model, None
+
+
+def check_apart(
+    ddp: nn.parallel.DistributedDataParallel | None,
+    named: list[Named],
+    group: dist.ProcessGroup | None,
+    pattern: str,
+) -> None:
+    """Raises ValueError where DDP or FSDP work over ranks that are to gossip with each other."""
+    ranks = set(dist.get_process_group_ranks(group)) if group is not None else {0}
+    inner = dist.get_process_group_ranks(ddp.process_group) if ddp and group is not None else [0]
+    if ddp is not None and (group is None or len(ranks.intersection(inner)) > 1):
+        raise ValueError(
+            "[Gossip] the model is wrapped in DistributedDataParallel, which would average every "
+            f"gradient over ranks {inner} as well, got {sorted(ranks)} to gossip with each other; "
+            "pass the bare model, or as group the ranks of the other dimension"
+        )
+    for name, parameter, _ in named:
+        if not shards.is_sharded(parameter):
+            continue
+        mates = parameter.device_mesh.mesh.flatten().tolist()
+        if len(ranks.intersection(mates)) > 1:
+            raise ValueError(
+                f"[Gossip] parameter '{name}' is spread over ranks {mates}, got {sorted(ranks)} to "
+                "gossip with each other; shard over one dimension of a mesh and pass the other as "
+                'group: fully_shard(model, mesh=mesh["shard"]), group=mesh["gossip"]'
+            )
+        if pattern == "allreduce":
+            raise ValueError(
+                f"[Gossip] parameter '{name}' is spread over ranks {mates}, where pattern "
+                '"allreduce" has no hold on gradients; fully_shard(model, mesh=mesh) over both '
+                "dimensions does that without Gossip"
+            )

@@ -1,0 +1,181 @@
+"""Parameters of which a rank holds a shard: DTensors, as FSDP and tensor parallelism make them.
+
+Note [Shards]: ranks that hold the same shard gossip with each other; shard by shard that is gossip
+of the whole. The memory of a shard is its owner's, so the engine has copies, which go in before
+each mix and come out after it, and the optimizer takes its own step on the DTensors.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from gossamer import _core
+
+
+def is_sharded(tensor: torch.Tensor) -> bool:
+    """Whether it is a DTensor."""
+    module = sys.modules.get("torch.distributed.tensor")  # half a second, unless there are any
+    return module is not None and isinstance(tensor, module.DTensor)
+
+
+def local_of(tensor: Any) -> torch.Tensor:
+    """What of the tensor is here, in its own memory; all of a plain one."""
+    if not is_sharded(tensor):
+        return tensor
+    with torch.no_grad():
+        return tensor.to_local().detach()
+
+
+def place_of(tensor: Any) -> str:
+    """Which shard is here, in words; empty for a plain tensor."""
+    if not is_sharded(tensor):
+        return ""
+    mesh = tensor.device_mesh
+    places = zip(mesh.get_coordinate(), mesh.shape, tensor.placements, strict=True)
+    return "".join(
+        f" shard {mine} of {size}" for mine, size, kind in places if not kind.is_replicate()
+    )
+
+
+def refuse(parameters: Iterable[torch.Tensor], what: str) -> None:
+    """Raises ValueError for what is not made for parameters that are spread over ranks."""
+    if any(map(is_sharded, parameters)):
+        raise ValueError(
+            f"[Gossip] {what} is for workers of one rank each, got parameters of which ranks have "
+            "shards; for the model use torch.distributed.checkpoint.state_dict inside averaged()"
+        )
+
+
+def reshard(model: nn.Module) -> None:
+    """Makes FSDP forget what it has gathered, which is old once a shard has changed."""
+    module: Any = sys.modules.get("torch.distributed.fsdp")
+    for part in model.modules() if module is not None else ():
+        if isinstance(part, module.FSDPModule):
+            part.reshard()
+
+
+def _mesh(tensors: Iterable[Any]) -> Any:
+    """The largest mesh that any of the tensors is spread over; None without one."""
+    meshes = [tensor.device_mesh for tensor in tensors if is_sharded(tensor)]
+    return max(meshes, key=lambda mesh: mesh.size(), default=None)
+
+
+def _pieces(tensor: Any) -> int:
+    """In how many different shards it is cut."""
+    if not is_sharded(tensor):
+        return 1
+    sizes = zip(tensor.device_mesh.shape, tensor.placements, strict=True)
+    return math.prod(size for size, kind in sizes if not kind.is_replicate())
+
+
+def _over(mesh: Any, value: torch.Tensor, operation: Any) -> torch.Tensor:
+    for dimension in range(mesh.ndim):
+        dist.all_reduce(value, operation, group=mesh.get_group(dimension))
+    return value
+
+
+def anywhere(flag: bool, parameters: Iterable[torch.Tensor]) -> bool:
+    """Whether ``flag`` is set on any rank that holds a shard of these. Collective over them."""
+    tensors = list(parameters)
+    mesh = _mesh(tensors)
+    if mesh is None:
+        return flag
+    value = torch.tensor(float(flag), device=local_of(tensors[0]).device)
+    return bool(_over(mesh, value, dist.ReduceOp.MAX))
+
+
+class ShardEngine(_core.Engine):
+    """An engine over what is here of the parameters of a model. See Note [Shards]."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        transport: _core.Transport | None,
+        named: Sequence[tuple[str, torch.Tensor, int]],
+        options: _core.EngineOptions,
+        *,
+        bucket_bytes: int,
+    ) -> None:
+        self._parameters = [parameter for _, parameter, _ in named]
+        self._copies = [local_of(parameter).clone() for parameter in self._parameters]
+        self._model = model
+        copies = [
+            (name, copy, group) for (name, _, group), copy in zip(named, self._copies, strict=True)
+        ]
+        super().__init__(transport, copies, options, bucket_bytes=bucket_bytes)
+
+    def start(self) -> None:
+        """As the engine's."""
+        super().start()
+        self._copy_out()
+
+    def step(self, groups: Sequence[_core.Hyper], skip: bool = False) -> _core.StepReport:
+        """Mixes what the optimizer has stepped."""
+        self._copy_in()
+        report = super().step(groups, skip)
+        self._copy_out()
+        return report
+
+    def load_average(self) -> float:
+        """As the engine's; the disagreement is that of the whole model."""
+        self._copy_in()
+        super().load_average()
+        disagreement = self._disagreement()
+        self._copy_out()
+        return disagreement
+
+    def restore_local(self) -> None:
+        """As the engine's."""
+        super().restore_local()
+        self._copy_out()
+
+    def broadcast(self, tensors: Sequence[torch.Tensor]) -> None:
+        """As the engine's, of what is here."""
+        super().broadcast([local_of(tensor) for tensor in tensors])
+
+    def average(self, tensors: Sequence[torch.Tensor]) -> None:
+        """As the engine's, of what is here."""
+        super().average([local_of(tensor) for tensor in tensors])
+
+    def _copy_in(self) -> None:
+        for parameter, copy in zip(self._parameters, self._copies, strict=True):
+            copy.copy_(local_of(parameter))
+
+    def _copy_out(self) -> None:
+        with torch.no_grad():
+            for parameter, copy in zip(self._parameters, self._copies, strict=True):
+                local_of(parameter).copy_(copy)
+        reshard(self._model)
+
+    def _disagreement(self) -> float:
+        """While the copies hold the mean and the shards this worker's values."""
+        mesh = _mesh(self._parameters)
+        sums = torch.zeros(2, dtype=torch.float64, device=self._copies[0].device)
+        for parameter, mean in zip(self._parameters, self._copies, strict=True):
+            share = _pieces(parameter) / mesh.size()  # the others have the rest of it, or the same
+            for k, values in enumerate((local_of(parameter) - mean, mean)):
+                sums[k] += share * values.abs().double().square().sum()
+        super().average([sums])
+        apart, size = _over(mesh, sums, dist.ReduceOp.SUM).tolist()
+        return math.sqrt(apart / size) if size > 0 else 0.0
+
+
+def make_engine(
+    model: nn.Module,
+    transport: _core.Transport | None,
+    named: Sequence[tuple[str, torch.Tensor, int]],
+    options: _core.EngineOptions,
+    *,
+    bucket_bytes: int,
+) -> _core.Engine:
+    """The engine for these parameters of the model."""
+    if any(is_sharded(parameter) for _, parameter, _ in named):
+        return ShardEngine(model, transport, named, options, bucket_bytes=bucket_bytes)
+    return _core.Engine(transport, named, options, bucket_bytes=bucket_bytes)

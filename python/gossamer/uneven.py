@@ -1,0 +1,196 @@
+"""An epoch in which workers have unequal numbers of batches.
+
+Note [Leaving early]: a worker that has no batch left goes on mixing without stepping, so that its
+neighbours are never left waiting, until all have left and have done equally many steps. How many
+that are stands in the group's store, which only those that have left ask: a step may be begun by
+them when the target is that far, and only they raise it, until the last one to leave closes it.
+Nobody begins a step beyond a closed target and everybody does all steps up to it, so nobody waits
+for ever. How far a worker gets ahead of those that still train is bounded by mixing: each step
+waits for the neighbours' last one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+import torch.distributed as dist
+
+from gossamer import _core
+from gossamer.cards import exchange, store_of
+from gossamer.consensus import refuse_inside
+from gossamer.world import explain, next_number
+
+if TYPE_CHECKING:
+    from gossamer.gossip import Gossip
+
+
+class Tally(NamedTuple):
+    """What those that have left agree on."""
+
+    target: int  # steps that all will have done, at least
+    fewest: int  # that a worker had done when it left
+    most: int
+    closed_by: int | None = None  # the last one to leave; from then on nothing changes
+
+
+class Agreement:
+    """The tally of one epoch, in a store; changed by compare-and-set only."""
+
+    def __init__(self, store: dist.Store, place: str, rank: int, size: int) -> None:
+        self._store = store
+        self._place = place
+        self._rank = rank
+        self._size = size
+        self._seen = ""  # as it stood in the store last
+
+    def leave(self, steps: int) -> None:
+        """Says that this worker has no batch left after ``steps`` steps. Once."""
+        self._change(
+            lambda tally: (
+                Tally(max(tally.target, steps), min(tally.fewest, steps), max(tally.most, steps))
+                if tally
+                else Tally(steps, steps, steps)
+            )
+        )
+        if self._store.add(f"{self._place}/left", 1) == self._size:
+            self._change(lambda tally: tally._replace(closed_by=self._rank) if tally else None)
+
+    def may_begin(self, step: int) -> bool:
+        """Whether to do step number ``step``; asks for it while that can be. False: all is done."""
+        if self.tally.target < step:
+            self._change(
+                lambda tally: (
+                    tally._replace(target=max(tally.target, step))
+                    if tally and tally.closed_by is None
+                    else tally
+                )
+            )
+        return step <= self.tally.target
+
+    @property
+    def tally(self) -> Tally:
+        """As it was seen last; after ``leave``."""
+        return Tally(*json.loads(self._seen))
+
+    def _change(self, update: Callable[[Tally | None], Tally | None]) -> None:
+        while True:
+            after = json.dumps(update(self.tally if self._seen else None))
+            key = f"{self._place}/tally"
+            self._seen, before = (
+                self._store.compare_set(key, self._seen, after).decode(),
+                self._seen,
+            )
+            if self._seen in (after, before):
+                return
+
+
+class Counts:
+    """Steps and gradient averages of a worker since it began an epoch."""
+
+    def __init__(self, engine: _core.Engine) -> None:
+        self._engine = engine
+        self._before = (engine.steps_done, engine.gradient_passes)
+
+    def passes_per_step(self) -> int:
+        """Gradient averages per step in this epoch; without a step of its own in all its steps."""
+        steps, passes = self._engine.steps_done, self._engine.gradient_passes
+        if steps > self._before[0]:
+            steps, passes = steps - self._before[0], passes - self._before[1]
+        return max(1, passes // max(1, steps))
+
+
+@contextmanager
+def uneven_epoch(gossip: Gossip) -> Iterator[None]:
+    """See Gossip.uneven."""
+    refuse_inside(gossip._block, "uneven()")
+    world = gossip._world
+    if world.size == 1:
+        yield
+        return
+    counts = Counts(gossip._engine)
+    store = store_of(world)
+    place = f"gossamer/uneven/{next_number(store, world.rank, world.size)}"
+    agreement = Agreement(store, place, world.rank, world.size)
+    gossip._block = "uneven()"
+    try:
+        yield
+        agreement.leave(gossip._engine.steps_done)
+        while agreement.may_begin(gossip._engine.steps_done + 1):
+            _step_without_batch(gossip, counts)
+        with _explained(gossip):
+            gossip._engine.barrier()  # whose process holds the store may end now
+    finally:
+        gossip._block = ""
+    if gossip._pattern == "allreduce" and agreement.tally.fewest < agreement.tally.most:
+        _follow(gossip, agreement.tally)
+
+
+def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
+    if gossip._pattern == "allreduce":
+        with _explained(gossip):
+            is_finite = _has_others_gradients(gossip, counts.passes_per_step())
+        if is_finite:
+            gossip._optimizer.step()
+            return
+    groups = [_core.Hyper() for _ in gossip._optimizer.param_groups]
+    with _explained(gossip):
+        gossip.last_step = gossip._engine.step(groups, skip=True)
+    gossip._exposed_s += gossip.last_step.exposed_s
+
+
+@contextmanager
+def _explained(gossip: Gossip) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        explain(error, gossip._world)
+        raise
+
+
+# pattern="allreduce", where all workers have one model.
+
+
+def _has_others_gradients(gossip: Gossip, passes: int) -> bool:
+    """Takes part in the backward passes of a step with no gradient of its own.
+
+    Returns whether the mean gradient is finite; a GradScaler skips the others' step where not.
+    """
+    gossip._optimizer.zero_grad(set_to_none=True)
+    for _ in range(passes):
+        gossip._engine.pass_without_backward()
+    grads = (p.grad for p in gossip._parameters if p.grad is not None)
+    return all(bool(torch.isfinite(grad).all()) for grad in grads)
+
+
+def _follow(gossip: Gossip, tally: Tally) -> None:
+    """Gives everybody the parameters and optimizer state of the last to leave. Collective.
+
+    Those that left before do not know what clipping, scaling and schedules did to its steps.
+    """
+    world = gossip._world
+    tensors = _floats_of(gossip)
+    cards = exchange(world, "uneven()", {"keys": list(tensors)}, None, gossip._timeout_s)
+    common = [key for key in tensors if all(key in card["keys"] for card in cards)]
+    is_last = world.rank == tally.closed_by
+    with torch.no_grad():
+        for key in common:  # the mean of n times its values and of zeros
+            values = tensors[key].double()
+            wide = values * world.size if is_last else torch.zeros_like(values)
+            gossip._engine.average([wide])
+            tensors[key].copy_(wide)
+
+
+def _floats_of(gossip: Gossip) -> dict[str, torch.Tensor]:
+    """Parameters and their floating-point state, by index and name; complex ones as real views."""
+    found: dict[str, torch.Tensor] = {}
+    for i, parameter in enumerate(gossip._parameters):
+        found[str(i)] = parameter.detach()
+        for name, value in gossip._optimizer.state.get(parameter, {}).items():
+            if isinstance(value, torch.Tensor) and name != "step":
+                found[f"{i}/{name}"] = value
+    real = {key: torch.view_as_real(v) if v.is_complex() else v for key, v in found.items()}
+    return {key: value for key, value in real.items() if value.is_floating_point()}

@@ -1,0 +1,165 @@
+"""What the workers of the Gossip tests do: meshes of four, two replicas of two ranks each."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from gossip_scenarios_basic import gossiping
+from gossip_scenarios_ends import attempt_to
+from gossip_support import batch, loss_of, mlp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import SGD, AdamW
+
+from gossamer import Gossip
+
+Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+MOMENTUM = partial(SGD, lr=0.1, momentum=0.9, weight_decay=0.01)
+ADAMW = partial(AdamW, lr=0.01)
+STEPS = 6
+FULL = StateDictOptions(full_state_dict=True)
+ALL = {"topology": "complete"}  # others take turns by bucket, and shards have other buckets
+
+
+def square() -> DeviceMesh:
+    return init_device_mesh("cpu", (2, 2), mesh_dim_names=("gossip", "inner"))
+
+
+def small(seed: int = 0) -> nn.Module:
+    """Two ranks hold unequal shards of it, and one of them nothing of its last bias."""
+    return mlp(seed, hidden=7, outputs=1)
+
+
+def sharded(mesh: DeviceMesh, seed: int = 0) -> nn.Module:
+    model = small(seed)
+    fully_shard(model[0], mesh=mesh["inner"])  # the root keeps the rest gathered after a forward
+    return fully_shard(model, mesh=mesh["inner"])
+
+
+def whole(model: nn.Module) -> list[float]:
+    """All numbers of a model, also those that other ranks hold. Collective."""
+    values = [p.full_tensor() if isinstance(p, DTensor) else p for p in model.parameters()]
+    return torch.cat([v.detach().double().flatten() for v in values]).tolist()
+
+
+def walk(
+    model: nn.Module,
+    make: Make,
+    mesh: DeviceMesh,
+    backward: Callable[[nn.Module, int], None],
+    pattern: str,
+) -> dict[str, Any]:
+    """Trains, clips, evaluates the average in between, and trains on."""
+    optimizer = make(model.parameters())
+    with gossiping(model, optimizer, group=mesh["gossip"], pattern=pattern, **ALL) as gossip:
+        found: dict[str, Any] = {"start": whole(model)}
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, step)
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+            if step == STEPS // 2:
+                found["disagreement"] = gossip.disagreement()
+                local = whole(model)
+                with gossip.averaged() as average, torch.no_grad():
+                    found["average"] = whole(average)
+                    found["loss"] = float(loss_of(average, batch(99)))
+                with torch.no_grad():  # of the local values, which are back
+                    found["local_loss"] = float(loss_of(model, batch(99)))
+                found["restored"] = whole(model) == local
+        found["end"] = whole(model)
+        found["steps"] = gossip.stats()["steps"]
+        return found
+
+
+def own_batch(rank: int) -> Callable[[nn.Module, int], None]:
+    return lambda model, step: loss_of(model, batch(step, rank)).backward()
+
+
+def replica_batch(rank: int) -> Callable[[nn.Module, int], None]:
+    """The mean over the batches of both ranks of a replica, on one rank."""
+    ranks = [rank - rank % 2, rank - rank % 2 + 1]
+
+    def backward(model: nn.Module, step: int) -> None:
+        sum(loss_of(model, batch(step, other)) / 2 for other in ranks).backward()
+
+    return backward
+
+
+def replicas(rank: int, size: int) -> Any:
+    """By kind of replica, pattern and optimizer: how it went; plain ones are of one rank each."""
+    mesh = square()
+    found = {}
+    for pattern in ("cwa", "atc"):
+        for name, make in (("momentum", MOMENTUM), ("adamw", ADAMW)):
+            run = partial(walk, make=make, mesh=mesh, pattern=pattern)
+            parallel = DistributedDataParallel(small(), process_group=mesh["inner"].get_group())
+            found[f"plain {pattern} {name}"] = run(small(), backward=replica_batch(rank))
+            found[f"ddp {pattern} {name}"] = run(parallel, backward=own_batch(rank))
+            found[f"fsdp {pattern} {name}"] = run(sharded(mesh), backward=own_batch(rank))
+    return found
+
+
+def sharded_ends(rank: int, size: int) -> Any:
+    """Rank 0's replica gives the start; a loaded state mixes; a NaN in one shard stops both."""
+    mesh = square()
+    model = sharded(mesh, seed=rank // 2)
+    optimizer = SGD(model.parameters(), lr=0.0)
+    loss_of(model, batch(0))  # FSDP keeps what it has gathered of the root
+    found: dict[str, Any] = {}
+    with gossiping(model, optimizer, group=mesh["gossip"], **ALL) as gossip:
+        found["start"] = whole(model)
+        found["is_fused"] = gossip.is_fused
+        state = {k: v * 0 + (rank // 2 + 1.0) for k, v in model.state_dict().items()}
+        model.load_state_dict(state)
+        loss_of(model, batch(0, rank)).backward()
+        optimizer.step()
+        found["mixed"] = whole(model)
+        with gossip.averaged() as average:
+            whole_state = get_model_state_dict(average, options=FULL)
+            found["saved"] = {name: value.tolist() for name, value in whole_state.items()}
+        loss_of(model, batch(1, rank)).backward()
+        if rank == 1:
+            model[0].weight.grad.to_local()[0, 0] = float("nan")
+        found["save"] = attempt_to(lambda: gossip.save("nowhere"))
+        found["nan"] = attempt_to(optimizer.step) if rank < 2 else {}
+        dist.barrier()
+        optimizer.zero_grad()
+        optimizer.step()  # the other replica has taken this one already
+    return found
+
+
+def refused_groups(rank: int, size: int) -> Any:
+    """By case: how Gossip fails with a group that does not fit."""
+    mesh = square()
+    unnamed = init_device_mesh("cpu", (2, 2))
+    outside = dist.new_group([0, 1, 2])
+
+    def gossip(model: nn.Module, **options: Any) -> Callable[[], Any]:
+        return lambda: Gossip(model, SGD(model.parameters(), lr=0.1), **options)
+
+    parallel = DistributedDataParallel(small(), process_group=mesh["inner"].get_group())
+    cases = {
+        "a mesh of two dimensions": gossip(small(), group=mesh),
+        "a mesh without names": gossip(small(), group=unnamed),
+        "a list of ranks": gossip(small(), group=[0, 1]),
+        "not in the group": gossip(small(), group=outside) if rank == 3 else lambda: None,
+        "DDP over the same ranks": gossip(parallel, group=mesh["inner"]),
+        "DDP among all ranks": gossip(parallel),
+        "compiled DDP": gossip(torch.compile(parallel)),
+        "shards of one model": gossip(sharded(mesh), group=mesh["inner"]),
+        "shards among all ranks": gossip(sharded(mesh)),
+        "shards and allreduce": gossip(sharded(mesh), group=mesh["gossip"], pattern="allreduce"),
+    }
+    return {name: attempt_to(case) for name, case in cases.items()}
+
+
+SCENARIOS: dict[str, Callable[[int, int], Any]] = {
+    function.__name__: function for function in (replicas, sharded_ends, refused_groups)
+}

@@ -1,0 +1,258 @@
+"""save() and load(): the same bits, the mean for other numbers of workers, and no half a thing."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gossip_ranks
+import pytest
+import torch
+from gossip_support import ROOT, difference, mlp, pair, same_state, train
+from safetensors import safe_open
+from torch.optim import LBFGS, SGD, Adam
+
+import gossamer
+from gossamer import Gossip
+
+NEAR = 1e-6
+SCENARIOS = ["resumed", "resized", "grown", "odd_tensors", "refused", "interrupted", "hosts_apart"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """What all launches of this file see; its name is in the environment."""
+    place = tmp_path_factory.mktemp("checkpoints")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
+        yield place
+
+
+@pytest.fixture(scope="module")
+def three(folder: Path) -> list[gossip_ranks.Rank]:
+    return gossip_ranks.run(SCENARIOS, [1, 2])
+
+
+# As many workers.
+
+
+@pytest.mark.parametrize("name", ["momentum", "adamw", "rmsprop", "nadam"])
+def test_goes_on_with_the_same_bits(three: list[gossip_ranks.Rank], name: str) -> None:
+    found = [rank[name] for rank in gossip_ranks.results(three, "resumed")]
+    for rank in found:
+        straight, resumed = rank["ends"]
+        assert straight == resumed
+        assert straight["steps"] == 9
+    if name != "nadam":  # which is averaged
+        assert found[0]["ends"][0]["parameters"] != found[1]["ends"][0]["parameters"]
+
+
+def test_only_the_last_save_is_left(three: list[gossip_ranks.Rank]) -> None:
+    files = gossip_ranks.results(three, "resumed")[0]["momentum"]["files"]
+    assert files[0] == "manifest.json"
+    assert [re.sub("-[0-9a-f]{32}", "", name) for name in files[1:]] == [
+        f"rank{rank}.safetensors" for rank in range(3)
+    ]
+
+
+def test_dtypes_strides_and_hidden_buffers_come_back(three: list[gossip_ranks.Rank]) -> None:
+    for before, after in gossip_ranks.results(three, "odd_tensors"):
+        assert after == before
+        dtypes = {dtype for dtype, _, _ in before[0]}
+        assert {"torch.bfloat16", "torch.complex64", "torch.float64"} <= dtypes
+        assert [60, 1, 15, 3] in [stride for _, stride, _ in before[0]]  # channels last
+
+
+# Another number of workers.
+
+
+def mean_of(values: list[Any]) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64).mean(0)
+
+
+def near(found: Any, expected: torch.Tensor) -> bool:
+    return torch.allclose(torch.tensor(found, dtype=torch.float64), expected, NEAR, NEAR / 100)
+
+
+@pytest.mark.parametrize("name", ["momentum", "adamw", "rmsprop"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_fewer_workers_start_from_the_mean(
+    three: list[gossip_ranks.Rank], name: str, workers: int
+) -> None:
+    found = [rank[name] for rank in gossip_ranks.results(three, "resized")]
+    saved = [rank["saved"] for rank in found]
+    loaded = [rank["loaded"][str(workers)] for rank in found[:workers]]
+    assert loaded == [loaded[0]] * workers
+    assert near(loaded[0]["parameters"], mean_of([rank["parameters"] for rank in saved]))
+    assert saved[0]["parameters"] != saved[1]["parameters"]
+    for key, value in loaded[0]["buffers"].items():
+        of_ranks = [rank["buffers"][key] for rank in saved]
+        whole = key in ("counts", "norm.num_batches_tracked")
+        assert value == of_ranks[0] if whole else near(value, mean_of(of_ranks))
+    assert [rank["buffers"]["counts"][0] for rank in saved] == [0, 1, 2]
+    for i, entry in enumerate(loaded[0]["state"]):
+        for key, value in entry.items():
+            of_ranks = [rank["state"][i][key] for rank in saved]
+            assert value == max(of_ranks) if key == "step" else near(value, mean_of(of_ranks))
+            assert key != "step" or of_ranks == [[2], [3], [3]]
+
+
+def test_more_workers_start_from_what_one_has_saved(three: list[gossip_ranks.Rank]) -> None:
+    found = gossip_ranks.results(three, "grown")
+    saved = found[0][0]
+    for rank in found:
+        assert rank[-2] < NEAR  # the mean of three equal numbers is rounded
+        assert rank[-1] == saved
+
+
+# What cannot be loaded.
+
+SAID = {
+    "truncated": ("IoError", "rank 1", "bytes, got", "take another checkpoint"),
+    "flipped": ("IoError", "rank 1", "sha256", "take another checkpoint"),
+    "missing": ("IoError", "file of rank 1 is missing"),
+    "manifest": ("IoError", "manifest", "damaged"),
+    "no_manifest": ("IoError", "could not read", "manifest.json"),
+    "model": (
+        "ValueError",
+        "another model",
+        "'0.weight' [7, 5]",
+        "got parameter '0.weight' [8, 5]",
+    ),
+    "optimizer": ("ValueError", "it has optimizer Adam, got optimizer SGD"),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_refused_on_all_ranks_and_nothing_changed(
+    three: list[gossip_ranks.Rank], case: str
+) -> None:
+    for rank in gossip_ranks.results(three, "refused"):
+        found = rank[case]
+        assert found["type"] == SAID[case][0]
+        missing = [words for words in SAID[case][1:] if words not in found["message"]]
+        assert not missing, found["message"]
+        assert found["message"].count("[Gossip]") == 1
+        assert found["unchanged"]
+
+
+def test_a_refusal_costs_nothing(three: list[gossip_ranks.Rank]) -> None:
+    assert [rank["steps"] for rank in gossip_ranks.results(three, "refused")] == [3] * 3
+
+
+def test_what_cannot_be_saved_is_said_and_leaves_nothing(three: list[gossip_ranks.Rank]) -> None:
+    for rank in gossip_ranks.results(three, "refused"):
+        assert rank["unsavable"]["type"] == "ValueError"
+        assert "got object at group/0/note" in rank["unsavable"]["message"]
+        assert rank["left"] == []
+        assert "save() inside averaged()" in rank["averaged"]["message"]
+
+
+# Interrupted saves.
+
+
+@pytest.mark.parametrize("case", ["write", "manifest"])
+def test_a_failed_save_leaves_the_former_checkpoint(
+    three: list[gossip_ranks.Rank], case: str
+) -> None:
+    for rank in gossip_ranks.results(three, "interrupted"):
+        found = rank[case]
+        assert found["type"] == "IoError"
+        assert "disk full" in found["message"]
+        assert found["same"]
+        assert found["steps"] == 3
+
+
+def test_hosts_that_share_no_folder_go_on_from_what_all_have(
+    three: list[gossip_ranks.Rank],
+) -> None:
+    found = gossip_ranks.results(three, "hosts_apart")
+    assert [rank["type"] for rank in found] == ["IoError"] * 3
+    assert [rank["in_manifest"] for rank in found] == [5, 3, 3]  # the save stopped half-way
+    assert all(rank["same"] for rank in found)
+    assert found[0]["files"] == ["manifest.json", "rank0"]
+    assert found[1]["files"] == ["manifest.json", "rank1", "rank2"]
+
+
+def test_a_rank_killed_while_saving_leaves_the_former_checkpoint(folder: Path) -> None:
+    first = gossip_ranks.run(["killed_while_saving"], [3])
+    assert [rank.code for rank in first] == [0, 0, -9]
+    killed = gossip_ranks.results(first[:2], "killed_while_saving")
+    for found in killed:
+        assert found["type"] == "TransportError"
+        assert found["peer"] == 2
+        assert "rank 2 has not come to save() within 3 s" in found["message"]
+    after = gossip_ranks.results(gossip_ranks.run(["after_the_kill"], [3]), "after_the_kill")
+    assert [rank["loaded"] for rank in after[:2]] == [found["saved"] for found in killed]
+    assert [rank["steps"] for rank in after] == [3] * 3
+    assert [len(rank["files"]) for rank in after] == [4] * 3  # and the debris is gone
+
+
+# A worker alone.
+
+
+@pytest.mark.parametrize("pattern", ["cwa", "atc", "allreduce"])
+def test_a_worker_alone(tmp_path: Path, pattern: str) -> None:
+    model, plain = pair()
+    optimizer, reference = Adam(model.parameters(), lr=0.01), Adam(plain.parameters(), lr=0.01)
+    with Gossip(model, optimizer, pattern=pattern) as gossip:
+        train(model, optimizer, range(4))
+        gossip.save(tmp_path)
+    second = mlp(seed=4)
+    second_optimizer = Adam(second.parameters(), lr=0.5)
+    with Gossip(second, second_optimizer, pattern=pattern) as gossip:
+        gossip.load(tmp_path)
+        assert second_optimizer.param_groups[0]["lr"] == 0.01
+        train(second, second_optimizer, range(4, 9))
+        assert gossip.stats()["steps"] == 9
+    train(plain, reference, range(9))
+    assert difference(second, plain) < NEAR
+    assert same_state(second_optimizer, reference, within=1e-5)
+
+
+def test_nested_state_and_settings(tmp_path: Path) -> None:
+    """LBFGS keeps lists of tensors, numbers and None."""
+
+    def trained(of: torch.nn.Module, its: LBFGS) -> None:
+        def closure() -> torch.Tensor:
+            its.zero_grad()
+            loss = of(torch.ones(2, 5)).square().sum()
+            loss.backward()
+            return loss
+
+        its.step(closure)
+
+    models = [mlp(seed) for seed in (0, 5)]
+    optimizers = [LBFGS(model.parameters(), lr=0.01, max_iter=3) for model in models]
+    for model, optimizer, act in zip(models, optimizers, ("save", "load"), strict=True):
+        with Gossip(model, optimizer) as gossip:
+            if act == "save":
+                trained(model, optimizer)
+            getattr(gossip, act)(tmp_path)
+            trained(model, optimizer)
+    assert difference(models[1], models[0]) == 0
+
+
+def test_files_are_json_and_safetensors_and_nothing_is_pickled(tmp_path: Path) -> None:
+    model = mlp()
+    with Gossip(model, SGD(model.parameters(), lr=0.1, momentum=0.9)) as gossip:
+        gossip.save(tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    named = {file["name"] for file in manifest["files"]}
+    assert {path.name for path in tmp_path.iterdir()} == named | {"manifest.json"}
+    with safe_open(tmp_path / named.pop(), framework="pt") as file:
+        assert torch.equal(file.get_tensor("parameter/0.weight"), model[0].weight)
+    sources = [path.read_text() for path in (ROOT / "python").rglob("*.py")]
+    assert len(sources) > 10
+    assert not any(re.search(r"\bpickle|torch\.(load|save)\b", source) for source in sources)
+
+
+def test_another_format_is_told(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"format": "gossamer checkpoint"}')
+    model = mlp()
+    with (
+        Gossip(model, SGD(model.parameters())) as gossip,
+        pytest.raises(gossamer.IoError, match="or of something else"),
+    ):
+        gossip.load(tmp_path)

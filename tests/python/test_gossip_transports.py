@@ -1,0 +1,23 @@
+"""Several workers: the transport changes how bytes travel, and nothing else."""
+
+import gossip_ranks
+import pytest
+from gossip_scenarios_transports import RUNS
+
+HOSTS = [2, 2]
+
+
+@pytest.fixture(scope="module")
+def four() -> list[dict]:
+    return gossip_ranks.results(gossip_ranks.run(["transports"], HOSTS), "transports")
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_every_transport_gives_the_same_bits(four: list[dict], run: str) -> None:
+    for found in four:
+        net, c10d = found[f"{run} net"], found[f"{run} c10d"]
+        assert net["x"] == c10d["x"]
+        assert net["mean"] == c10d["mean"]
+        assert net["edges"].keys() == c10d["edges"].keys()
+    apart = [found[f"{run} net"]["x"] for found in four]
+    assert (apart[0] == apart[1]) == (run in {"allreduce", "atc"})
