@@ -51,8 +51,7 @@ void refuse_non_finite(const std::string& name, int rank, std::int64_t step, dou
                  .what = "the gradient of " + name + " on worker " + std::to_string(rank) +
                          " in step " + std::to_string(step) + " must be finite",
                  .got = std::to_string(value),
-                 .remedy = "lower lr, clip the gradients (clip_norm in recipes), or look at the "
-                           "data of that step"}));
+                 .remedy = "lower lr, clip the gradients, or look at the data of that step"}));
 }
 
 Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> buckets)

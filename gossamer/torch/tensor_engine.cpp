@@ -236,6 +236,9 @@ void TensorEngine::refuse_in_step(const std::string& what) const {
 
 double TensorEngine::load_average() {
   refuse_in_step("averaging");
+  const at::NoGradGuard no_grad;
+  engine_.quiesce();  // nothing may travel while it changes
+  copy_in();
   const double disagreement = engine_.load_average();
   copy_out();
   return disagreement;

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.distributed as dist
 
 from gossamer import parameters, rank_files, rank_means, shards
 from gossamer._core import IoError
@@ -75,6 +76,23 @@ def _sent(gossip: Gossip) -> dict[int, torch.Tensor]:
     }
 
 
+def _place(world: World, folder: str | os.PathLike[str]) -> Path:
+    """Where the files of this group are: groups of some of the ranks each have a place of their
+    own, for the others may save to the same folder."""
+    if world.group is None or world.size == dist.get_world_size():
+        return Path(folder)
+    return Path(folder) / f"group{min(dist.get_process_group_ranks(world.group))}"
+
+
+def _found(world: World, folder: str | os.PathLike[str]) -> Path:
+    """Where to read: this group's place, else what all ranks saved, else the only group's."""
+    places = [_place(world, folder), Path(folder)]
+    groups = list(Path(folder).glob("group*"))
+    if len(groups) == 1:
+        places += groups
+    return next((place for place in places if (place / _MANIFEST).exists()), places[0])
+
+
 # Saving.
 
 
@@ -82,7 +100,8 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     """See Gossip.save."""
     refuse_inside(gossip._block, "save()")
     shards.refuse(gossip._parameters, "save()")
-    world, path, step = gossip._world, Path(folder), gossip._engine.steps_done
+    world, step = gossip._world, gossip._engine.steps_done
+    path = _place(world, folder)
     tell = partial(exchange, world, "save()", timeout_s=gossip._timeout_s)
     name = f"rank{world.rank}-{uuid.uuid4().hex}.safetensors"
     problems: list[Exception] = []
@@ -182,7 +201,8 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Sent]:
     """
     refuse_inside(gossip._block, "load()")
     shards.refuse(gossip._parameters, "load()")
-    world, path = gossip._world, Path(folder)
+    world = gossip._world
+    path = _found(world, folder)
     tell = partial(exchange, world, "load()", timeout_s=gossip._timeout_s)
     problems: list[Exception] = []
     found: dict[str, Manifest] = {}

@@ -186,6 +186,25 @@ def grown(rank: int, size: int) -> Any:
     return found
 
 
+def two_groups(rank: int, size: int) -> Any:
+    """Rank 0 alone, and the others together, save to one folder; everything before and after."""
+    groups = [dist.new_group([0]), dist.new_group(list(range(1, size)))]
+    found = []
+    for seed in (rank, 9):
+        model = mlp(seed)
+        optimizer = AdamW(model.parameters(), lr=0.01)
+        with Gossip(model, optimizer, group=groups[min(rank, 1)], timeout_s=TIMEOUT_S) as gossip:
+            if seed == rank:
+                train(model, optimizer, range(3), rank)
+                gossip.save(folder("two-groups"))
+                dist.barrier()
+            else:
+                gossip.load(folder("two-groups"))
+            found.append(everything(model, optimizer))
+            dist.barrier()
+    return found
+
+
 # Refusals.
 
 
@@ -355,6 +374,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         resized,
         odd_tensors,
         grown,
+        two_groups,
         refused,
         interrupted,
         hosts_apart,

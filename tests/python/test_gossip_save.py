@@ -17,7 +17,8 @@ import gossamer
 from gossamer import Gossip
 
 NEAR = 1e-6
-SCENARIOS = ["resumed", "resized", "grown", "odd_tensors", "refused", "interrupted", "hosts_apart"]
+SCENARIOS = ["resumed", "resized", "grown", "two_groups", "odd_tensors", "refused"]
+SCENARIOS += ["interrupted", "hosts_apart"]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,15 @@ def test_only_the_last_save_is_left(three: list[gossip_ranks.Rank]) -> None:
     assert [re.sub("-[0-9a-f]{32}", "", name) for name in files[1:]] == [
         f"rank{rank}.safetensors" for rank in range(3)
     ]
+
+
+def test_groups_that_save_to_one_folder_leave_each_other_alone(
+    three: list[gossip_ranks.Rank],
+) -> None:
+    found = gossip_ranks.results(three, "two_groups")
+    for before, after in found:
+        assert before == after
+    assert found[0][0]["parameters"] != found[1][0]["parameters"]
 
 
 def test_dtypes_strides_and_hidden_buffers_come_back(three: list[gossip_ranks.Rank]) -> None:

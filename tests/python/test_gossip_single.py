@@ -7,7 +7,7 @@ import pytest
 import torch
 from gossip_support import Make, batch, difference, loss_of, mlp, pair, same_state, train
 from torch import nn
-from torch.optim import SGD, Adam, AdamW
+from torch.optim import SGD, Adam, AdamW, RMSprop
 
 from gossamer import AccumAdam, AccumAdamW, Gossip
 
@@ -249,3 +249,17 @@ def test_a_worker_alone_is_its_own_average() -> None:
         assert average is model
         assert all(map(torch.equal, before, model.parameters()))
     assert gossip.stats() == {"steps": 0, "exposed_s": 0.0, "edges": {}}
+
+
+def test_averaged_sees_half_precision_as_it_is_now() -> None:
+    model = nn.Linear(3, 2).bfloat16()
+    optimizer = RMSprop(model.parameters())
+    with Gossip(model, optimizer) as gossip:
+        for value in (2.0, 3.0):
+            with torch.no_grad():
+                model.weight.fill_(value)
+            with gossip.averaged():
+                assert model.weight.eq(value).all()
+            assert model.weight.eq(value).all()
+            loss_of(model, batch(0, inputs=3).bfloat16()).backward()
+            optimizer.step()
