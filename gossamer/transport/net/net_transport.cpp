@@ -13,7 +13,8 @@
 #include "gossamer/kernels/copy.h"
 #include "gossamer/transport/bell.h"
 #include "gossamer/transport/net/event_loop.h"
-#include "gossamer/transport/net/peer.h"
+#include "gossamer/transport/net/local_peer.h"
+#include "gossamer/transport/net/staging.h"
 #include "gossamer/transport/request_table.h"
 
 namespace gossamer {
@@ -66,8 +67,6 @@ class NetTransport final : public Transport {
   Request post(const Pointer& operation, const Post& post);
   NetPayload place(std::span<const std::byte> payload, const Owner& owner);
   bool expire_due(Deadline now);
-  void watch(int rank);
-  void watch(Connection& connection, EventLoop::Key key);
   void hear(EventLoop::Key key);
   void hear_door();
   void hear_stranger(std::uint32_t number);
@@ -83,6 +82,7 @@ class NetTransport final : public Transport {
 
   mutable std::mutex mutex_;                  // guards all below, and the state of the operations
   std::vector<std::unique_ptr<Peer>> peers_;  ///< by rank; null for this worker
+  std::vector<LocalPeer*> local_;             ///< those of them on this host
   std::unordered_map<std::uint32_t, PacketSocket> strangers_;
   std::uint32_t last_stranger_ = 0;
   Clock::time_point last_beat_;
@@ -110,9 +110,12 @@ NetTransport::NetTransport(const NetOptions& options)
                      .got = "'" + reach + "' and '" + address + "'",
                      .remedy = "use the transport c10d between hosts and containers"});
     }
-    peers_.push_back(rank == rank_
-                         ? nullptr
-                         : std::make_unique<Peer>(rank_, rank, address.substr(space + 1), token_));
+    local_.push_back(nullptr);
+    peers_.push_back(nullptr);
+    if (rank == rank_) continue;
+    auto local = std::make_unique<LocalPeer>(rank_, rank, address.substr(space + 1), token_);
+    local_.back() = local.get();
+    peers_.back() = std::move(local);
   }
   loop_.watch(door_.descriptor(), {EventLoop::Kind::door, 0}, false);
   loop_.start([this](EventLoop::Key key) { hear(key); }, [this] { beat(); });
@@ -143,7 +146,7 @@ Request NetTransport::post(const Pointer& operation, const Post& post) {
   {
     const std::lock_guard lock(mutex_);
     ended = post(peer(operation->peer));
-    watch(operation->peer);
+    peer(operation->peer).watch(loop_);
   }
   const Request request = requests_.add(operation, !ended);
   bell_.ring();
@@ -180,7 +183,7 @@ Status NetTransport::poll(Request request) {
   const auto operation = requests_.find(request);
   const std::lock_guard lock(mutex_);
   if (peer(operation->peer).expire(*operation, Clock::now())) {
-    watch(operation->peer);
+    peer(operation->peer).watch(loop_);
     bell_.ring();
   }
   return {.state = operation->state, .payload = operation->content, .error = operation->error};
@@ -192,7 +195,7 @@ void NetTransport::release(Request request) {
   {
     const std::lock_guard lock(mutex_);
     peer(operation->peer).release(*operation);
-    watch(operation->peer);
+    peer(operation->peer).watch(loop_);
   }
   requests_.remove(request, *operation);
 }
@@ -206,7 +209,7 @@ bool NetTransport::expire_due(Deadline now) {
   for (const auto& operation : requests_.take_due(now)) {
     const std::lock_guard lock(mutex_);
     if (!peer(operation->peer).expire(*operation, now)) continue;
-    watch(operation->peer);
+    peer(operation->peer).watch(loop_);
     any = true;
   }
   if (any) bell_.ring();
@@ -218,7 +221,7 @@ void NetTransport::close(int rank) {
   {
     const std::lock_guard lock(mutex_);
     peer(rank).close({"this worker closed the peer", "the peer closed the connection"});
-    watch(rank);
+    peer(rank).watch(loop_);
   }
   bell_.ring();
 }
@@ -236,28 +239,9 @@ TransportInfo NetTransport::describe() const {
   return info;
 }
 
-/// Watches the connections with a peer as they are now.
-void NetTransport::watch(int rank) {
-  watch(peer(rank).out(), {EventLoop::Kind::out, static_cast<std::uint32_t>(rank)});
-  watch(peer(rank).in(), {EventLoop::Kind::in, static_cast<std::uint32_t>(rank)});
-}
-
-void NetTransport::watch(Connection& connection, EventLoop::Key key) {
-  if (!connection) return;
-  if (connection.has_ended()) {
-    loop_.forget(connection.socket().descriptor());
-    connection.reset();
-    return;
-  }
-  const bool is_new = !loop_.watches(connection.socket().descriptor());
-  loop_.watch(connection.socket().descriptor(), key, connection.is_behind());
-  if (!is_new) return;
-  // A child of the peer may hold the socket beyond its end; the process itself cannot hide it.
-  loop_.watch_process(connection.socket().process(), {EventLoop::Kind::process, key.number});
-}
-
 void NetTransport::hear(EventLoop::Key key) {
   bool any = false;
+  const int rank = static_cast<int>(key.number);
   {
     const std::lock_guard lock(mutex_);
     switch (key.kind) {
@@ -268,20 +252,14 @@ void NetTransport::hear(EventLoop::Key key) {
       case EventLoop::Kind::stranger:
         return hear_stranger(key.number);
       case EventLoop::Kind::out:
-      case EventLoop::Kind::in: {
-        const int rank = static_cast<int>(key.number);
-        auto& connection = key.kind == EventLoop::Kind::out ? peer(rank).out() : peer(rank).in();
-        if (!connection) return;
-        connection.flush();
-        any = peer(rank).hear(connection);
-        watch(rank);
+      case EventLoop::Kind::in:
+        any = peer(rank).hear(key.kind);
         break;
-      }
       case EventLoop::Kind::process:
-        any = peer(static_cast<int>(key.number)).bury();
-        watch(static_cast<int>(key.number));
+        any = peer(rank).bury();
         break;
     }
+    peer(rank).watch(loop_);
   }
   if (any) bell_.ring();
 }
@@ -307,13 +285,11 @@ void NetTransport::hear_stranger(std::uint32_t number) {
   strangers_.erase(stranger);
   loop_.forget(socket.descriptor());
   const bool is_peer = result == PacketResult::done && words.say == Say::hello &&
-                       words.number < peers_.size() && peers_[words.number] != nullptr &&
+                       words.number < local_.size() && local_[words.number] != nullptr &&
                        is_same(token_, data);
   if (!is_peer) return;
-  const int rank = static_cast<int>(words.number);
-  if (peer(rank).in()) return;  // there is one already
-  peer(rank).greet(std::move(socket));
-  watch(rank);
+  LocalPeer& peer = *local_[words.number];
+  if (peer.greet(std::move(socket))) peer.watch(loop_);
 }
 
 void NetTransport::beat() {
@@ -327,7 +303,7 @@ void NetTransport::beat() {
       if (rank == rank_) continue;
       if (stood_still) peer(rank).excuse(now);
       any = peer(rank).beat(now - kBeat, now - longest_silence_) || any;
-      watch(rank);
+      peer(rank).watch(loop_);
     }
   }
   if (any) bell_.ring();

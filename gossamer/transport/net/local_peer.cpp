@@ -1,0 +1,316 @@
+#include "gossamer/transport/net/local_peer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/transport/request_table.h"
+
+namespace gossamer {
+namespace {
+
+// So that one connection does not keep the others waiting.
+constexpr int kPacketsAtOnce = 64;
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+}  // namespace
+
+/// Whether there is a connection for what this worker says; at the first time it is made.
+bool LocalPeer::connect() {
+  if (out_) return true;
+  out_ = Connection(PacketSocket::connect(address_));
+  if (!out_) return false;
+  last_heard_ = Clock::now();
+  out_.say({.say = Say::hello, .number = static_cast<std::uint64_t>(rank_)}, bytes_of(token_));
+  return true;
+}
+
+/// Fails an operation that is posted to a closed peer.
+bool LocalPeer::refused(const Pointer& operation) {
+  if (!closed_ && !connect()) end("the peer has left");
+  if (closed_) fail(*operation, *closed_);
+  return closed_.has_value();
+}
+
+/// The number under which the peer knows a memory.
+std::uint64_t LocalPeer::announce(const std::shared_ptr<const SharedMemory>& memory) {
+  const auto known = announced_.find(memory);
+  if (known != announced_.end()) return known->second;
+  forget_memories();
+  announced_.emplace(memory, ++last_memory_);
+  out_.say({.say = Say::memory, .number = last_memory_, .bytes = memory->size()}, {}, memory);
+  return last_memory_;
+}
+
+void LocalPeer::forget_memories() {
+  std::erase_if(announced_, [&](const auto& entry) {
+    if (!entry.first.expired()) return false;
+    out_.say({.say = Say::forget, .number = entry.second});
+    return true;
+  });
+}
+
+bool LocalPeer::send(const Pointer& operation, const NetPayload& payload) {
+  if (refused(operation)) return true;
+  add_pending(operation);
+  operation->number = ++last_offer_;
+  lent_.emplace(last_offer_, Lent{operation, payload.keeps, payload.memory == nullptr});
+  Words words{.say = Say::offer,
+              .tag = operation->tag,
+              .number = last_offer_,
+              .bytes = payload.bytes.size()};
+  if (payload.memory == nullptr) {
+    out_.say(words, payload.bytes);
+    return false;
+  }
+  words.memory = announce(payload.memory);
+  words.offset = static_cast<std::uint64_t>(payload.bytes.data() - payload.memory->data());
+  out_.say(words);
+  return false;
+}
+
+bool LocalPeer::receive(const Pointer& operation) {
+  const auto offer = offers_.find(operation->tag);
+  if (offer == offers_.end() && refused(operation)) return true;
+  add_pending(operation);
+  if (offer == offers_.end()) return false;
+  const Offer taken = std::move(offer->second);
+  offers_.erase(offer);
+  receives_.erase(operation->tag);
+  return match(taken, *operation);
+}
+
+/// Ends a receive by an offer with its tag.
+bool LocalPeer::match(const Offer& offer, NetOperation& receive) {
+  const Words& words = offer.words;
+  if (words.bytes != receive.bytes) {
+    say_about(Say::refuse, words.number, receive.bytes);
+    fail(receive, size_mismatch(words.bytes, receive.bytes));
+    return true;
+  }
+  if (words.memory == 0) {
+    std::copy(offer.data.begin(), offer.data.end(), receive.landing);
+    receive.content = {receive.landing, receive.bytes};
+  } else {
+    receive.borrowed = offer.memory;
+    receive.content = {receive.borrowed->data() + words.offset, receive.bytes};
+  }
+  receive.number = words.number;
+  receive.state = Status::State::done;
+  received_ += static_cast<std::int64_t>(receive.bytes);
+  say_about(Say::taken, words.number);
+  return true;
+}
+
+void LocalPeer::say_about(Say say, std::uint64_t offer, std::uint64_t bytes) {
+  in_.say({.say = say, .number = offer, .bytes = bytes});
+}
+
+void LocalPeer::release(NetOperation& operation) {
+  if (operation.borrowed) {
+    say_about(Say::back, operation.number);
+    operation.borrowed.reset();
+  }
+  if (operation.state != Status::State::pending) return;
+  fail(operation, "released before it ended");
+  if (!operation.sending) {
+    receives_.erase(operation.tag);
+    return;
+  }
+  sends_.erase(operation.tag);
+  const auto lent = lent_.find(operation.number);
+  if (lent != lent_.end()) lent->second.send = nullptr;  // the memory stays until it is back
+  if (!operation.taken) out_.say({.say = Say::withdraw, .number = operation.number});
+}
+
+bool LocalPeer::close(const Ending& ending) {
+  if (closed_) return false;
+  for (Connection* connection : {&out_, &in_}) {
+    connection->say({.say = Say::bye}, bytes_of(ending.there));
+  }
+  return end(ending.here);
+}
+
+bool LocalPeer::greet(PacketSocket socket) {
+  if (in_) return false;
+  Connection connection(std::move(socket));
+  if (closed_) {
+    connection.say({.say = Say::bye}, bytes_of("the peer closed the connection"));
+    return true;
+  }
+  in_ = std::move(connection);
+  last_heard_ = Clock::now();
+  return true;
+}
+
+void LocalPeer::watch(EventLoop& loop) {
+  watch(loop, out_, EventLoop::Kind::out);
+  watch(loop, in_, EventLoop::Kind::in);
+}
+
+void LocalPeer::watch(EventLoop& loop, Connection& connection, EventLoop::Kind kind) {
+  if (!connection) return;
+  const int descriptor = connection.socket().descriptor();
+  if (connection.has_ended()) {
+    loop.forget(descriptor);
+    connection.reset();
+    return;
+  }
+  const auto number = static_cast<std::uint32_t>(peer_);
+  const bool is_new = !loop.watches(descriptor);
+  loop.watch(descriptor, {kind, number}, connection.is_behind());
+  if (!is_new) return;
+  // A child of the peer may hold the socket beyond its end; the process itself cannot hide it.
+  loop.watch_process(connection.socket().process(), {EventLoop::Kind::process, number});
+}
+
+bool LocalPeer::hear(EventLoop::Kind kind) {
+  Connection& connection = kind == EventLoop::Kind::out ? out_ : in_;
+  if (!connection) return false;
+  connection.flush();
+  return hear(connection);
+}
+
+bool LocalPeer::hear(Connection& connection) {
+  Words words;
+  std::vector<std::byte> data;
+  bool any = false;
+  for (int i = 0; i < kPacketsAtOnce && connection; ++i) {
+    Descriptor descriptor;
+    const PacketResult result = connection.socket().receive(words, data, descriptor);
+    if (result == PacketResult::later) break;
+    if (result == PacketResult::ended) {
+      connection.set_ended();
+      if (&connection == &out_) lent_.clear();  // nobody is left who could read it
+      return end("the peer has ended") || any;
+    }
+    last_heard_ = Clock::now();
+    try {
+      any = hear_one(connection, words, data, std::move(descriptor)) || any;
+    } catch (const IoError& error) {
+      any = end(error.what()) || any;
+    }
+  }
+  return any;
+}
+
+bool LocalPeer::bury() {
+  bool any = false;
+  for (Connection* connection : {&out_, &in_}) {
+    while (*connection && !connection->has_ended() && connection->socket().has_news()) {
+      any = hear(*connection) || any;
+    }
+  }
+  return end("the peer has ended") || any;
+}
+
+bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
+                         Descriptor descriptor) {
+  if (words.say == Say::bye) {
+    return end({reinterpret_cast<const char*>(data.data()), data.size()});
+  }
+  const bool about_own = &connection == &out_;
+  switch (words.say) {
+    case Say::memory:
+      if (about_own || closed_) return false;
+      mappings_[words.number] = std::make_shared<SharedMapping>(std::move(descriptor), words.bytes);
+      return false;
+    case Say::forget:
+      if (!about_own) mappings_.erase(words.number);
+      return false;
+    case Say::offer:
+      return !about_own && hear_offer(words, data);
+    case Say::withdraw:
+      if (!about_own && std::erase_if(offers_, [&](const auto& entry) {
+                          return entry.second.words.number == words.number;
+                        }) > 0) {
+        say_about(Say::back, words.number);
+      }
+      return false;
+    case Say::taken:
+      return about_own && hear_taken(words);
+    case Say::back:
+      return about_own && hear_back(words);
+    case Say::refuse:
+      return about_own && hear_refuse(words);
+    case Say::hello:
+    case Say::alive:
+    case Say::bye:
+      return false;
+  }
+  return false;
+}
+
+bool LocalPeer::hear_offer(const Words& words, std::vector<std::byte>& data) {
+  if (closed_) return false;
+  const auto known = mappings_.find(words.memory);
+  const auto memory = known == mappings_.end() ? nullptr : known->second;
+  const bool is_there = words.memory == 0 ? data.size() == words.bytes
+                                          : memory && words.offset <= memory->size() &&
+                                                words.bytes <= memory->size() - words.offset;
+  if (!is_there) return end("the peer offers memory that it has not given");
+  const auto receive = receives_.find(words.tag);
+  Offer offer{words, std::move(data), memory};
+  if (receive == receives_.end()) {
+    offers_.insert_or_assign(words.tag, std::move(offer));
+    return false;
+  }
+  const Pointer operation = receive->second;
+  receives_.erase(receive);
+  return match(offer, *operation);
+}
+
+bool LocalPeer::hear_taken(const Words& words) {
+  const auto lent = lent_.find(words.number);
+  if (lent == lent_.end()) return false;
+  const Pointer send = lent->second.send;
+  if (send) {
+    send->taken = true;
+    sent_ += static_cast<std::int64_t>(send->bytes);
+    if (!send->lends) {
+      send->state = Status::State::done;
+      sends_.erase(send->tag);
+      lent->second.send = nullptr;
+    }
+  }
+  if (lent->second.is_inline) lent_.erase(lent);
+  return send != nullptr && !send->lends;
+}
+
+bool LocalPeer::hear_back(const Words& words) {
+  const auto lent = lent_.find(words.number);
+  if (lent == lent_.end()) return false;
+  const Pointer send = lent->second.send;
+  lent_.erase(lent);
+  if (!send) return false;
+  send->state = Status::State::done;
+  sends_.erase(send->tag);
+  return true;
+}
+
+bool LocalPeer::hear_refuse(const Words& words) {
+  const auto lent = lent_.find(words.number);
+  if (lent == lent_.end()) return false;
+  const Pointer send = lent->second.send;
+  lent_.erase(lent);
+  if (!send) return false;
+  fail(*send, size_mismatch(send->bytes, words.bytes));
+  sends_.erase(send->tag);
+  return true;
+}
+
+void LocalPeer::say_alive(Deadline before) {
+  for (Connection* connection : {&out_, &in_}) {
+    if (*connection && connection->last_said() < before) connection->say({.say = Say::alive});
+  }
+}
+
+void LocalPeer::forget_pending() {
+  for (auto& [number, lent] : lent_) lent.send = nullptr;
+  if (closed_) offers_.clear();
+}
+
+}  // namespace gossamer

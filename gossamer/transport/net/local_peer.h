@@ -1,0 +1,77 @@
+#pragma once
+/// A peer on the same host.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "gossamer/transport/net/connection.h"
+#include "gossamer/transport/net/peer.h"
+
+namespace gossamer {
+
+/// A worker of the same host, which reads payloads in shared memory; see Note [Offers].
+class LocalPeer final : public Peer {
+ public:
+  LocalPeer(int rank, int peer, std::string address, std::string token)
+      : Peer(rank, peer), address_(std::move(address)), token_(std::move(token)) {}
+
+  bool shares_memory() const override { return true; }
+  bool send(const Pointer& operation, const NetPayload& payload) override;
+  bool receive(const Pointer& operation) override;
+  void release(NetOperation& operation) override;
+  bool close(const Ending& ending) override;
+  bool hear(EventLoop::Kind kind) override;
+  bool bury() override;
+  void watch(EventLoop& loop) override;
+  /// The peer has connected; false if it had done so before.
+  bool greet(PacketSocket socket);
+
+ private:
+  struct Lent {
+    Pointer send;  ///< null once it has ended
+    std::shared_ptr<const void> keeps;
+    bool is_inline = false;
+  };
+  struct Offer {
+    Words words;
+    std::vector<std::byte> data;
+    std::shared_ptr<const SharedMapping> memory;  ///< null: data
+  };
+
+  void say_alive(Deadline before) override;
+  bool is_connected() const override { return out_ || in_; }
+  void forget_pending() override;
+
+  bool connect();
+  bool refused(const Pointer& operation);
+  std::uint64_t announce(const std::shared_ptr<const SharedMemory>& memory);
+  void forget_memories();
+  bool hear(Connection& connection);
+  void watch(EventLoop& loop, Connection& connection, EventLoop::Kind kind);
+  bool hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
+                Descriptor descriptor);
+  bool hear_offer(const Words& words, std::vector<std::byte>& data);
+  bool hear_taken(const Words& words);
+  bool hear_back(const Words& words);
+  bool hear_refuse(const Words& words);
+  bool match(const Offer& offer, NetOperation& receive);
+  void say_about(Say say, std::uint64_t offer, std::uint64_t bytes = 0);
+
+  const std::string address_;
+  const std::string token_;
+  Connection out_;  ///< made by this worker, for its offers
+  Connection in_;   ///< made by the peer, for the peer's
+
+  std::uint64_t last_offer_ = 0;
+  std::unordered_map<std::uint64_t, Lent> lent_;
+  std::uint64_t last_memory_ = 0;
+  std::map<std::weak_ptr<const SharedMemory>, std::uint64_t, std::owner_less<>> announced_;
+
+  std::map<Tag, Offer> offers_;  ///< not taken yet
+  std::unordered_map<std::uint64_t, std::shared_ptr<const SharedMapping>> mappings_;
+};
+
+}  // namespace gossamer
