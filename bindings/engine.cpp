@@ -113,6 +113,7 @@ void bind_report(py::module_& module) {
       .def_readonly("step", &StepReport::step)
       .def_readonly("grad_norm", &StepReport::grad_norm)
       .def_readonly("exposed_s", &StepReport::exposed_s)
+      .def_readonly("hidden_s", &StepReport::hidden_s)
       .def_readonly("distance", &StepReport::distance);
 }
 
@@ -245,6 +246,12 @@ void bind_engine(py::module_& module) {
             return self.gradients() == nullptr ? 0.0 : self.gradients()->exposed_s();
           },
           "Seconds that backward passes have waited for other ranks so far.")
+      .def_property_readonly(
+          "backward_hidden_s",
+          [](EngineHandle& self) {
+            return self.gradients() == nullptr ? 0.0 : self.gradients()->hidden_s();
+          },
+          "Seconds in which gradients were under way while backward passes went on.")
       .def("close", &EngineHandle::close, NoGil());
 }
 

@@ -11,10 +11,6 @@
 namespace gossamer {
 namespace {
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 Schedule complete_schedule(const HostShape& shape) {
   return periodic_schedule("complete", shape, {complete_round(shape.workers())});
 }
@@ -203,7 +199,7 @@ void Engine::check_gradient(const Lane& lane, double norm_squared) const {
 void Engine::wait(Lane& lane) {
   const auto begin = Clock::now();
   lane.wait();
-  exposed_s_ += seconds_since(begin);
+  overlap_.waits.push_back({begin, Clock::now()});
 }
 
 void Engine::set_groups(std::vector<Hyper> groups) {
@@ -231,6 +227,7 @@ void Engine::begin_bucket(Lane& lane) {
 void Engine::finish_bucket(Lane& lane) {
   finished_[static_cast<std::size_t>(lane.index())] = 1;
   wait(lane);
+  lane.add_journeys(overlap_.journeys);
   distance_squared_ += lane.combine(numbers(), pool_.get(), options_.measure_distance);
   if (sends_ahead()) launch(lane, step_ + 1);
 }
@@ -295,9 +292,13 @@ StepReport Engine::step(double loss) {
   if (options_.schedule.loss_driven && pattern_.launch == Launch::after_previous_update) {
     for (const auto& lane : lanes_) launch(*lane, step_);
   }
-  const StepReport report{step_, std::sqrt(norm_squared_), exposed_s_,
-                          std::sqrt(distance_squared_)};
-  norm_squared_ = distance_squared_ = exposed_s_ = 0;
+  const StepReport report{.step = step_,
+                          .grad_norm = std::sqrt(norm_squared_),
+                          .exposed_s = overlap_.exposed_s(),
+                          .hidden_s = overlap_.hidden_s(),
+                          .distance = std::sqrt(distance_squared_)};
+  norm_squared_ = distance_squared_ = 0;
+  overlap_ = {};
   grad_scale_ = 1;
   begun_.assign(begun_.size(), 0);
   finished_.assign(finished_.size(), 0);

@@ -109,7 +109,7 @@ class Engine {
   double grad_scale_ = 1;
   double distance_squared_ = 0;
   double norm_squared_ = 0;
-  double exposed_s_ = 0;
+  Overlap overlap_;
   std::vector<std::vector<std::byte>> local_;  ///< local parameters while the average is loaded
 };
 

@@ -163,6 +163,7 @@ bool Exchange::collect(std::vector<Open>& open) {
     const Status status = transport_.poll(entry.request);
     if (status.state == Status::State::failed) std::rethrow_exception(status.error);
     if (status.state == Status::State::pending) return false;
+    if (entry.landing != nullptr) arrived_ = std::max(arrived_, status.arrived);
     const bool in_place = entry.landing != nullptr && !status.payload.empty() &&
                           status.payload.data() != entry.landing;
     if (in_place && entry.buffer > 0) {

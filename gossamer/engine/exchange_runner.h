@@ -15,6 +15,7 @@
 
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/engine/overlap.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
 
@@ -91,6 +92,8 @@ class Exchange {
   /// Where the elements of a slice are; valid after wait() until finish().
   const std::byte* at(const Slice& slice) const;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
+  /// From start() until the last payload had arrived; empty where nothing was to be received.
+  Interval journey() const { return {started_at_, arrived_}; }
 
  private:
   friend class ExchangeRunner;
@@ -126,6 +129,7 @@ class Exchange {
   PayloadRef payload_;
   double timeout_s_ = 0;
   Clock::time_point started_at_;
+  Clock::time_point arrived_ = {};
   Deadline deadline_ = Deadline::max();
   std::vector<Open> sends_;
   std::vector<Open> lent_;  ///< sends whose payload has an owner: the end does not wait for them

@@ -160,6 +160,12 @@ void Lane::wait() {
   }
 }
 
+void Lane::add_journeys(std::vector<Interval>& journeys) const {
+  for (const auto& exchange : current_->exchanges) {
+    if (exchange) journeys.push_back(exchange->journey());
+  }
+}
+
 void Lane::take_over() const {
   if (current_ == nullptr) return;
   for (const auto& exchange : current_->exchanges) {

@@ -70,6 +70,8 @@ class Lane {
 
   /// Runs the pattern's local pass; needs the gradient only.
   double prepare(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
+  /// After wait(): adds how long what arrived was on its way.
+  void add_journeys(std::vector<Interval>& journeys) const;
   /// Runs the pattern's combining pass on what arrived, and gives the exchanges back.
   double combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
 

@@ -85,6 +85,7 @@ struct StepReport {
   std::int64_t step = 0;  ///< steps done so far
   double grad_norm = 0;   ///< of the gradient stepped with, before clipping; 0 if not computed
   double exposed_s = 0;   ///< time spent waiting for other workers
+  double hidden_s = 0;    ///< time in which payloads were under way without being waited for
   double distance = 0;  ///< ‖x − mixed‖₂ over all buckets, measured inside the fused passes
 };
 

@@ -128,7 +128,10 @@ void C10dEdge::withdraw(C10dOperation& operation) {
 Status C10dEdge::status(const C10dOperation& operation) const {
   const Lock lock(mutex_);
   Status status{.state = operation.state, .payload = {}, .error = operation.error};
-  if (status.state == Status::State::done && !operation.sending) status.payload = operation.landing;
+  if (status.state == Status::State::done && !operation.sending) {
+    status.payload = operation.landing;
+    status.arrived = operation.ended;
+  }
   return status;
 }
 
@@ -308,6 +311,7 @@ C10dEdge::Traffic C10dEdge::traffic() const {
 
 void C10dEdge::end(C10dOperation& operation, Status::State state) {
   operation.state = state;
+  operation.ended = Clock::now();
   bell_->ring();
 }
 

@@ -28,6 +28,7 @@ struct C10dOperation {
   Deadline deadline;
   Status::State state = Status::State::pending;
   std::exception_ptr error;
+  Clock::time_point ended = {};
   std::uint64_t id = 0;   ///< of the receive; of a send: the receive it goes to, 0 for none yet
   std::size_t moved = 0;  ///< bytes put into frames, or taken from them
   bool copying = false;   ///< outside of the lock, by the thread that writes or reads

@@ -53,7 +53,9 @@ struct GradientAverage::State {
   std::int64_t passes = 0;
   bool enabled = true;
   bool in_pass = false;
+  Overlap overlap;  ///< of the pass under way
   double exposed_s = 0;
+  double hidden_s = 0;
 
   void make_buckets(std::int64_t bucket_bytes, const HostShape& shape, int rank);
   void arrive(std::size_t i, const std::shared_ptr<State>& self);
@@ -184,7 +186,8 @@ void GradientAverage::State::collect(GradientBucket& bucket) {
   const auto begin = Clock::now();
   bucket.exchange->wait();
   bucket.is_under_way = false;
-  exposed_s += std::chrono::duration<double>(Clock::now() - begin).count();
+  overlap.waits.push_back({begin, Clock::now()});
+  overlap.journeys.push_back(bucket.exchange->journey());
   at::Tensor present =
       at::empty({std::ssize(bucket.tensors)}, at::dtype(to_scalar_type(bucket.dtype)));
   copy_means(bucket, bucket.elements(), present.numel(), present.mutable_data_ptr());
@@ -215,6 +218,9 @@ void GradientAverage::State::finish_pass() {
     if (!buckets[b].is_under_way) launch(b);
   }
   for (GradientBucket& bucket : buckets) collect(bucket);
+  exposed_s += overlap.exposed_s();
+  hidden_s += overlap.hidden_s();
+  overlap = {};
   ++passes;
 }
 
@@ -253,5 +259,7 @@ void GradientAverage::pass_without_backward() {
 std::int64_t GradientAverage::passes() const { return state_->passes; }
 
 double GradientAverage::exposed_s() const { return state_->exposed_s; }
+
+double GradientAverage::hidden_s() const { return state_->hidden_s; }
 
 }  // namespace gossamer

@@ -36,6 +36,8 @@ class GradientAverage {
   std::int64_t passes() const;
   /// Seconds that backward passes have waited for other workers so far.
   double exposed_s() const;
+  /// Seconds in which gradients were under way while the backward went on.
+  double hidden_s() const;
 
  private:
   struct State;

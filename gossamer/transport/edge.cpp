@@ -68,6 +68,7 @@ bool Edge::finish_if_ready(Match& match, Tag tag) {
   if (!(match.copied || match.lent) || !match.arrived) return false;
   Operation& receive = *match.receive;
   receive.state = Status::State::done;
+  receive.arrived = Clock::now();
   receive.content = match.lent ? match.send->payload : receive.landing;
   receive.owner = match.send->owner;
   traffic_.bytes += static_cast<std::int64_t>(match.send->payload.size());
@@ -132,7 +133,10 @@ bool Edge::close(const CloseReasons& reasons) {
 
 Status Edge::status(const Operation& operation) const {
   const Lock lock(mutex_);
-  return {.state = operation.state, .payload = operation.content, .error = operation.error};
+  return {.state = operation.state,
+          .payload = operation.content,
+          .error = operation.error,
+          .arrived = operation.arrived};
 }
 
 Edge::Traffic Edge::traffic() const {

@@ -23,6 +23,7 @@ struct Operation {
   Owner owner;                         ///< of a payload that may be read in place
   std::span<std::byte> landing;        ///< of a receive
   std::span<const std::byte> content;  ///< of a receive that is done: where its bytes are
+  Clock::time_point arrived = {};      ///< of a receive that is done
   Deadline posted;
   Deadline deadline;
   Status::State state = Status::State::pending;

@@ -39,6 +39,7 @@ struct Status {
   State state = State::pending;
   std::span<const std::byte> payload;
   std::exception_ptr error;
+  Clock::time_point arrived = {};  ///< when a finished receive had its bytes
 };
 
 struct EdgeBytes {

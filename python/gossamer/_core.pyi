@@ -186,6 +186,9 @@ class StepReport:
     def exposed_s(self) -> float:
         """Seconds spent waiting for other workers."""
     @property
+    def hidden_s(self) -> float:
+        """Seconds in which payloads were under way without being waited for."""
+    @property
     def distance(self) -> float:
         """The norm of what mixing moved the parameters by."""
 
@@ -298,6 +301,10 @@ class Engine:
     @property
     def backward_exposed_s(self) -> float:
         """Seconds that backward passes have waited for other ranks so far."""
+
+    @property
+    def backward_hidden_s(self) -> float:
+        """Seconds in which gradients were under way while backward passes went on."""
 
     def close(self) -> None:
         """Ends gossiping; everything else is refused from then on."""

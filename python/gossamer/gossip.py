@@ -19,6 +19,7 @@ from gossamer.checkpoints import Sent
 from gossamer.edges import make_transport
 from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.replaced_step import ReplacedStep, scale_gradients, scaling, without_scaler
+from gossamer.totals import Totals
 from gossamer.uneven import uneven_epoch
 from gossamer.world import Seat, explain, find_seat, meet, schedule_for
 
@@ -89,7 +90,7 @@ class Gossip:
         self._bucket_bytes = bucket_bytes
         self._transport_kind = transport
         self._seed = seed
-        self._exposed_s = 0.0
+        self._totals = Totals()
         self._block = ""  # the one of the methods that go around a block
         self._closed = False
         self.last_step: _core.StepReport | None = None
@@ -255,7 +256,7 @@ class Gossip:
 
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
         self.last_step = self._engine.step(groups, skip)
-        self._exposed_s += self.last_step.exposed_s
+        self._totals.add(self.last_step)
         if self._update == "backward":
             self._late.note(self._engine.early_buckets)
         if self._engine.steps_done == 1:
@@ -288,6 +289,7 @@ class Gossip:
         meet(seat, setup.about(self), problem, self._timeout_s)
         self._engine.broadcast([p for p in self._parameters if id(p) not in old])
         self._engine.barrier()
+        self._totals.keep(self._engine)
         self._engine.close()
         self._make_engine()
         for i, values in sent:
@@ -357,13 +359,10 @@ class Gossip:
         return self._state is not None
 
     def stats(self) -> dict[str, Any]:
-        """Of this worker so far: ``steps``, ``exposed_s`` (seconds spent waiting for others) and
+        """Of this worker so far: ``steps``, ``exposed_s`` (seconds spent waiting for others),
+        ``hidden_s`` (seconds in which payloads were under way without being waited for) and
         ``edges``: by peer the payload bytes ``sent`` and ``received``."""
-        return {
-            "steps": self._engine.steps_done,
-            "exposed_s": self._exposed_s + self._engine.backward_exposed_s,
-            "edges": {peer: {"sent": s, "received": r} for peer, s, r in self._engine.edges()},
-        }
+        return self._totals.stats(self._engine)
 
     # The end.
 

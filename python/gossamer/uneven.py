@@ -139,7 +139,7 @@ def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
     groups = [_core.Hyper() for _ in gossip._optimizer.param_groups]
     with _explained(gossip):
         gossip.last_step = gossip._engine.step(groups, skip=True)
-    gossip._exposed_s += gossip.last_step.exposed_s
+    gossip._totals.add(gossip.last_step)
 
 
 @contextmanager

@@ -28,13 +28,13 @@ def transports(rank: int, size: int) -> Any:
                     optimizer.zero_grad()
                     loss_of(model, batch(step, rank)).backward()
                     optimizer.step()
-                edges = gossip.stats()["edges"]
+                stats = gossip.stats()
                 with gossip.averaged():
                     mean = numbers(model)[::97]
                 found[f"{run} {transport}"] = {
                     "x": numbers(model)[::7],
                     "mean": mean,
-                    "edges": edges,
+                    "stats": stats,
                 }
     return found
 

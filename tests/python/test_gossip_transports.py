@@ -18,6 +18,9 @@ def test_every_transport_gives_the_same_bits(four: list[dict], run: str) -> None
         net, c10d = found[f"{run} net"], found[f"{run} c10d"]
         assert net["x"] == c10d["x"]
         assert net["mean"] == c10d["mean"]
-        assert net["edges"].keys() == c10d["edges"].keys()
+        assert net["stats"]["edges"].keys() == c10d["stats"]["edges"].keys()
+        for stats in (net["stats"], c10d["stats"]):
+            assert min(stats["exposed_s"], stats["hidden_s"]) >= 0
+            assert stats["exposed_s"] + stats["hidden_s"] > 0
     apart = [found[f"{run} net"]["x"] for found in four]
     assert (apart[0] == apart[1]) == (run in {"allreduce", "atc"})

@@ -100,6 +100,7 @@ bool LocalPeer::match(const Offer& offer, NetOperation& receive) {
   }
   receive.number = words.number;
   receive.state = Status::State::done;
+  receive.arrived = Clock::now();
   received_ += static_cast<std::int64_t>(receive.bytes);
   say_about(Say::taken, words.number);
   return true;

@@ -186,7 +186,10 @@ Status NetTransport::poll(Request request) {
     peer(operation->peer).watch(loop_);
     bell_.ring();
   }
-  return {.state = operation->state, .payload = operation->content, .error = operation->error};
+  return {.state = operation->state,
+          .payload = operation->content,
+          .error = operation->error,
+          .arrived = operation->arrived};
 }
 
 void NetTransport::release(Request request) {

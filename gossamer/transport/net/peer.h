@@ -30,6 +30,7 @@ struct NetOperation {
   std::span<const std::byte> payload = {};  ///< of a send, where it is sent from
   std::byte* landing = nullptr;             ///< of a receive
   std::size_t landed = 0;                   ///< bytes of a receive
+  Clock::time_point arrived = {};           ///< of a receive that is done
   std::span<const std::byte> content = {};  ///< of a receive that is done: where its bytes are
   std::shared_ptr<const SharedMapping> borrowed = nullptr;  ///< what content lies in, until back
 };
