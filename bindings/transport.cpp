@@ -190,7 +190,8 @@ std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict
 }
 
 std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::string& token,
-                                          const py::function& share, double longest_silence_s) {
+                                          const py::function& share, const std::string& address,
+                                          bool share_memory, double longest_silence_s) {
   const auto ask = [&share](const std::string& mine) {
     return share(mine).cast<std::vector<std::string>>();
   };
@@ -199,6 +200,8 @@ std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::stri
                           .workers = workers,
                           .token = token,
                           .share = ask,
+                          .address = address,
+                          .share_memory = share_memory,
                           .longest_silence = std::chrono::duration<double>(longest_silence_s)}));
   stop_at_exit(handle);
   return handle;
@@ -305,10 +308,12 @@ void bind_transport(py::module_& module) {
   module.def("c10d_transport", &make_c10d, py::arg("rank"), py::arg("workers"), py::arg("groups"),
              py::kw_only(), py::arg("linger_s") = 1.0,
              "A transport over {peer: Gloo process group}; it takes the groups over.");
-  module.def("net_transport", &make_net, py::arg("rank"), py::arg("workers"), py::kw_only(),
-             py::arg("token"), py::arg("share"), py::arg("longest_silence_s") = 30.0,
-             "A transport over shared memory between processes of one host; share(mine) gives "
-             "everybody's words by rank.");
+  module.def(
+      "net_transport", &make_net, py::arg("rank"), py::arg("workers"), py::kw_only(),
+      py::arg("token"), py::arg("share"), py::arg("address") = "", py::arg("share_memory") = true,
+      py::arg("longest_silence_s") = 30.0,
+      "A transport over shared memory inside a host and TCP between hosts; share(mine) gives "
+      "everybody's words by rank.");
   module.def("reach_of_shared_memory", &reach_of_shared_memory,
              "The same for all processes that can share memory; empty where none can.");
 }

@@ -19,6 +19,7 @@ set(gossamer_headers
   nlohmann/json.hpp nlohmann-json3-dev
   Eigen/Core libeigen3-dev
   zlib.h zlib1g-dev
+  openssl/hmac.h libssl-dev
   CLI/CLI.hpp libcli11-dev
   toml++/toml.h libtomlplusplus-dev)
 set(gossamer_missing "")

@@ -42,7 +42,7 @@ std::vector<int> tree_peers(int rank, int workers) {
 
 Tag Collectives::next_tag() { return {calls_++, kCollectiveStream, 0}; }
 
-void Collectives::finish(Request request) {
+void Collectives::finish(Request request, std::span<std::byte> landing) {
   Transport& transport = runner_.transport();
   Status status = transport.poll(request);
   while (status.state == Status::State::pending) {
@@ -50,6 +50,8 @@ void Collectives::finish(Request request) {
     runner_.while_waiting();
     status = transport.poll(request);
   }
+  const bool in_place = !status.payload.empty() && status.payload.data() != landing.data();
+  if (in_place) std::memcpy(landing.data(), status.payload.data(), status.payload.size());
   transport.release(request);
   if (status.error) std::rethrow_exception(status.error);
 }
@@ -61,7 +63,7 @@ void Collectives::broadcast(std::span<std::byte> bytes) {
   std::vector<Request> sends;
   for (const int peer : tree_peers(rank_, workers())) {
     if (peer < rank_) {
-      finish(transport.receive(peer, tag, bytes, deadline));
+      finish(transport.receive(peer, tag, bytes, deadline), bytes);
     } else {
       sends.push_back(transport.send(peer, tag, bytes, deadline));
     }

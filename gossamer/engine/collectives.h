@@ -38,7 +38,7 @@ class Collectives {
 
  private:
   Tag next_tag();
-  void finish(Request request);
+  void finish(Request request, std::span<std::byte> landing = {});
 
   ExchangeRunner& runner_;
   HostShape shape_;

@@ -23,10 +23,16 @@ std::vector<std::unique_ptr<Transport>> make_with_links(int workers) {
   return make_threads_transports(cluster, {.emulate_links = true});
 }
 
+// As between hosts.
+std::vector<std::unique_ptr<Transport>> make_with_streams(int workers) {
+  return make_net_team(workers, {.address = "127.0.0.1", .share_memory = false});
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, TransportConformance,
                          ::testing::Values(Case{"threads", make_free},
                                            Case{"threads_with_links", make_with_links},
-                                           Case{"net", [](int n) { return make_net_team(n); }}),
+                                           Case{"net", [](int n) { return make_net_team(n); }},
+                                           Case{"net_streams", make_with_streams}),
                          name_of);
 
 }  // namespace

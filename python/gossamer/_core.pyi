@@ -106,14 +106,18 @@ def net_transport(
     *,
     token: str,
     share: Callable[[str], list[str]],
+    address: str = "",
+    share_memory: bool = True,
     longest_silence_s: float = 30.0,
 ) -> Transport:
-    """A transport over shared memory between processes of one host.
+    """A transport over shared memory inside a host and TCP between hosts.
 
     ``token``: a secret that all workers of the job know. ``share(mine)`` gives everybody's words by
-    rank in exchange for this worker's; it is called once. A peer of which nothing has been heard
-    for ``longest_silence_s`` costs the requests with it. ValueError for ranks out of range and for
-    workers that cannot share memory, IoError where the system gives no sockets or no memory.
+    rank in exchange for this worker's; it is called once. ``address``: of an interface of this
+    host, in numbers, where workers connect that cannot share memory with this one; empty: nowhere.
+    Not ``share_memory``: TCP inside a host as well. A peer of which nothing has been heard for
+    ``longest_silence_s`` costs the requests with it. ValueError for ranks out of range and for
+    workers that cannot reach each other, IoError where the system gives no sockets or no memory.
     """
 
 def reach_of_shared_memory() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import fcntl
 import ipaddress
 import os
@@ -134,6 +135,19 @@ def gloo_choice(found: list[Interface]) -> GlooChoice:
     return GlooChoice(
         inner.name if inner else "", address, f"{host} resolves to no address of this host"
     )
+
+
+def address_for_peers() -> str:
+    """The address of this host that other workers reach: of the interface that Gloo is told to
+    take, else of the one that leads to the launcher's store, else what Gloo takes."""
+    store = os.environ.get("MASTER_ADDR", "")
+    if store and not os.environ.get("GLOO_SOCKET_IFNAME"):
+        with contextlib.suppress(OSError):
+            family, kind, _, _, place = socket.getaddrinfo(store, 9, type=socket.SOCK_DGRAM)[0]
+            with socket.socket(family, kind) as probe:
+                probe.connect(place)  # sends nothing
+                return str(probe.getsockname()[0])
+    return gloo_choice(interfaces()).address
 
 
 def _address(hexadecimal: str) -> str:

@@ -286,7 +286,7 @@ def _print_links(mine: _team.Findings, team: _team.Team) -> None:
                 "workers"
             )
         return
-    over = {"net": "shared memory", "c10d": "Gloo"}[mine.facts["transport"]]
+    over = "shared memory" if len(set(team.hosts)) == 1 else "shared memory and TCP"
     print(f"links, over {over}, one pair and one direction at a time")
     print(f"  {'pair':<10}{'hosts':<24}{'latency us':>10}{'-> GB/s':>10}{'<- GB/s':>10}")
     for link in team.links:

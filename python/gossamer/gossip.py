@@ -49,8 +49,8 @@ class Gossip:
             completed its gradients, which then must not change any more.
         timeout_s: seconds that a wait for another worker may take.
         bucket_bytes: parameters travel in pieces of about this size.
-        transport: ``"net"`` (shared memory, for workers of one host), ``"c10d"`` (over Gloo) or
-            ``"auto"``, which takes the first where it can.
+        transport: ``"net"`` (shared memory inside a host, TCP between hosts, which is what
+            ``"auto"`` takes) or ``"c10d"`` (over Gloo).
         seed: of random topologies.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank

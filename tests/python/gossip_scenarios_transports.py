@@ -1,11 +1,17 @@
 """What the workers of the Gossip tests do: the same training over each transport."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 from gossip_scenarios_basic import gossiping, numbers
 from gossip_support import batch, loss_of, mlp
 from torch.optim import SGD, AdamW, RMSprop
 
+from gossamer import _core
+
+TRANSPORTS = ("net", "hosts", "c10d")
 RUNS = {
     "cwa": (AdamW, {"topology": "ring"}),
     "atc": (SGD, {"topology": "complete", "pattern": "atc"}),
@@ -15,15 +21,34 @@ RUNS = {
 }
 
 
+@contextlib.contextmanager
+def as_on_hosts(rank: int) -> Iterator[None]:
+    """Ranks 0 and 1 share memory; the others are reached over TCP, as on other hosts."""
+    make = _core.net_transport
+
+    def net_transport(*args: Any, **options: Any) -> _core.Transport:
+        options.update(address="127.0.0.1", share_memory=rank < 2)
+        return make(*args, **options)
+
+    with mock.patch.object(_core, "net_transport", net_transport):
+        yield
+
+
 def transports(rank: int, size: int) -> Any:
     """By run and transport: the parameters at the end, the bytes per edge, and the average's."""
     found: dict[str, Any] = {}
-    for run, (kind, options) in RUNS.items():
-        for transport in ("net", "c10d"):
-            model = mlp(hidden=3000)  # more than travels in a single message
-            optimizer = kind(model.parameters(), lr=0.01)
-            options = {**options, "transport": transport, "bucket_bytes": 1 << 16}
-            with gossiping(model, optimizer, **options) as gossip:
+    for run, (make, options) in RUNS.items():
+        for transport in TRANSPORTS:
+            model = mlp(seed=rank, hidden=3000)  # more than travels in a single message
+            optimizer = make(model.parameters(), lr=0.01)
+            kind = "net" if transport == "hosts" else transport
+            with (
+                as_on_hosts(rank) if transport == "hosts" else contextlib.nullcontext(),
+                gossiping(
+                    model, optimizer, transport=kind, bucket_bytes=1 << 16, **options
+                ) as gossip,
+            ):
+                start = numbers(model)[::11]
                 for step in range(6):
                     optimizer.zero_grad()
                     loss_of(model, batch(step, rank)).backward()
@@ -32,6 +57,7 @@ def transports(rank: int, size: int) -> Any:
                 with gossip.averaged():
                     mean = numbers(model)[::97]
                 found[f"{run} {transport}"] = {
+                    "start": start,
                     "x": numbers(model)[::7],
                     "mean": mean,
                     "stats": stats,

@@ -26,11 +26,11 @@ class AcceleratedOptimizer(torch.optim.Optimizer):
         self._found = optimizer.step
 
     @property
-    def param_groups(self) -> list[dict[str, Any]]:  # type: ignore[override]
+    def param_groups(self) -> list[dict[str, Any]]:
         return self.optimizer.param_groups
 
     @property
-    def state(self) -> Any:  # type: ignore[override]
+    def state(self) -> Any:
         return self.optimizer.state
 
     def zero_grad(self, set_to_none: bool = True) -> None:

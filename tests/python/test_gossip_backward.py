@@ -9,7 +9,7 @@ import gossip_ranks
 import pytest
 import torch
 from gossip_scenarios_backward import MAKERS, MODELS, PATTERNS, STEPS, Plain
-from gossip_support import Make, batch, difference, flat, loss_of, mlp, pair, train
+from gossip_support import batch, difference, flat, loss_of, mlp, pair, train
 from torch import nn
 from torch.nn import functional
 from torch.optim import SGD, AdamW, RMSprop
@@ -219,7 +219,7 @@ def test_a_closure() -> None:
         (SGD, {"update": "forward"}, "must be one of"),
     ],
 )
-def test_arguments(make: Make, options: dict[str, str], words: str) -> None:
+def test_arguments(make: Callable[..., Any], options: dict[str, str], words: str) -> None:
     model = mlp()
     with pytest.raises(ValueError, match=words):
         Gossip(model, make(model.parameters(), lr=0.1), **{"update": "backward", **options})

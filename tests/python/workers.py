@@ -33,20 +33,26 @@ class Worker:
     def __init__(self, rank: int, workers: int, store: Store, transport: str) -> None:
         self.rank, self.workers, self.store = rank, workers, store
         self.peers = [peer for peer in range(workers) if peer != rank]
-        self.transport = {"c10d": self.c10d, "net": self.net}[transport]()
+        self.transport = self.c10d() if transport == "c10d" else self.net(transport == "net")
 
     def c10d(self) -> _core.Transport:
         edges = PrefixStore("edges", self.store)
         groups = gloo_edges.connect(self.rank, self.peers, edges, address=LOOPBACK)
         return _core.c10d_transport(self.rank, self.workers, groups)
 
-    def net(self) -> _core.Transport:
+    def net(self, share_memory: bool) -> _core.Transport:
         def share(mine: str) -> list[str]:
             self.store.set(f"address/{self.rank}", mine)
             return [self.store.get(f"address/{rank}").decode() for rank in range(self.workers)]
 
         return _core.net_transport(
-            self.rank, self.workers, token="secret", share=share, longest_silence_s=SILENCE_S
+            self.rank,
+            self.workers,
+            token="secret",
+            share=share,
+            address="" if share_memory else LOOPBACK,
+            share_memory=share_memory,
+            longest_silence_s=SILENCE_S,
         )
 
     def say(self, word: str) -> None:

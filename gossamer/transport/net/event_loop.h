@@ -13,7 +13,7 @@ namespace gossamer {
 
 class EventLoop {
  public:
-  enum class Kind : std::uint32_t { none, door, stranger, out, in, process };
+  enum class Kind : std::uint32_t { none, door, stream_door, stranger, out, in, process };
   struct Key {
     Kind kind = Kind::none;
     std::uint32_t number = 0;

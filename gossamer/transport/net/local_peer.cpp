@@ -20,7 +20,8 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 /// Whether there is a connection for what this worker says; at the first time it is made.
 bool LocalPeer::connect() {
-  if (out_) return true;
+  if (has_connected_) return true;
+  has_connected_ = true;
   out_ = Connection(PacketSocket::connect(address_));
   if (!out_) return false;
   last_heard_ = Clock::now();
@@ -30,9 +31,10 @@ bool LocalPeer::connect() {
 
 /// Fails an operation that is posted to a closed peer.
 bool LocalPeer::refused(const Pointer& operation) {
-  if (!closed_ && !connect()) end("the peer has left");
-  if (closed_) fail(*operation, *closed_);
-  return closed_.has_value();
+  if (refusal(*operation) == nullptr && !connect()) end("the peer has left");
+  const std::string* reason = refusal(*operation);
+  if (reason != nullptr) fail(*operation, *reason);
+  return reason != nullptr;
 }
 
 /// The number under which the peer knows a memory.
@@ -128,7 +130,7 @@ void LocalPeer::release(NetOperation& operation) {
 }
 
 bool LocalPeer::close(const Ending& ending) {
-  if (closed_) return false;
+  if (is_closed()) return false;
   for (Connection* connection : {&out_, &in_}) {
     connection->say({.say = Say::bye}, bytes_of(ending.there));
   }
@@ -138,7 +140,7 @@ bool LocalPeer::close(const Ending& ending) {
 bool LocalPeer::greet(PacketSocket socket) {
   if (in_) return false;
   Connection connection(std::move(socket));
-  if (closed_) {
+  if (is_closed()) {
     connection.say({.say = Say::bye}, bytes_of("the peer closed the connection"));
     return true;
   }
@@ -186,7 +188,7 @@ bool LocalPeer::hear(Connection& connection) {
     if (result == PacketResult::ended) {
       connection.set_ended();
       if (&connection == &out_) lent_.clear();  // nobody is left who could read it
-      return end("the peer has ended") || any;
+      return end_over(connection, "the peer has ended") || any;
     }
     last_heard_ = Clock::now();
     try {
@@ -196,6 +198,13 @@ bool LocalPeer::hear(Connection& connection) {
     }
   }
   return any;
+}
+
+/// See Note [Ends in order].
+bool LocalPeer::end_over(const Connection& connection, const std::string& reason) {
+  const bool is_out = &connection == &out_;
+  if (!(is_out ? in_ : out_)) return end(reason);
+  return is_out ? end_sends(reason) : end_receives(reason);
 }
 
 bool LocalPeer::bury() {
@@ -211,12 +220,12 @@ bool LocalPeer::bury() {
 bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
                          Descriptor descriptor) {
   if (words.say == Say::bye) {
-    return end({reinterpret_cast<const char*>(data.data()), data.size()});
+    return end_over(connection, {reinterpret_cast<const char*>(data.data()), data.size()});
   }
   const bool about_own = &connection == &out_;
   switch (words.say) {
     case Say::memory:
-      if (about_own || closed_) return false;
+      if (about_own || closed_receives_) return false;
       mappings_[words.number] = std::make_shared<SharedMapping>(std::move(descriptor), words.bytes);
       return false;
     case Say::forget:
@@ -240,13 +249,19 @@ bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector
     case Say::hello:
     case Say::alive:
     case Say::bye:
+    case Say::challenge:  // this and the following are said over streams
+    case Say::welcome:
+    case Say::ready:
+    case Say::unready:
+    case Say::data:
+    case Say::stopped:
       return false;
   }
   return false;
 }
 
 bool LocalPeer::hear_offer(const Words& words, std::vector<std::byte>& data) {
-  if (closed_) return false;
+  if (closed_receives_) return false;
   const auto known = mappings_.find(words.memory);
   const auto memory = known == mappings_.end() ? nullptr : known->second;
   const bool is_there = words.memory == 0 ? data.size() == words.bytes
@@ -309,9 +324,10 @@ void LocalPeer::say_alive(Deadline before) {
   }
 }
 
-void LocalPeer::forget_pending() {
+void LocalPeer::forget_sends() {
   for (auto& [number, lent] : lent_) lent.send = nullptr;
-  if (closed_) offers_.clear();
 }
+
+void LocalPeer::forget_receives() { offers_.clear(); }
 
 }  // namespace gossamer

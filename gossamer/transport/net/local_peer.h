@@ -43,13 +43,15 @@ class LocalPeer final : public Peer {
 
   void say_alive(Deadline before) override;
   bool is_connected() const override { return out_ || in_; }
-  void forget_pending() override;
+  void forget_sends() override;
+  void forget_receives() override;
 
   bool connect();
   bool refused(const Pointer& operation);
   std::uint64_t announce(const std::shared_ptr<const SharedMemory>& memory);
   void forget_memories();
   bool hear(Connection& connection);
+  bool end_over(const Connection& connection, const std::string& reason);
   void watch(EventLoop& loop, Connection& connection, EventLoop::Kind kind);
   bool hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
                 Descriptor descriptor);
@@ -62,6 +64,7 @@ class LocalPeer final : public Peer {
 
   const std::string address_;
   const std::string token_;
+  bool has_connected_ = false;
   Connection out_;  ///< made by this worker, for its offers
   Connection in_;   ///< made by the peer, for the peer's
 

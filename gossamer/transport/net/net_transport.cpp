@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <random>
+#include <sstream>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -14,35 +14,36 @@
 #include "gossamer/transport/bell.h"
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/local_peer.h"
+#include "gossamer/transport/net/reception.h"
 #include "gossamer/transport/net/staging.h"
+#include "gossamer/transport/net/stream_peer.h"
 #include "gossamer/transport/request_table.h"
 
 namespace gossamer {
 namespace {
 
 constexpr std::chrono::seconds kBeat{1};
-constexpr std::size_t kMostStrangers = 256;
+// For what was said to reach peers when this worker leaves.
+constexpr std::chrono::seconds kLinger{1};
 
-/// A word that nobody can guess.
-std::string random_name() {
-  std::random_device random;
-  std::string name = "gossamer-";
-  for (int i = 0; i < 8; ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::uint32_t bits = random();
-    for (int k = 0; k < 8; ++k, bits >>= 4) name += kDigits[bits & 15];
-  }
-  return name;
+/// Where a worker can be reached, as it tells the others.
+struct Card {
+  std::string reach;  ///< see reach_of_shared_memory(); "-" for none
+  std::string name;   ///< on its host
+  StreamAddress streams;
+};
+
+std::string to_text(const Card& card) {
+  std::ostringstream text;
+  text << card.reach << ' ' << card.name << ' ' << card.streams.host << ' ' << card.streams.port;
+  return text.str();
 }
 
-bool is_same(const std::string& a, const std::vector<std::byte>& b) {
-  if (a.size() != b.size()) return false;
-  unsigned difference = 0;  // takes the same time wherever they differ
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference |=
-        static_cast<unsigned>(static_cast<unsigned char>(a[i])) ^ static_cast<unsigned>(b[i]);
-  }
-  return difference == 0;
+Card card_of(const std::string& text) {
+  Card card;
+  std::istringstream words(text);
+  words >> card.reach >> card.name >> card.streams.host >> card.streams.port;
+  return card;
 }
 
 class NetTransport final : public Transport {
@@ -68,14 +69,13 @@ class NetTransport final : public Transport {
   NetPayload place(std::span<const std::byte> payload, const Owner& owner);
   bool expire_due(Deadline now);
   void hear(EventLoop::Key key);
-  void hear_door();
-  void hear_stranger(std::uint32_t number);
+  void make_peers(const std::vector<Card>& cards);
+  bool let_in(Arrival arrival);
   void beat();
 
   const int rank_;
   const std::string token_;
   const Clock::duration longest_silence_;
-  PacketSocket door_;
   Bell bell_;
   RequestTable<NetOperation> requests_;
   Staging staging_;
@@ -83,10 +83,10 @@ class NetTransport final : public Transport {
   mutable std::mutex mutex_;                  // guards all below, and the state of the operations
   std::vector<std::unique_ptr<Peer>> peers_;  ///< by rank; null for this worker
   std::vector<LocalPeer*> local_;             ///< those of them on this host
-  std::unordered_map<std::uint32_t, PacketSocket> strangers_;
-  std::uint32_t last_stranger_ = 0;
+  std::vector<StreamPeer*> streams_;          ///< those of them on others
   Clock::time_point last_beat_;
-  EventLoop loop_;  ///< last: its thread uses all of it
+  EventLoop loop_;
+  Reception reception_;
 };
 
 NetTransport::NetTransport(const NetOptions& options)
@@ -94,37 +94,55 @@ NetTransport::NetTransport(const NetOptions& options)
       token_(options.token),
       longest_silence_(std::chrono::duration_cast<Clock::duration>(options.longest_silence)),
       last_beat_(Clock::now()),
-      loop_(kBeat) {
-  const std::string reach = reach_of_shared_memory();
-  const std::string name = random_name();
-  door_ = PacketSocket::listen(name);
-  const std::vector<std::string> addresses = options.share(reach + " " + name);
-  GOSSAMER_ASSERT(std::ssize(addresses) == options.workers);
-  for (int rank = 0; rank < options.workers; ++rank) {
-    const std::string& address = addresses[static_cast<std::size_t>(rank)];
-    const auto space = address.rfind(' ');
-    if (space == std::string::npos || address.substr(0, space) != reach) {
+      loop_(kBeat),
+      reception_(rank_, token_, options.address, loop_) {
+  Card mine{.reach = options.share_memory ? reach_of_shared_memory() : "",
+            .name = reception_.name(),
+            .streams = reception_.address()};
+  if (mine.reach.empty()) mine.reach = "-";
+  if (mine.streams.port == 0) mine.streams.host = "-";
+  std::vector<Card> cards;
+  for (const std::string& text : options.share(to_text(mine))) cards.push_back(card_of(text));
+  GOSSAMER_ASSERT(std::ssize(cards) == options.workers);
+  make_peers(cards);
+  loop_.start([this](EventLoop::Key key) { hear(key); }, [this] { beat(); });
+}
+
+void NetTransport::make_peers(const std::vector<Card>& cards) {
+  const Card& mine = cards[static_cast<std::size_t>(rank_)];
+  local_.resize(cards.size());
+  streams_.resize(cards.size());
+  for (std::size_t k = 0; k < cards.size(); ++k) {
+    const int rank = static_cast<int>(k);
+    peers_.push_back(nullptr);
+    if (rank == rank_) continue;
+    const Card& card = cards[k];
+    if (card.reach == mine.reach && card.reach != "-") {
+      auto local = std::make_unique<LocalPeer>(rank_, rank, card.name, token_);
+      local_[k] = local.get();
+      peers_.back() = std::move(local);
+    } else if (card.streams.port != 0 && mine.streams.port != 0) {
+      auto stream = std::make_unique<StreamPeer>(rank_, rank, card.streams, token_);
+      streams_[k] = stream.get();
+      peers_.back() = std::move(stream);
+    } else {
       fail_argument({.place = "net",
                      .what = "workers " + std::to_string(rank_) + " and " + std::to_string(rank) +
                              " cannot share memory",
-                     .got = "'" + reach + "' and '" + address + "'",
-                     .remedy = "use the transport c10d between hosts and containers"});
+                     .got = "'" + mine.reach + "' and '" + card.reach + "'",
+                     .remedy = "give all workers an address to listen on"});
     }
-    local_.push_back(nullptr);
-    peers_.push_back(nullptr);
-    if (rank == rank_) continue;
-    auto local = std::make_unique<LocalPeer>(rank_, rank, address.substr(space + 1), token_);
-    local_.back() = local.get();
-    peers_.back() = std::move(local);
   }
-  loop_.watch(door_.descriptor(), {EventLoop::Kind::door, 0}, false);
-  loop_.start([this](EventLoop::Key key) { hear(key); }, [this] { beat(); });
 }
 
 NetTransport::~NetTransport() {
   loop_.stop();
   for (const auto& peer : peers_) {
     if (peer) peer->close({"this worker's transport was destroyed", "the peer left"});
+  }
+  const Deadline limit = Clock::now() + kLinger;
+  for (const auto& peer : peers_) {
+    if (peer) peer->finish(limit);
   }
 }
 
@@ -162,7 +180,8 @@ Request NetTransport::send(int to, Tag tag, std::span<const std::byte> payload, 
                                                                      .bytes = payload.size(),
                                                                      .posted = Clock::now(),
                                                                      .deadline = deadline});
-  const NetPayload placed = place(payload, owner);
+  const bool is_local = local_[static_cast<std::size_t>(to)] != nullptr;
+  const NetPayload placed = is_local ? place(payload, owner) : NetPayload{.bytes = payload};
   operation->lends = placed.memory != nullptr && placed.memory == owner.shared();
   return post(operation, [&](Peer& peer) { return peer.send(operation, placed); });
 }
@@ -230,10 +249,12 @@ void NetTransport::close(int rank) {
 }
 
 TransportInfo NetTransport::describe() const {
+  const bool is_local =
+      std::ranges::any_of(local_, [](const LocalPeer* p) { return p != nullptr; });
   TransportInfo info{.name = "net",
                      .rank = rank_,
                      .workers = static_cast<int>(peers_.size()),
-                     .lends = Lends::shared_memory,
+                     .lends = is_local ? Lends::shared_memory : Lends::nothing,
                      .edges = {}};
   const std::lock_guard lock(mutex_);
   for (const auto& peer : peers_) {
@@ -251,48 +272,39 @@ void NetTransport::hear(EventLoop::Key key) {
       case EventLoop::Kind::none:
         return;
       case EventLoop::Kind::door:
-        return hear_door();
-      case EventLoop::Kind::stranger:
-        return hear_stranger(key.number);
+      case EventLoop::Kind::stream_door:
+      case EventLoop::Kind::stranger: {
+        auto arrival = reception_.hear(key);
+        any = arrival && let_in(std::move(*arrival));
+        break;
+      }
       case EventLoop::Kind::out:
       case EventLoop::Kind::in:
         any = peer(rank).hear(key.kind);
+        peer(rank).watch(loop_);
         break;
       case EventLoop::Kind::process:
         any = peer(rank).bury();
+        peer(rank).watch(loop_);
         break;
     }
-    peer(rank).watch(loop_);
   }
   if (any) bell_.ring();
 }
 
-void NetTransport::hear_door() {
-  while (PacketSocket next = door_.accept()) {
-    if (strangers_.size() >= kMostStrangers) continue;  // closes it
-    loop_.watch(next.descriptor(), {EventLoop::Kind::stranger, ++last_stranger_}, false);
-    strangers_.emplace(last_stranger_, std::move(next));
+/// A second connection of a worker, or one of another kind than its place asks for, is closed.
+bool NetTransport::let_in(Arrival arrival) {
+  if (arrival.rank >= peers_.size() || !peers_[arrival.rank]) return false;
+  LocalPeer* const local = local_[arrival.rank];
+  StreamPeer* const stream = streams_[arrival.rank];
+  bool any = false;
+  if (local != nullptr && arrival.socket) {
+    local->greet(std::move(arrival.socket));
+  } else if (stream != nullptr && arrival.stream && stream->greet(std::move(arrival.stream))) {
+    any = stream->hear(EventLoop::Kind::in);  // what came with the first words
   }
-}
-
-/// Who has connected says its rank and the token first.
-void NetTransport::hear_stranger(std::uint32_t number) {
-  const auto stranger = strangers_.find(number);
-  if (stranger == strangers_.end()) return;
-  Words words;
-  std::vector<std::byte> data;
-  Descriptor descriptor;
-  const PacketResult result = stranger->second.receive(words, data, descriptor);
-  if (result == PacketResult::later) return;
-  PacketSocket socket = std::move(stranger->second);
-  strangers_.erase(stranger);
-  loop_.forget(socket.descriptor());
-  const bool is_peer = result == PacketResult::done && words.say == Say::hello &&
-                       words.number < local_.size() && local_[words.number] != nullptr &&
-                       is_same(token_, data);
-  if (!is_peer) return;
-  LocalPeer& peer = *local_[words.number];
-  if (peer.greet(std::move(socket))) peer.watch(loop_);
+  peers_[arrival.rank]->watch(loop_);
+  return any;
 }
 
 void NetTransport::beat() {
@@ -302,6 +314,7 @@ void NetTransport::beat() {
     const auto now = Clock::now();
     const bool stood_still = now - last_beat_ > 3 * kBeat;
     last_beat_ = now;
+    reception_.beat(now);
     for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
       if (rank == rank_) continue;
       if (stood_still) peer(rank).excuse(now);

@@ -1,5 +1,5 @@
 #pragma once
-/// Transport between processes of one host, over shared memory.
+/// Transport between processes: over shared memory inside a host, over TCP between hosts.
 
 #include <chrono>
 #include <functional>
@@ -18,18 +18,23 @@ struct NetOptions {
   std::string token;
   /// Gives everybody's words by rank in exchange for this worker's; called once, may block.
   std::function<std::vector<std::string>(const std::string& mine)> share;
+  /// The address of an interface, in numbers, for workers that cannot share memory; empty: none.
+  std::string address = {};
+  /// Whether workers of one host share memory; else they use streams as between hosts.
+  bool share_memory = true;
   /// A peer of which nothing has been heard for so long costs the requests with it.
   std::chrono::duration<double> longest_silence = std::chrono::seconds(30);
 };
 
-/// Workers of one user on one host connect when they first talk to each other, over sockets without
-/// a name in any file system; payloads lie in shared memory, where their receiver reads them. One
-/// that has an owner in SharedMemory is read where it is, any other one is copied once by its
-/// sender. A thread hears what peers say; a peer that ends, closes or falls silent costs the
-/// requests with it, and no others.
+/// Workers connect when they first talk to each other. Those of one user on one host use sockets
+/// without a name in any file system; payloads lie in shared memory, where their receiver reads
+/// them: one that has an owner in SharedMemory is read where it is, any other one is copied once by
+/// its sender. Others use TCP, from the payload's memory to the receiver's; both ends prove that
+/// they know the token, and nothing is encrypted. A thread hears what peers say; a peer that ends,
+/// closes or falls silent costs the requests with it, and no others.
 ///
-/// Throws std::invalid_argument for ranks out of range and for workers that `share` finds on
-/// another host, IoError where the system has no such sockets or memory.
+/// Throws std::invalid_argument for ranks out of range and for workers that cannot reach each
+/// other, IoError where the system has no such sockets or memory.
 std::unique_ptr<Transport> make_net_transport(const NetOptions& options);
 
 /// What is the same for all processes that can reach each other over shared memory, and for no

@@ -1,14 +1,19 @@
 #include "gossamer/transport/net/net_transport.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
+#include <barrier>
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
 
 #include "gossamer/transport/conformance_fixture.h"
 #include "gossamer/transport/net/net_team.h"
 #include "gossamer/transport/net/packet_socket.h"
+#include "gossamer/transport/net/stream_peer.h"
 
 namespace gossamer {
 namespace {
@@ -21,17 +26,24 @@ using conformance::patience;
 using conformance::pattern;
 
 constexpr const char* kToken = "open sesame";
+constexpr const char* kLoopback = "127.0.0.1";
 
 /// Worker 0 of two, and where it listens; worker 1 is whoever the test lets be it.
 struct Alone {
   std::unique_ptr<Transport> transport;
   std::string name;
+  int port = 0;
 
-  Alone() {
+  explicit Alone(bool share_memory = true) {
     NetOptions options{.rank = 0, .workers = 2, .token = kToken};
+    options.address = kLoopback;
+    options.share_memory = share_memory;
     options.share = [this](const std::string& mine) {
-      name = mine.substr(mine.rfind(' ') + 1);
-      return std::vector<std::string>{mine, reach_of_shared_memory() + " gossamer-nobody"};
+      std::istringstream words(mine);
+      std::string reach;
+      std::string host;
+      words >> reach >> name >> host >> port;
+      return std::vector<std::string>{mine, reach + " gossamer-nobody " + kLoopback + " 1"};
     };
     transport = make_net_transport(options);
   }
@@ -101,10 +113,160 @@ TEST(NetTransport, AnOfferOfMemoryThatWasNotGivenEndsTheEdge) {
   }
 }
 
+/// Somebody who connects to a worker over TCP and says what the test wants.
+class Guest {
+ public:
+  explicit Guest(int port) : stream_(connect_stream({kLoopback, port})) {}
+
+  /// The nonce of the challenge.
+  Bytes challenged() {
+    wait([&] { return !nonce_.empty(); });
+    return nonce_;
+  }
+  void introduce(std::uint64_t rank, const std::string& token) {
+    const Bytes asked = challenged();
+    const Nonce own = random_nonce();
+    Bytes text(own.begin(), own.end());
+    const auto proof = proof_of(token, "hello", rank, asked, own);
+    text.insert(text.end(), proof.begin(), proof.end());
+    say({.say = Say::hello, .number = rank}, text);
+  }
+  void say(const Words& words, std::span<const std::byte> text = {}) {
+    stream_.say(words, text);
+    stream_.write();
+  }
+  bool is_hung_up() {
+    return wait([&] { return stream_.has_ended(); });
+  }
+  bool is_welcome() {
+    return wait([&] { return welcome_; });
+  }
+  int descriptor() const { return stream_.descriptor(); }
+
+ private:
+  template <class Condition>
+  bool wait(const Condition& condition) {
+    const Deadline limit = in_ms(20'000);
+    while (!condition() && Clock::now() < limit) {
+      pollfd entry{.fd = stream_.descriptor(), .events = POLLIN, .revents = 0};
+      ::poll(&entry, 1, 100);
+      stream_.read({.heard =
+                        [&](const Words& words, std::span<const std::byte> text) {
+                          if (words.say == Say::challenge) nonce_.assign(text.begin(), text.end());
+                          welcome_ = welcome_ || words.say == Say::welcome;
+                        },
+                    .landing = [](const Words&) { return std::span<std::byte>(); },
+                    .landed = [](const Words&) {}});
+    }
+    return condition();
+  }
+
+  Stream stream_;
+  Bytes nonce_;
+  bool welcome_ = false;
+};
+
+TEST(NetStreams, LetsInWhoeverKnowsTheTokenAndNobodyElse) {
+  const Alone alone(false);
+  for (const char* token : {"", "open sesamf", "open sesame2"}) {
+    Guest stranger(alone.port);
+    stranger.introduce(1, token);
+    EXPECT_TRUE(stranger.is_hung_up()) << token;
+  }
+  for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {
+    Guest stranger(alone.port);
+    stranger.introduce(rank, kToken);
+    EXPECT_TRUE(stranger.is_hung_up()) << rank;
+  }
+  Guest worker(alone.port);
+  worker.introduce(1, kToken);
+  EXPECT_TRUE(worker.is_welcome());
+  Guest second(alone.port);
+  second.introduce(1, kToken);
+  EXPECT_TRUE(second.is_hung_up());
+}
+
+TEST(NetStreams, HangsUpOnARepeatedHello) {
+  const Alone alone(false);
+  Guest first(alone.port);
+  const Bytes asked = first.challenged();
+  const Nonce own = random_nonce();
+  Bytes text(own.begin(), own.end());
+  const auto proof = proof_of(kToken, "hello", 1, asked, own);
+  text.insert(text.end(), proof.begin(), proof.end());
+  Guest replay(alone.port);  // with what it has overheard
+  replay.challenged();
+  replay.say({.say = Say::hello, .number = 1}, text);
+  EXPECT_TRUE(replay.is_hung_up());
+}
+
+TEST(NetStreams, HangsUpOnGarbageAndOnLengthsThatAreTooLarge) {
+  const Alone alone(false);
+  for (const std::string& text :
+       {std::string(64, 'x'), std::string("GET / HTTP/1.1\r\n\r\n") + std::string(64, ' ')}) {
+    Guest stranger(alone.port);
+    ASSERT_EQ(::send(stranger.descriptor(), text.data(), text.size(), MSG_NOSIGNAL),
+              std::ssize(text));
+    EXPECT_TRUE(stranger.is_hung_up());
+  }
+  Guest talker(alone.port);
+  talker.challenged();
+  talker.say({.say = Say::hello, .number = 1}, Bytes(1 << 20));
+  EXPECT_TRUE(talker.is_hung_up());
+}
+
+TEST(NetStreams, HangsUpOnWhoeverSaysNothingForLong) {
+  const Alone alone(false);
+  Guest silent(alone.port);
+  EXPECT_TRUE(silent.is_hung_up());
+}
+
+TEST(NetStreams, ListenOnOneAddressOnly) {
+  for (const char* address : {"0.0.0.0", "::", "", "localhost", "1.2.3"}) {
+    EXPECT_THROW(listen_for_streams(address), std::invalid_argument) << address;
+  }
+  const StreamDoor door = listen_for_streams("::1");
+  EXPECT_GT(door.address.port, 0);
+}
+
+TEST(NetTransport, MixesSharedMemoryAndStreams) {
+  std::vector<std::unique_ptr<Transport>> team;
+  // Workers 0 and 1 share memory, worker 2 is elsewhere.
+  std::vector<std::string> words(3);
+  std::barrier all_here(3);
+  team.resize(3);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      NetOptions options{.rank = rank, .workers = 3, .token = kToken};
+      options.address = kLoopback;
+      options.share_memory = rank < 2;
+      options.share = [&](const std::string& mine) {
+        words[static_cast<std::size_t>(rank)] = mine;
+        all_here.arrive_and_wait();
+        return words;
+      };
+      team[static_cast<std::size_t>(rank)] = make_net_transport(options);
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(team[0]->describe().lends, Lends::shared_memory);
+  EXPECT_EQ(team[2]->describe().lends, Lends::nothing);
+  const Bytes payload = pattern(300'000, 4);
+  for (int to : {1, 2}) {
+    Bytes landing(payload.size());
+    Transport& receiver = *team[static_cast<std::size_t>(to)];
+    const Request received = receiver.receive(0, {}, landing, patience());
+    const Request sent = team[0]->send(to, {}, payload, patience());
+    EXPECT_EQ(finish(receiver, received), payload);
+    finish(*team[0], sent);
+  }
+}
+
 TEST(NetTransport, RefusesWorkersThatCannotShareMemory) {
   NetOptions options{.rank = 0, .workers = 2, .token = kToken};
   options.share = [](const std::string& mine) {
-    return std::vector<std::string>{mine, "elsewhere gossamer-1"};
+    return std::vector<std::string>{mine, "elsewhere gossamer-1 - 0"};
   };
   EXPECT_THROW(make_net_transport(options), std::invalid_argument);
   options.rank = 2;

@@ -10,42 +10,9 @@
 #include <vector>
 
 #include "gossamer/base/shared_memory.h"
-#include "gossamer/transport/transport.h"
+#include "gossamer/transport/net/words.h"
 
 namespace gossamer {
-
-/// Payloads of up to this many bytes travel inside of their offer.
-inline constexpr std::size_t kInlineBytes = std::size_t{16} << 10;
-
-/// Note [Offers]: a send offers its payload: where it lies in shared memory, or, if it is small,
-/// the bytes themselves. The receiver says `taken` once the receive with its tag is there, which is
-/// done by that, and `back` when it has read what lies in shared memory. An offer that is withdrawn
-/// before it was taken comes back, too. The one that connected sends the offers; what is said about
-/// them comes back over the same connection.
-enum class Say : std::uint32_t {
-  hello,     ///< first on each connection; `number` is the rank, the job's token follows
-  memory,    ///< a descriptor comes with it: memory `number` of `bytes` bytes
-  forget,    ///< memory `number` will not be used any more
-  offer,     ///< offer `number` of `bytes` bytes, at `offset` of `memory`; 0: they follow
-  withdraw,  ///< offer `number` shall not be taken any more
-  taken,
-  back,
-  refuse,  ///< offer `number` has another size than the `bytes` that are expected
-  alive,
-  bye,  ///< the reason follows
-};
-
-/// The fixed beginning of every packet.
-struct Words {
-  std::uint32_t magic = 0x676f7373;
-  Say say = Say::alive;
-  Tag tag = {};
-  std::uint64_t number = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t memory = 0;
-  std::uint64_t offset = 0;
-};
-static_assert(sizeof(Words) == 56);
 
 enum class PacketResult { done, later, ended };
 

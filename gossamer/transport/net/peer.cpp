@@ -1,5 +1,7 @@
 #include "gossamer/transport/net/peer.h"
 
+#include <vector>
+
 #include "gossamer/transport/request_table.h"
 
 namespace gossamer {
@@ -32,28 +34,51 @@ bool Peer::expire(NetOperation& operation, Deadline now) {
   return true;
 }
 
-bool Peer::fail_pending(const std::string& reason) {
-  const bool any = !sends_.empty() || !receives_.empty();
+const std::string* Peer::refusal(const NetOperation& operation) const {
+  const auto& closed = operation.sending ? closed_sends_ : closed_receives_;
+  return closed ? &*closed : nullptr;
+}
+
+bool Peer::end_sends(const std::string& reason) {
+  if (closed_sends_) return false;
+  closed_sends_ = reason;
+  const bool any = !sends_.empty();
   for (const auto& [tag, send] : sends_) fail(*send, reason);
-  for (const auto& [tag, receive] : receives_) fail(*receive, reason);
   sends_.clear();
+  forget_sends();
+  return any;
+}
+
+bool Peer::end_receives(const std::string& reason) {
+  if (closed_receives_) return false;
+  closed_receives_ = reason;
+  const bool any = !receives_.empty();
+  for (const auto& [tag, receive] : receives_) fail(*receive, reason);
   receives_.clear();
-  forget_pending();
+  forget_receives();
   return any;
 }
 
 bool Peer::end(const std::string& reason) {
-  if (closed_) return false;
-  closed_ = reason;
-  return fail_pending(reason);
+  const bool any = end_sends(reason);
+  return end_receives(reason) || any;
 }
 
 bool Peer::beat(Deadline before, Deadline silent_since) {
   say_alive(before);
-  const bool is_silent = is_connected() && !closed_ && last_heard_ < silent_since;
-  if (!is_silent || (sends_.empty() && receives_.empty())) return false;
+  if (!is_connected() || last_heard_ >= silent_since) return false;
   const auto silence = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - last_heard_);
-  return fail_pending("the peer has been silent for " + std::to_string(silence.count()) + " s");
+  const std::string reason =
+      "the peer has been silent for " + std::to_string(silence.count()) + " s";
+  std::vector<Pointer> pending;
+  for (const auto* side : {&sends_, &receives_}) {
+    for (const auto& [tag, operation] : *side) pending.push_back(operation);
+  }
+  for (const Pointer& operation : pending) {
+    release(*operation);
+    fail(*operation, reason);
+  }
+  return !pending.empty();
 }
 
 }  // namespace gossamer

@@ -71,6 +71,8 @@ class Peer {
   virtual bool hear(EventLoop::Kind kind) = 0;
   /// The peer's process has ended: hears what it had still said.
   virtual bool bury() = 0;
+  /// After close(): gives the peer until `limit` to take what was said.
+  virtual void finish(Deadline) {}
   /// Has the loop watch the connections as they are now.
   virtual void watch(EventLoop& loop) = 0;
 
@@ -88,19 +90,28 @@ class Peer {
   /// Says that it is alive on each connection that has been still since `before`.
   virtual void say_alive(Deadline before) = 0;
   virtual bool is_connected() const = 0;
-  /// What is kept of sends and receives beyond `sends_` and `receives_` may go.
-  virtual void forget_pending() = 0;
+  /// What is kept of sends beyond `sends_`, or of receives beyond `receives_`, may go.
+  virtual void forget_sends() = 0;
+  virtual void forget_receives() = 0;
 
   /// Throws std::invalid_argument if one with its tag is pending.
   void add_pending(const Pointer& operation);
   void fail(NetOperation& operation, const std::string& reason) const;
-  bool fail_pending(const std::string& reason);
-  /// Nothing more is exchanged, for this reason.
+  /// The reason why an operation like this one cannot be posted; null if it can.
+  const std::string* refusal(const NetOperation& operation) const;
+  bool is_closed() const { return closed_sends_ && closed_receives_; }
+  /// Nothing more is sent, or received, or both, for this reason; the first one counts.
+  ///
+  /// Note [Ends in order]: each direction has a connection, and ends with it: what was said over
+  /// the other one before the peer left may still be on its way.
+  bool end_sends(const std::string& reason);
+  bool end_receives(const std::string& reason);
   bool end(const std::string& reason);
 
   const int rank_;
   const int peer_;
-  std::optional<std::string> closed_;  ///< why
+  std::optional<std::string> closed_sends_;     ///< why
+  std::optional<std::string> closed_receives_;  ///< why
   Deadline last_heard_ = {};
   bool used_ = false;
   std::int64_t sent_ = 0;

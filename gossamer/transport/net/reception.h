@@ -1,0 +1,64 @@
+#pragma once
+/// Reception: where others connect, and what they must prove before they are let in.
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "gossamer/transport/net/event_loop.h"
+#include "gossamer/transport/net/handshake.h"
+#include "gossamer/transport/net/packet_socket.h"
+#include "gossamer/transport/net/stream.h"
+#include "gossamer/transport/net/stream_socket.h"
+
+namespace gossamer {
+
+/// Somebody who knows the token, and says that it is this worker; over one of the two.
+struct Arrival {
+  std::size_t rank = 0;
+  PacketSocket socket;
+  Stream stream;
+};
+
+/// Not for several threads at once. A stranger has a few seconds, and few may wait at once.
+class Reception {
+ public:
+  /// Listens on this host and, unless it is empty, on `address`. `rank` is whose it is. Throws as
+  /// listen_for_streams() does. The loop must outlive it.
+  Reception(int rank, std::string token, const std::string& address, EventLoop& loop);
+
+  /// The name under which others of this host connect.
+  const std::string& name() const { return name_; }
+  /// Where others connect; port 0: nowhere.
+  const StreamAddress& address() const { return stream_door_.address; }
+  /// There is news of a kind door or stranger; who has come, if somebody has.
+  std::optional<Arrival> hear(EventLoop::Key key);
+  /// Sends away who has been there for too long.
+  void beat(Deadline now);
+
+ private:
+  struct Stranger {
+    PacketSocket socket;
+    Stream stream;
+    Nonce nonce = {};
+    Deadline limit;
+    int descriptor() const { return stream ? stream.descriptor() : socket.descriptor(); }
+  };
+
+  void open_door();
+  void open_stream_door();
+  void admit(Stranger stranger);
+  std::optional<Arrival> hear_stranger(Stranger& stranger, bool& leaves) const;
+  std::optional<Arrival> hear_stream(Stranger& stranger, bool& leaves) const;
+
+  const int rank_;
+  const std::string token_;
+  const std::string name_;
+  EventLoop& loop_;
+  PacketSocket door_;
+  StreamDoor stream_door_;
+  std::unordered_map<std::uint32_t, Stranger> strangers_;
+  std::uint32_t last_stranger_ = 0;
+};
+
+}  // namespace gossamer

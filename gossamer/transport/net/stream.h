@@ -1,0 +1,96 @@
+#pragma once
+/// Stream: words and payloads over a TCP connection, both ways.
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/words.h"
+
+namespace gossamer {
+
+/// What a stream does with what it reads.
+struct StreamListener {
+  /// Other words than data, with what followed them.
+  std::function<void(const Words&, std::span<const std::byte> text)> heard;
+  /// Where the bytes that follow data words go: as many as follow, or none, to drop them.
+  std::function<std::span<std::byte>(const Words&)> landing;
+  /// They are there.
+  std::function<void(const Words&)> landed;
+};
+
+/// Payloads are cut into frames, and those under way take turns; other words go before the next
+/// frame. Not for several threads at once. Never blocks.
+class Stream {
+ public:
+  Stream() = default;
+  explicit Stream(Descriptor socket) : socket_(std::move(socket)) {}
+
+  explicit operator bool() const { return static_cast<bool>(socket_); }
+  int descriptor() const { return socket_.get(); }
+  /// The other end is gone, or makes no sense.
+  bool has_ended() const { return ended_; }
+  Clock::time_point last_said() const { return last_said_; }
+  Clock::time_point last_heard() const { return last_heard_; }
+
+  void say(Words words, std::span<const std::byte> text = {});
+  /// Begins to send a payload, which must stay until write() has returned its number, or stop().
+  void start(std::uint64_t number, std::span<const std::byte> payload);
+  /// Sends no more of it and does not touch it any more.
+  void stop(std::uint64_t number);
+  /// Writes what the other end takes; the numbers of payloads that have left entirely.
+  std::vector<std::uint64_t> write();
+  bool is_behind() const {
+    return !ended_ && (has_frame_ || !words_.empty() || !payloads_.empty());
+  }
+
+  /// Reads what has come.
+  void read(const StreamListener& listener);
+  /// From within a listener: reads no further, whatever has come.
+  void pause() { pauses_ = true; }
+  /// What still comes of this number is dropped; its landing is not touched any more.
+  void drop(std::uint64_t number);
+  /// Says no more, and gives the other end until `limit` to take what was said.
+  void finish(Deadline limit);
+  /// Closes it.
+  void reset() { *this = Stream(); }
+
+ private:
+  struct Frame {
+    Words words;
+    std::vector<std::byte> own;  ///< what follows, unless it lies in a payload
+    std::span<const std::byte> body;
+    std::size_t written = 0;
+    bool is_last = false;  ///< of its payload
+  };
+  struct Payload {
+    std::uint64_t number = 0;
+    std::span<const std::byte> bytes;
+    std::size_t offset = 0;
+  };
+
+  bool next_frame();
+  void begin_body(const StreamListener& listener);
+  void end_body(const StreamListener& listener);
+
+  Descriptor socket_;
+  bool ended_ = false;
+  Clock::time_point last_said_ = {};
+  Clock::time_point last_heard_ = {};
+
+  std::deque<Frame> words_;
+  std::deque<Payload> payloads_;
+  Frame frame_;  ///< being written
+  bool has_frame_ = false;
+
+  Words heard_;  ///< being read
+  bool in_body_ = false;
+  bool pauses_ = false;
+  std::size_t header_ = 0;  ///< bytes of it that are there
+  std::size_t left_ = 0;    ///< bytes that follow it and are not there yet
+  std::byte* landing_ = nullptr;
+  std::vector<std::byte> text_;
+};
+
+}  // namespace gossamer

@@ -1,0 +1,109 @@
+#include "gossamer/transport/net/stream_socket.h"
+
+#include <arpa/inet.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "gossamer/base/errors.h"
+
+namespace gossamer {
+namespace {
+
+constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+// What is not acknowledged for so long ends the connection.
+constexpr unsigned kUserTimeoutMs = 30'000;
+
+struct Name {
+  sockaddr_storage value = {};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&value); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&value); }
+};
+
+/// length 0: not an address, or that of all interfaces.
+Name name_of(const StreamAddress& address) {
+  Name name;
+  auto* four = reinterpret_cast<sockaddr_in*>(&name.value);
+  auto* six = reinterpret_cast<sockaddr_in6*>(&name.value);
+  const auto port = htons(static_cast<std::uint16_t>(address.port));
+  if (::inet_pton(AF_INET, address.host.c_str(), &four->sin_addr) == 1) {
+    if (four->sin_addr.s_addr == INADDR_ANY) return {};
+    four->sin_family = AF_INET;
+    four->sin_port = port;
+    name.length = sizeof(sockaddr_in);
+  } else if (::inet_pton(AF_INET6, address.host.c_str(), &six->sin6_addr) == 1) {
+    if (IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr)) return {};
+    six->sin6_family = AF_INET6;
+    six->sin6_port = port;
+    name.length = sizeof(sockaddr_in6);
+  }
+  return name;
+}
+
+int port_of(int socket) {
+  Name name;
+  name.length = sizeof(name.value);
+  if (::getsockname(socket, name.get(), &name.length) != 0) return 0;
+  return name.value.ss_family == AF_INET
+             ? ntohs(reinterpret_cast<const sockaddr_in*>(&name.value)->sin_port)
+             : ntohs(reinterpret_cast<const sockaddr_in6*>(&name.value)->sin6_port);
+}
+
+void set_up(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof(kUserTimeoutMs));
+}
+
+}  // namespace
+
+StreamDoor listen_for_streams(const std::string& host) {
+  Name name = name_of({host, 0});
+  if (name.length == 0) {
+    fail_argument({.place = "net",
+                   .what = "the address to listen on must be one of an interface, in numbers",
+                   .got = "'" + host + "'",
+                   .remedy = "give the address of the interface that reaches the other hosts"});
+  }
+  Descriptor socket(::socket(name.value.ss_family, kKind, 0));
+  if (!socket || ::bind(socket.get(), name.get(), name.length) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    fail_io({.place = "net",
+             .what = "cannot listen on " + host,
+             .got = std::strerror(errno),
+             .remedy = "give the address of an interface of this host"});
+  }
+  const int port = port_of(socket.get());
+  return {std::move(socket), {host, port}};
+}
+
+Descriptor connect_stream(const StreamAddress& address) {
+  const Name name = name_of(address);
+  if (name.length == 0) return Descriptor();
+  Descriptor socket(::socket(name.value.ss_family, kKind, 0));
+  if (!socket) return socket;
+  set_up(socket.get());
+  if (::connect(socket.get(), name.get(), name.length) != 0 && errno != EINPROGRESS) {
+    return Descriptor();
+  }
+  return socket;
+}
+
+Descriptor accept_stream(const Descriptor& door) {
+  Descriptor socket(::accept4(door.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket) set_up(socket.get());
+  return socket;
+}
+
+int unacknowledged_bytes(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 ? bytes : 0;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,31 @@
+#pragma once
+/// TCP sockets as net uses them: never blocking, closed on exec.
+
+#include <string>
+
+#include "gossamer/base/shared_memory.h"
+
+namespace gossamer {
+
+/// An IPv4 or IPv6 address in numbers, and a port.
+struct StreamAddress {
+  std::string host;
+  int port = 0;
+};
+
+struct StreamDoor {
+  Descriptor socket;
+  StreamAddress address;
+};
+
+/// Listens on one address, never on all of the machine's. Throws std::invalid_argument for what is
+/// no such address, IoError where the machine does not have it.
+StreamDoor listen_for_streams(const std::string& host);
+/// Begins to connect; an empty descriptor where that cannot succeed.
+Descriptor connect_stream(const StreamAddress& address);
+/// The next that connects; an empty descriptor without one.
+Descriptor accept_stream(const Descriptor& door);
+/// Bytes that the other end has not acknowledged yet.
+int unacknowledged_bytes(int socket);
+
+}  // namespace gossamer

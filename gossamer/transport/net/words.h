@@ -1,0 +1,56 @@
+#pragma once
+/// What workers say to each other over the transport net.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gossamer/transport/transport.h"
+
+namespace gossamer {
+
+/// Payloads of up to this many bytes travel inside of their offer.
+inline constexpr std::size_t kInlineBytes = std::size_t{16} << 10;
+
+/// Note [Offers]: a send offers its payload: where it lies in shared memory, or, if it is small,
+/// the bytes themselves. The receiver says `taken` once the receive with its tag is there, which is
+/// done by that, and `back` when it has read what lies in shared memory. An offer that is withdrawn
+/// before it was taken comes back, too. The one that connected sends the offers; what is said about
+/// them comes back over the same connection.
+///
+/// Note [Receivers are ready]: over a stream nothing is sent before its receive is there: that one
+/// says `ready` over a connection of its own to the sender, and what it waits for comes back over
+/// the same connection, straight into its landing buffer. So nothing unexpected is ever stored.
+enum class Say : std::uint32_t {
+  hello,     ///< first on each connection; `number` is the rank, the job's token follows
+  memory,    ///< a descriptor comes with it: memory `number` of `bytes` bytes
+  forget,    ///< memory `number` will not be used any more
+  offer,     ///< offer `number` of `bytes` bytes, at `offset` of `memory`; 0: they follow
+  withdraw,  ///< offer `number` shall not be taken any more
+  taken,
+  back,
+  refuse,  ///< offer `number` has another size than the `bytes` that are expected
+  alive,
+  bye,        ///< the reason follows
+  challenge,  ///< to whoever connects; a nonce follows
+  welcome,    ///< the proof that this end knows the token as well follows
+  ready,      ///< a receive of `bytes` bytes with this tag, to be called `number`, waits
+  unready,    ///< it does not wait any more
+  data,       ///< bytes of `number` from `offset` on follow
+  stopped,    ///< the rest of `number` does not come; another send with its tag may
+};
+
+/// The fixed beginning of every packet.
+struct Words {
+  std::uint32_t magic = 0x676f7373;
+  Say say = Say::alive;
+  Tag tag = {};
+  std::uint64_t number = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t memory = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t follows = 0;   ///< bytes after these words, over streams
+  std::uint32_t checksum = 0;  ///< of these words, over streams
+};
+static_assert(sizeof(Words) == 64);
+
+}  // namespace gossamer
