@@ -140,6 +140,7 @@ def main(notes_file: Path, folder: Path) -> None:
     if dist.get_rank() == 0:
         notes_file.write_text(json.dumps(found))
     dist.barrier()
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
