@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/process.h"
 #include "bindings/transport.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/peers.h"
@@ -78,6 +79,12 @@ class EngineHandle {
   }
   GradientAverage* gradients() const { return gradients_.get(); }
   void close() {
+    if (!home_.is_here()) {
+      abandon(gradients_);
+      abandon(engine_);
+      abandon(transport_);
+      return;
+    }
     gradients_.reset();
     engine_.reset();
     transport_.reset();
@@ -88,6 +95,7 @@ class EngineHandle {
     return std::move(make_threads_transports({.hosts = {{.workers = 1}}})[0]);
   }
 
+  const HomeProcess home_;
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<TensorEngine> engine_;
   std::unique_ptr<GradientAverage> gradients_;

@@ -222,6 +222,7 @@ std::shared_ptr<Transport> TransportHandle::get() const {
 }
 
 void TransportHandle::stop() {
+  if (!home_.is_here()) return abandon(transport_);
   std::shared_ptr<Transport> last;
   {
     const std::lock_guard lock(mutex_);

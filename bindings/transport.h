@@ -8,6 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "bindings/process.h"
 #include "gossamer/torch/c10d_transport.h"
 #include "gossamer/transport/transport.h"
 
@@ -38,6 +39,7 @@ class TransportHandle {
   void forget(Request request);
 
  private:
+  const HomeProcess home_;
   std::atomic<int> inside_ = 0;  // threads
   mutable std::mutex mutex_;     // guards all below
   std::unordered_map<Request, at::Tensor> tensors_;

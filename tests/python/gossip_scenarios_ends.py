@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from gossip_scenarios_basic import TIMEOUT_S, gossiping
 from gossip_support import mlp, train
 from torch import nn
@@ -177,6 +178,22 @@ def no_close(rank: int, size: int) -> Any:
     return "left"
 
 
+def forked(rank: int, size: int) -> Any:
+    """A child of each rank closes its copy, and the ranks train on."""
+    model = mlp()
+    optimizer = SGD(model.parameters(), lr=0.1)
+    with Gossip(model, optimizer, topology="ring", timeout_s=SHORT_S) as gossip:
+        train(model, optimizer, range(3), rank)
+        child = os.fork()
+        if child == 0:
+            gossip.close()
+            os._exit(0)  # the interpreter's own end waits for torch's threads, which a fork lacks
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        train(model, optimizer, range(3, 9), rank)
+        dist.barrier()
+    return code
+
+
 def nan_gradient(rank: int, size: int) -> Any:
     """Rank 1 has a NaN in step 2; it goes on with the next batch as if that had not been."""
     model = mlp()
@@ -204,6 +221,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         an_exception,
         last_step_late,
         no_close,
+        forked,
         nan_gradient,
     )
 }

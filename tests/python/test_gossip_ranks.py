@@ -15,7 +15,7 @@ import gossamer
 
 HOSTS = {2: [2], 3: [1, 1, 1], 4: [2, 2], 5: [2, 2, 1]}
 SCENARIOS = {
-    2: "start_values big_batch worker_mean topologies overflow own_step averaged no_close",
+    2: "start_values big_batch worker_mean topologies overflow own_step averaged forked no_close",
     3: "start_values big_batch worker_mean topologies averaged own_step added_group loaded",
     4: "start_values groups_and_ddp topologies overflow unused_on_one averaged",
     5: "start_values worker_mean topologies averaged last_step_late",
@@ -258,3 +258,7 @@ def test_leaving_without_close(runs: Runs) -> None:
 @pytest.mark.parametrize("workers", SCENARIOS)
 def test_every_process_ends_well(runs: Runs, workers: int) -> None:
     assert [rank.code for rank in runs.of(workers)] == [0] * workers
+
+
+def test_a_child_that_closes_its_copy_leaves_its_parent_alone(runs: Runs) -> None:
+    assert runs.results(2, "forked") == [0, 0]

@@ -160,13 +160,14 @@ NetPayload NetTransport::place(std::span<const std::byte> payload, const Owner& 
 template <class Post>
 Request NetTransport::post(const Pointer& operation, const Post& post) {
   operation->rank = rank_;
-  bool ended = false;
+  bool is_pending = false;
   {
     const std::lock_guard lock(mutex_);
-    ended = post(peer(operation->peer));
+    post(peer(operation->peer));
+    is_pending = operation->state == Status::State::pending;
     peer(operation->peer).watch(loop_);
   }
-  const Request request = requests_.add(operation, !ended);
+  const Request request = requests_.add(operation, is_pending);
   bell_.ring();
   return request;
 }
