@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <thread>
@@ -78,7 +77,7 @@ bool done(TransportHandle& handle, Request request) {
   const Status status = handle.get()->poll(request);
   if (status.state == Status::State::failed) std::rethrow_exception(status.error);
   if (status.state == Status::State::pending) return false;
-  handle.land(request, status.payload);
+  handle.land(request, status);
   return true;
 }
 
@@ -242,12 +241,10 @@ void TransportHandle::keep(Request request, at::Tensor tensor) {
   tensors_.insert_or_assign(request, std::move(tensor));
 }
 
-void TransportHandle::land(Request request, std::span<const std::byte> payload) {
+void TransportHandle::land(Request request, const Status& status) {
   const std::lock_guard lock(mutex_);
   const auto kept = tensors_.find(request);
-  if (kept == tensors_.end() || payload.empty()) return;
-  void* landing = kept->second.data_ptr();
-  if (payload.data() != landing) std::memcpy(landing, payload.data(), payload.size());
+  if (kept != tensors_.end()) gossamer::land(status, kept->second.data_ptr());
 }
 
 void TransportHandle::forget(Request request) {

@@ -35,7 +35,7 @@ class TransportHandle {
   void leave() { --inside_; }
   void keep(Request request, at::Tensor tensor);
   /// Brings what a finished receive was given in place to its tensor.
-  void land(Request request, std::span<const std::byte> payload);
+  void land(Request request, const Status& status);
   void forget(Request request);
 
  private:

@@ -50,8 +50,7 @@ void Collectives::finish(Request request, std::span<std::byte> landing) {
     runner_.while_waiting();
     status = transport.poll(request);
   }
-  const bool in_place = !status.payload.empty() && status.payload.data() != landing.data();
-  if (in_place) std::memcpy(landing.data(), status.payload.data(), status.payload.size());
+  land(status, landing.data());
   transport.release(request);
   if (status.error) std::rethrow_exception(status.error);
 }

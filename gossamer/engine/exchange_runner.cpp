@@ -171,7 +171,7 @@ bool Exchange::collect(std::vector<Open>& open) {
       borrowed_.push_back(entry);
       return true;
     }
-    if (in_place) std::memcpy(entry.landing, status.payload.data(), status.payload.size());
+    land(status, entry.landing);
     transport_.release(entry.request);
     return true;
   };

@@ -6,6 +6,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
@@ -41,6 +42,12 @@ struct Status {
   std::exception_ptr error;
   Clock::time_point arrived = {};  ///< when a finished receive had its bytes
 };
+
+/// Brings the payload of a finished receive to its landing buffer, unless it is there already.
+inline void land(const Status& status, void* landing) {
+  const bool is_elsewhere = !status.payload.empty() && status.payload.data() != landing;
+  if (is_elsewhere) std::memcpy(landing, status.payload.data(), status.payload.size());
+}
 
 struct EdgeBytes {
   int peer = 0;

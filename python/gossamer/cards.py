@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import timedelta
 from typing import Any
 
 import torch.distributed as dist
 
-from gossamer._core import IoError, TransportError
-from gossamer.world import World, next_number
+from gossamer._core import IoError
+from gossamer.world import Waiting, World, get_from, next_number
 
 Card = dict[str, Any]
 
@@ -41,10 +40,14 @@ def exchange(
     if problem is not None:
         raise problem
     deadline = time.monotonic() + timeout_s
+    late = (
+        f"has not come to {operation} within {timeout_s:g} s; every rank of the group must call it "
+        "after equally many steps; if it only takes longer, raise timeout_s of Gossip"
+    )
     all_told: list[Card] = []
     for peer in range(world.size):
-        _wait(store, f"{place}/{peer}", world.rank, peer, operation, deadline, timeout_s)
-        all_told.append(json.loads(store.get(f"{place}/{peer}")))
+        who = Waiting(world.rank, peer, operation, deadline, timeout_s)
+        all_told.append(json.loads(get_from(store, f"{place}/{peer}", who, late)))
     for peer, other in enumerate(all_told):
         if other["operation"] != operation:
             raise ValueError(
@@ -64,26 +67,3 @@ def _told(problem: Exception | None) -> tuple[str, str] | None:
     if problem is None:
         return None
     return ("IoError" if isinstance(problem, OSError) else "ValueError"), str(problem)
-
-
-def _wait(
-    store: dist.Store,
-    key: str,
-    rank: int,
-    peer: int,
-    operation: str,
-    deadline: float,
-    timeout_s: float,
-) -> None:
-    try:
-        store.wait([key], timedelta(seconds=max(deadline - time.monotonic(), 1e-3)))
-    except RuntimeError as cause:
-        reason = str(cause).splitlines()[0]
-        error = TransportError(
-            f"[Gossip] rank {rank}: rank {peer} has not come to {operation} within {timeout_s:g} "
-            "s; every rank of the group must call it after equally many steps; if it only takes "
-            f"longer, raise timeout_s of Gossip ({reason})"
-        )
-        error.rank, error.peer, error.operation = rank, peer, operation
-        error.elapsed_s, error.reason = timeout_s, reason
-        raise error from cause

@@ -148,20 +148,39 @@ def next_number(store: dist.Store, rank: int, size: int) -> int:
 def _card(
     store: dist.Store, place: str, rank: int, peer: int, deadline: float, timeout_s: float
 ) -> dict[str, str | None]:
-    key = f"{place}/card/{peer}"
+    late = (
+        f"has not made its Gossip within {timeout_s:g} s; every rank of the group must make one, "
+        "and add parameters or load a model's state when the others do"
+    )
+    who = Waiting(rank, peer, "meet", deadline, timeout_s)
+    return json.loads(get_from(store, f"{place}/card/{peer}", who, late))
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Who waits for whom, in which operation, and until when (``time.monotonic``)."""
+
+    rank: int
+    peer: int
+    operation: str
+    deadline: float
+    timeout_s: float
+
+
+def get_from(store: dist.Store, key: str, who: Waiting, late: str) -> bytes:
+    """What a peer has put under its key.
+
+    Raises TransportError that says ``late`` of a peer that has not done so in time.
+    """
     try:
-        store.wait([key], timedelta(seconds=max(deadline - time.monotonic(), 1e-3)))
+        store.wait([key], timedelta(seconds=max(who.deadline - time.monotonic(), 1e-3)))
     except RuntimeError as cause:
         reason = str(cause).splitlines()[0]
-        error = TransportError(
-            f"[Gossip] rank {rank}: rank {peer} has not made its Gossip within {timeout_s:g} s; "
-            "every rank of the group must make one, and add parameters or load a model's state "
-            f"when the others do ({reason})"
-        )
-        error.rank, error.peer, error.operation = rank, peer, "meet"
-        error.elapsed_s, error.reason = timeout_s, reason
+        error = TransportError(f"[Gossip] rank {who.rank}: rank {who.peer} {late} ({reason})")
+        error.rank, error.peer, error.operation = who.rank, who.peer, who.operation
+        error.elapsed_s, error.reason = who.timeout_s, reason
         raise error from cause
-    return json.loads(store.get(key))
+    return store.get(key)
 
 
 def _refuse(expected: str, rank: int, found: str) -> None:

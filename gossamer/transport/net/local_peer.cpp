@@ -1,7 +1,6 @@
 #include "gossamer/transport/net/local_peer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/transport/request_table.h"
@@ -11,10 +10,6 @@ namespace {
 
 // So that one connection does not keep the others waiting.
 constexpr int kPacketsAtOnce = 64;
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
 
 }  // namespace
 
@@ -31,10 +26,8 @@ bool LocalPeer::connect() {
 
 /// Fails an operation that is posted to a closed peer.
 bool LocalPeer::refused(const Pointer& operation) {
-  if (refusal(*operation) == nullptr && !connect()) end("the peer has left");
-  const std::string* reason = refusal(*operation);
-  if (reason != nullptr) fail(*operation, *reason);
-  return reason != nullptr;
+  if (!is_closed_for(*operation) && !connect()) end("the peer has left");
+  return fail_if_closed(*operation);
 }
 
 /// The number under which the peer knows a memory.
@@ -220,7 +213,7 @@ bool LocalPeer::bury() {
 bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
                          Descriptor descriptor) {
   if (words.say == Say::bye) {
-    return end_over(connection, {reinterpret_cast<const char*>(data.data()), data.size()});
+    return end_over(connection, text_of(data));
   }
   const bool about_own = &connection == &out_;
   switch (words.say) {

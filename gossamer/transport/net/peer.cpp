@@ -34,9 +34,14 @@ bool Peer::expire(NetOperation& operation, Deadline now) {
   return true;
 }
 
-const std::string* Peer::refusal(const NetOperation& operation) const {
-  const auto& closed = operation.sending ? closed_sends_ : closed_receives_;
-  return closed ? &*closed : nullptr;
+bool Peer::is_closed_for(const NetOperation& operation) const {
+  return (operation.sending ? closed_sends_ : closed_receives_).has_value();
+}
+
+bool Peer::fail_if_closed(NetOperation& operation) const {
+  if (!is_closed_for(operation)) return false;
+  fail(operation, operation.sending ? *closed_sends_ : *closed_receives_);
+  return true;
 }
 
 bool Peer::end_sends(const std::string& reason) {

@@ -97,8 +97,10 @@ class Peer {
   /// Throws std::invalid_argument if one with its tag is pending.
   void add_pending(const Pointer& operation);
   void fail(NetOperation& operation, const std::string& reason) const;
-  /// The reason why an operation like this one cannot be posted; null if it can.
-  const std::string* refusal(const NetOperation& operation) const;
+  /// Whether operations like this one cannot be posted any more.
+  bool is_closed_for(const NetOperation& operation) const;
+  /// Fails it then, with the reason.
+  bool fail_if_closed(NetOperation& operation) const;
   bool is_closed() const { return closed_sends_ && closed_receives_; }
   /// Nothing more is sent, or received, or both, for this reason; the first one counts.
   ///

@@ -42,9 +42,7 @@ void Stream::say(Words words, std::span<const std::byte> text) {
   last_said_ = Clock::now();
   words.follows = static_cast<std::uint32_t>(text.size());
   words.checksum = checksum_of(words);
-  Frame frame{.words = words, .own = {text.begin(), text.end()}, .body = {}};
-  words_.push_back(std::move(frame));
-  words_.back().body = words_.back().own;
+  words_.push_back({.words = words, .own = {text.begin(), text.end()}, .body = {}});
 }
 
 void Stream::start(std::uint64_t number, std::span<const std::byte> payload) {

@@ -6,40 +6,31 @@
 #include "gossamer/transport/request_table.h"
 
 namespace gossamer {
-namespace {
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
-
-std::string text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-}  // namespace
 
 /// Fails an operation that is posted to a closed peer. At the first time, connects.
 bool StreamPeer::refused(const Pointer& operation) {
-  if (refusal(*operation) == nullptr && !has_connected_) {
+  if (!is_closed_for(*operation) && !has_connected_) {
     has_connected_ = true;
     out_ = Stream(connect_stream(address_));
     last_heard_ = Clock::now();
     if (!out_) end("no way to " + address_.host);
   }
-  const std::string* reason = refusal(*operation);
-  if (reason != nullptr) fail(*operation, *reason);
-  return reason != nullptr;
+  return fail_if_closed(*operation);
 }
 
 bool StreamPeer::send(const Pointer& operation, const NetPayload& payload) {
   if (refused(operation)) return true;
   add_pending(operation);
   operation->payload = payload.bytes;
-  const auto ready = ready_.find(operation->tag);
+  return begin_if_ready(operation) || finish_sends(in_.write());
+}
+
+bool StreamPeer::begin_if_ready(const Pointer& send) {
+  const auto ready = ready_.find(send->tag);
   if (ready == ready_.end()) return false;
   const Ready found = ready->second;
   ready_.erase(ready);
-  return begin(operation, found) || finish_sends(in_.write());
+  return begin(send, found);
 }
 
 /// The receive of this send is there.
@@ -194,7 +185,7 @@ bool StreamPeer::end_over(EventLoop::Kind kind, const std::string& reason) {
 
 bool StreamPeer::hear_out(const Words& words, std::span<const std::byte> text) {
   if (words.say == Say::bye) return end_over(EventLoop::Kind::out, text_of(text));
-  if (words.say == Say::challenge) return answer(words, text);
+  if (words.say == Say::challenge) return answer(text);
   if (words.say == Say::welcome) {
     trusted_ = are_equal(
         text, proof_of(token_, "welcome", static_cast<std::uint64_t>(peer_), nonce_, nonce_));
@@ -207,7 +198,7 @@ bool StreamPeer::hear_out(const Words& words, std::span<const std::byte> text) {
 }
 
 /// Proves who this is, and says what it waits for.
-bool StreamPeer::answer(const Words&, std::span<const std::byte> nonce) {
+bool StreamPeer::answer(std::span<const std::byte> nonce) {
   if (greeted_) return false;
   greeted_ = true;
   nonce_ = random_nonce();
@@ -216,10 +207,7 @@ bool StreamPeer::answer(const Words&, std::span<const std::byte> nonce) {
   const std::vector<std::byte> proof = proof_of(token_, "hello", rank, nonce, nonce_);
   text.insert(text.end(), proof.begin(), proof.end());
   out_.say({.say = Say::hello, .number = rank}, text);
-  std::vector<std::uint64_t> numbers;
-  for (const auto& [number, receive] : landing_) numbers.push_back(number);
-  std::ranges::sort(numbers);
-  for (const std::uint64_t number : numbers) say_ready(*landing_.at(number));
+  for (const auto& [number, receive] : landing_) say_ready(*receive);
   return false;
 }
 
@@ -250,11 +238,7 @@ bool StreamPeer::hear_unready(const Words& words) {
   send->second->taken = false;
   const Pointer operation = send->second;
   streaming_.erase(send);
-  const auto ready = ready_.find(operation->tag);
-  if (ready == ready_.end()) return false;
-  const Ready found = ready->second;
-  ready_.erase(ready);
-  return begin(operation, found);
+  return begin_if_ready(operation);
 }
 
 bool StreamPeer::hear_refuse(const Words& words) {

@@ -44,12 +44,13 @@ class StreamPeer final : public Peer {
   void forget_receives() override;
 
   bool refused(const Pointer& operation);
+  bool begin_if_ready(const Pointer& send);
   bool begin(const Pointer& send, const Ready& ready);
   bool finish_sends(const std::vector<std::uint64_t>& finished);
   void say_ready(NetOperation& receive);
   bool hear_out(const Words& words, std::span<const std::byte> text);
   bool hear_in(const Words& words, std::span<const std::byte> text);
-  bool answer(const Words& challenge, std::span<const std::byte> nonce);
+  bool answer(std::span<const std::byte> nonce);
   bool hear_refuse(const Words& words);
   bool hear_stopped(const Words& words);
   bool hear_ready(const Words& words);
@@ -68,7 +69,7 @@ class StreamPeer final : public Peer {
   bool greeted_ = false;  ///< hello has been said over out_
   bool trusted_ = false;  ///< the peer has proved who it is over out_
   std::uint64_t last_number_ = 0;
-  std::unordered_map<std::uint64_t, Pointer> landing_;    ///< receives, by number
+  std::map<std::uint64_t, Pointer> landing_;              ///< receives, by number
   std::unordered_map<std::uint64_t, Pointer> streaming_;  ///< sends under way, by the peer's number
   std::map<Tag, Ready> ready_;                            ///< receives of the peer without a send
 };

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 
 #include "gossamer/transport/transport.h"
 
@@ -52,5 +54,13 @@ struct Words {
   std::uint32_t checksum = 0;  ///< of these words, over streams
 };
 static_assert(sizeof(Words) == 64);
+
+/// Text that follows words, and back.
+inline std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+inline std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace gossamer
