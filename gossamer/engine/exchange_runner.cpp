@@ -9,9 +9,6 @@
 namespace gossamer {
 namespace {
 
-// Whoever waits looks again at least this often.
-constexpr auto kLongestNap = std::chrono::milliseconds(50);
-
 template <class T>
 void add_slices(std::byte* into, const Sum& sum, std::span<const std::byte* const> terms) {
   std::vector<const T*> typed;
@@ -238,14 +235,17 @@ void Exchange::take_over() {
   borrowed_.clear();
 }
 
+bool Exchange::is_all_back(Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  if (collect(lent_)) return true;
+  check_deadline(deadline);
+  return false;
+}
+
 void Exchange::wait_all_back() {
   const Deadline deadline = deadline_after(timeout_s_);
   for (;;) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (collect(lent_)) return;
-      check_deadline(deadline);
-    }
+    if (is_all_back(deadline)) return;
     transport_.progress(std::min(deadline, Clock::now() + kLongestNap));
     if (while_waiting_) while_waiting_();
   }

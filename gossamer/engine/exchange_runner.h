@@ -2,6 +2,7 @@
 /// Executes Plans over a Transport on a thread of its own, while the worker computes.
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +24,9 @@ namespace gossamer {
 
 /// Called now and then by a thread that waits; may throw, which ends the wait.
 using WhileWaiting = std::function<void()>;
+
+/// Whoever waits looks again at least this often.
+inline constexpr std::chrono::milliseconds kLongestNap{50};
 
 /// When a wait of `seconds` that begins now must have ended.
 Deadline deadline_after(double seconds);
@@ -89,6 +93,8 @@ class Exchange {
   void take_over();
   /// Waits until peers have given back what was lent to them; afterwards the payload may change.
   void wait_all_back();
+  /// Whether they have; throws once `deadline` has passed.
+  bool is_all_back(Deadline deadline);
   /// Where the elements of a slice are; valid after wait() until finish().
   const std::byte* at(const Slice& slice) const;
   bool ended() const { return ended_.load(std::memory_order_acquire); }

@@ -160,6 +160,15 @@ void Lane::wait() {
   }
 }
 
+bool Lane::is_ready(Deadline deadline) {
+  if (current_ == nullptr) return true;
+  for (const auto& exchange : current_->exchanges) {
+    if (exchange && !exchange->advance()) return false;
+  }
+  return std::ranges::all_of(
+      lent_, [&](const auto& exchange) { return !exchange || exchange->is_all_back(deadline); });
+}
+
 void Lane::add_journeys(std::vector<Interval>& journeys) const {
   for (const auto& exchange : current_->exchanges) {
     if (exchange) journeys.push_back(exchange->journey());

@@ -63,6 +63,9 @@ class Lane {
   /// Waits until everything launched has arrived and the memory that the next update writes is back
   /// from peers; nothing is consumed.
   void wait();
+  /// Whether wait() would return at once; does what can be done without waiting. Throws what it
+  /// would throw, and once peers keep memory beyond `deadline`.
+  bool is_ready(Deadline deadline);
   /// After wait(): returns what peers lent, keeping copies.
   void take_over() const;
   /// Waits until peers have returned everything that was lent to them.

@@ -2,6 +2,7 @@
 /// The table of the fast kernels for the instruction set that the including file is compiled for;
 /// see Note [One loop, many instruction sets] in fused_loop.h.
 
+#include "gossamer/kernels/codec_loops.h"
 #include "gossamer/kernels/rules.h"
 
 namespace gossamer {
@@ -138,6 +139,12 @@ constexpr KernelTable<T> kFastTable{
     .sum_squares = fast_sum_squares<T>,
     .distance_squares = fast_distance_squares<T>,
     .all_finite = fast_all_finite<T>,
+    .encode_bf16 = fast_encode_bf16<T>,
+    .encode_int8 = fast_encode_int8<T>,
+    .decode_bf16 = fast_decode_bf16<T, false>,
+    .decode_int8 = fast_decode_int8<T, false>,
+    .decode_add_bf16 = fast_decode_bf16<T, true>,
+    .decode_add_int8 = fast_decode_int8<T, true>,
 };
 
 }  // namespace

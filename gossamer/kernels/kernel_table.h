@@ -1,6 +1,7 @@
 #pragma once
 /// The kernels of one instruction set as a table of functions: what dispatch chooses and tests
-/// call. Internal: users call the functions of mix_*.h, sum.h, norm.h, finite.h and copy.h.
+/// call. Internal: users call the functions of mix_*.h, sum.h, norm.h, finite.h, codec.h and
+/// copy.h.
 
 #include <cstddef>
 
@@ -85,6 +86,26 @@ struct SumArgs {
   T scale = 1;
 };
 
+/// EncodeArgs (codec.h) as the kernels take them.
+template <class T>
+struct Encoding {
+  const T* x = nullptr;
+  std::size_t count = 0;
+  unsigned char* coded = nullptr;
+  T* kept = nullptr;
+  T keep = 0;
+  T* error = nullptr;
+};
+
+/// Elements [offset, offset + count) of a coded vector, written to or added to `into`.
+template <class T>
+struct Decoding {
+  const unsigned char* coded = nullptr;
+  std::size_t offset = 0;
+  T* into = nullptr;
+  std::size_t count = 0;
+};
+
 template <class T>
 struct KernelTable {
   double (*mix_only)(Range, const MixArgs<T>&);
@@ -96,6 +117,12 @@ struct KernelTable {
   double (*sum_squares)(Range, const T* a);
   double (*distance_squares)(Range, const T* a, const T* b);
   bool (*all_finite)(Range, const T* a);
+  void (*encode_bf16)(const Encoding<T>&);
+  void (*encode_int8)(const Encoding<T>&);
+  void (*decode_bf16)(const Decoding<T>&);
+  void (*decode_int8)(const Decoding<T>&);
+  void (*decode_add_bf16)(const Decoding<T>&);
+  void (*decode_add_int8)(const Decoding<T>&);
 };
 
 using CopyFunction = void (*)(void* destination, const void* source, std::size_t bytes);

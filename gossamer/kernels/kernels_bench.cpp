@@ -2,11 +2,13 @@
 // bench/METRICS.md says; every answer is compared with the scalar kernels before it is timed.
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <cstring>
 #include <functional>
 #include <stdexcept>
 #include <vector>
 
+#include "gossamer/kernels/codec.h"
 #include "gossamer/kernels/copy.h"
 #include "gossamer/kernels/finite.h"
 #include "gossamer/kernels/kernel_table.h"
@@ -23,7 +25,14 @@ namespace {
 
 struct Buffers {
   explicit Buffers(std::size_t count)
-      : x(count), out(count), received(count), g(count), m(count), v(count), b(count) {
+      : x(count),
+        out(count),
+        received(count),
+        g(count),
+        m(count),
+        v(count),
+        b(count),
+        coded(4 * count) {
     for (std::size_t i = 0; i < count; ++i) {
       const float ramp = static_cast<float>(i % 1013) / 1013.0F;
       x[i] = ramp - 0.5F;
@@ -35,6 +44,11 @@ struct Buffers {
     }
   }
   std::vector<float> x, out, received, g, m, v, b;
+  std::vector<std::byte> coded;
+
+  std::span<std::byte> coded_as(Codec codec) {
+    return std::span(coded).first(coded_bytes(codec, static_cast<std::int64_t>(x.size())));
+  }
 };
 
 using Pass = std::function<void(Buffers&, const Mix<float>&)>;
@@ -85,6 +99,59 @@ void norm(Buffers& w, const Mix<float>&) { benchmark::DoNotOptimize(sum_squares<
 
 void finite(Buffers& w, const Mix<float>&) { benchmark::DoNotOptimize(all_finite<float>(w.g)); }
 
+Pass encode_as(Codec codec) {
+  return [codec](Buffers& w, const Mix<float>&) {
+    encode<float>(codec, {.x = w.g, .coded = w.coded_as(codec)});
+  };
+}
+
+Pass encode_kept(Codec codec) {
+  return [codec](Buffers& w, const Mix<float>&) {
+    encode<float>(codec, {.x = w.x, .coded = w.coded_as(codec), .kept = w.x.data(), .keep = 1});
+  };
+}
+
+Pass encode_error(Codec codec) {
+  return [codec](Buffers& w, const Mix<float>&) {
+    encode<float>(codec, {.x = w.g, .coded = w.coded_as(codec), .error = w.b.data()});
+  };
+}
+
+Pass encode_kept_error(Codec codec) {
+  return [codec](Buffers& w, const Mix<float>&) {
+    encode<float>(
+        codec,
+        {.x = w.x, .coded = w.coded_as(codec), .kept = w.x.data(), .keep = 1, .error = w.b.data()});
+  };
+}
+
+Pass decode_from(Codec codec) {
+  return
+      [codec](Buffers& w, const Mix<float>&) { decode<float>(codec, w.coded_as(codec), 0, w.b); };
+}
+
+Pass decode_added(Codec codec) {
+  return [codec](Buffers& w, const Mix<float>&) {
+    decode_add<float>(codec, w.coded_as(codec), 0, w.b);
+  };
+}
+
+/// What decode_add saves: b += decoded, a part at a time that stays in the nearest cache.
+Pass decode_then_sum(Codec codec) {
+  return [codec](Buffers& w, const Mix<float>&) {
+    constexpr std::size_t kPart = 4096;
+    std::array<float, kPart> part;
+    for (std::size_t begin = 0; begin < w.b.size(); begin += kPart) {
+      const std::size_t count = std::min(kPart, w.b.size() - begin);
+      const std::span<float> into = std::span(w.b).subspan(begin, count);
+      decode<float>(codec, w.coded_as(codec), static_cast<std::int64_t>(begin),
+                    std::span(part).first(count));
+      const std::array<const float*, 2> terms{into.data(), part.data()};
+      sum_into<float>(into, terms, 1.0);
+    }
+  };
+}
+
 Mix<float> half_half(const std::vector<Source<float>>& sources) {
   return {.self_weight = 0.5, .sources = sources};
 }
@@ -121,8 +188,34 @@ void check_against_ref() {
   }
 }
 
-void run(benchmark::State& state, const Pass& pass, std::int64_t bytes_per_element) {
+void encode_by(const KernelTable<float>& kernels, Codec codec, Buffers& w) {
+  const Encoding<float> job{.x = w.x.data(),
+                            .count = w.x.size(),
+                            .coded = reinterpret_cast<unsigned char*>(w.coded.data()),
+                            .kept = w.out.data(),
+                            .keep = 1,
+                            .error = w.g.data()};
+  (codec == Codec::bf16 ? kernels.encode_bf16 : kernels.encode_int8)(job);
+  const Decoding<float> back{.coded = job.coded, .into = w.b.data(), .count = job.count};
+  (codec == Codec::bf16 ? kernels.decode_bf16 : kernels.decode_int8)(back);
+  (codec == Codec::bf16 ? kernels.decode_add_bf16 : kernels.decode_add_int8)(back);
+}
+
+void check_codecs_against_ref() {
+  constexpr std::size_t kCount = 65536 - 3;
+  for (const Codec codec : {Codec::bf16, Codec::int8}) {
+    Buffers slow(kCount), fast(kCount);
+    encode_by(kernel_table<float>(Isa::ref), codec, slow);
+    encode_by(active_kernels<float>(), codec, fast);
+    if (fast.coded != slow.coded || fast.out != slow.out || fast.g != slow.g || fast.b != slow.b) {
+      throw std::logic_error("the fast codecs disagree with the scalar ones");
+    }
+  }
+}
+
+void run(benchmark::State& state, const Pass& pass, double bytes_per_element) {
   check_against_ref();
+  check_codecs_against_ref();
   const auto count = static_cast<std::size_t>(state.range(0));
   Buffers buffers(count);
   const std::vector<Source<float>> sources{{buffers.received.data(), 0.5}};
@@ -132,7 +225,8 @@ void run(benchmark::State& state, const Pass& pass, std::int64_t bytes_per_eleme
     benchmark::ClobberMemory();
   }
   state.SetLabel(std::string(isa_name()));
-  state.SetBytesProcessed(state.iterations() * state.range(0) * bytes_per_element);
+  const auto elements = static_cast<double>(state.iterations() * state.range(0));
+  state.SetBytesProcessed(static_cast<std::int64_t>(elements * bytes_per_element));
 }
 
 #define GOSSAMER_BENCH(name, pass, bytes) \
@@ -151,6 +245,18 @@ GOSSAMER_BENCH(mix_sgd, sgd, 16);
 GOSSAMER_BENCH(sum_two, sum_two, 12);
 GOSSAMER_BENCH(sum_squares, norm, 4);
 GOSSAMER_BENCH(all_finite, finite, 4);
+
+#define GOSSAMER_CODEC_BENCH(codec, bytes)                                                  \
+  GOSSAMER_BENCH(encode_##codec, encode_as(Codec::codec), 4 + bytes);                       \
+  GOSSAMER_BENCH(encode_##codec##_kept, encode_kept(Codec::codec), 8 + bytes);              \
+  GOSSAMER_BENCH(encode_##codec##_error, encode_error(Codec::codec), 12 + bytes);           \
+  GOSSAMER_BENCH(encode_##codec##_kept_error, encode_kept_error(Codec::codec), 16 + bytes); \
+  GOSSAMER_BENCH(decode_##codec, decode_from(Codec::codec), 4 + bytes);                     \
+  GOSSAMER_BENCH(decode_add_##codec, decode_added(Codec::codec), 8 + bytes);                \
+  GOSSAMER_BENCH(decode_then_sum_##codec, decode_then_sum(Codec::codec), 8 + bytes)
+
+GOSSAMER_CODEC_BENCH(bf16, 2);
+GOSSAMER_CODEC_BENCH(int8, 260.0 / 256);
 
 }  // namespace
 }  // namespace gossamer

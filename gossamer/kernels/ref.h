@@ -23,6 +23,18 @@ template <class T>
 double distance_squares(Range range, const T* a, const T* b);
 template <class T>
 bool all_finite(Range range, const T* a);
+template <class T>
+void encode_bf16(const Encoding<T>& job);
+template <class T>
+void encode_int8(const Encoding<T>& job);
+template <class T>
+void decode_bf16(const Decoding<T>& job);
+template <class T>
+void decode_int8(const Decoding<T>& job);
+template <class T>
+void decode_add_bf16(const Decoding<T>& job);
+template <class T>
+void decode_add_int8(const Decoding<T>& job);
 void copy(void* destination, const void* source, std::size_t bytes);
 
 /// mixed of one element.

@@ -1,0 +1,285 @@
+"""Gossamer beside DDP and Decent-DP on an emulated cluster; figures are in bench/METRICS.md.
+
+    bench/cluster/run.py --settings slow,fast --repetitions 3 --json out.json
+
+Needs Linux, iproute2 and root (tools/cluster.py). Decent-DP's rows need decent-dp 0.2.3.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[1]
+BUILT = Path(os.environ.get("GOSSAMER_PYTHON_PATH", ROOT / "build" / "python"))
+sys.path[:0] = [str(BUILT), str(ROOT / "tools")]
+
+import cluster as emulated  # noqa: E402
+from contenders import CONTENDERS  # noqa: E402
+from limits import link_s, planned_bytes  # noqa: E402
+from settings import SETTINGS, Setting  # noqa: E402
+from sleeping_model import payload_bytes  # noqa: E402
+
+START_S = 90.0  # for the imports of all workers
+TO_END_S = 10.0  # between the stacks of a launch that hangs and its end
+FIRST_PORT = 29400
+PORTS = 500  # taken in turn: the last launch's may still be closing
+COLUMNS = ("s/step", "spread", "/compute", "limit s", "/limit", "CPU s", "MB/host")
+_launches = iter(range(sys.maxsize))
+
+
+def patience_s(setting: Setting, slowest: float) -> float:
+    """How long a launch may take: far more than DDP needs."""
+    payload_s = 8 * setting.payload_bytes / slowest if slowest else 1.0
+    compute_s = setting.compute_s * max(setting.factors, default=1.0)
+    return START_S + (setting.warm + setting.steps) * 2 * (compute_s + 6 * payload_s)
+
+
+def launch(
+    setting: Setting, cluster: emulated.Cluster, name: str, seed: int, logs: Path
+) -> dict[str, Any]:
+    """One run of one contender: what its workers found, or a status and words instead."""
+    logs.mkdir(parents=True, exist_ok=True)
+    shaped = [rate for rate in cluster.rates if rate]
+    patience = patience_s(setting, min(shaped, default=0.0))
+    factors = setting.factors or (1.0,) * cluster.size
+    with tempfile.TemporaryDirectory() as out:
+        options = {
+            "contender": name,
+            "hosts": ",".join(map(str, cluster.workers)),
+            "bytes": setting.payload_bytes,
+            "compute": setting.compute_s,
+            "jitter": setting.jitter,
+            "factors": ",".join(map(str, factors)),
+            "seed": seed,
+            "warm": setting.warm,
+            "steps": setting.steps,
+            "patience": patience,
+            "out": out,
+        }
+        command = [sys.executable, str(FOLDER / "worker.py")]
+        for option, value in options.items():
+            command += [f"--{option}", str(value)]
+        number = next(_launches)
+        path = os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])
+        log_path = logs / f"{setting.name}-{name.replace(' ', '-')}-{number}.log"
+        with log_path.open("w") as log:
+            processes = emulated.start(
+                cluster,
+                command,
+                port=FIRST_PORT + (os.getpid() + number) % PORTS,
+                extra={"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+                output=log,
+            )
+            codes = emulated.finish(processes, patience + TO_END_S)
+        return {**read(Path(out), codes, patience), "log": str(log_path)}
+
+
+def read(out: Path, codes: Sequence[int], patience: float) -> dict[str, Any]:
+    """What the workers of a launch left. A result counts also if they failed to end well."""
+    if (out / "result.json").exists():
+        workers = json.loads((out / "result.json").read_text())
+        said = sorted({worker["complaint"] for worker in workers} - {""})
+        status = "wrong" if said else "ok"
+        return {"status": status, "words": "; ".join(said), "workers": workers, "codes": codes}
+    left = [json.loads(path.read_text()) for path in out.glob("rank*.json")]
+    if left:  # a refusal is the cause of what others saw; else the first error is
+        first = min(left, key=lambda each: (each["status"] != "refused", each["at"]))
+        return {"status": first["status"], "words": first["words"], "codes": codes}
+    if all(code in (0, -signal.SIGKILL) for code in codes):
+        return {"status": "hung", "words": f"no result after {patience:.0f} s", "codes": codes}
+    return {"status": "failed", "words": f"workers ended with {codes}", "codes": codes}
+
+
+def summary(
+    setting: Setting, cluster: emulated.Cluster, name: str, runs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The row of a contender: medians over the runs, or the first run that has no figures."""
+    row: dict[str, Any] = {"contender": name, "runs": runs, "status": "ok", "words": ""}
+    for run in runs:
+        if run["status"] != "ok":
+            return {**row, "status": run["status"], "words": run["words"]}
+    seconds = [statistics.mean(w["seconds"] for w in run["workers"]) for run in runs]
+    factors = setting.factors or (1.0,) * cluster.size
+    compute = statistics.median(
+        statistics.mean(
+            worker["computed_s"] / factor
+            for worker, factor in zip(run["workers"], factors, strict=True)
+        )
+        * max(factors)
+        for run in runs
+    )
+    measured = [host_bytes(run["workers"], len(cluster.workers)) for run in runs]
+    mixing = CONTENDERS[name].mixing
+    if mixing is None:
+        bytes_s = statistics.median(link_s(each, cluster.rates) for each in measured)
+    else:
+        planned = planned_bytes(mixing, cluster.workers, payload_bytes(setting.payload_bytes))
+        bytes_s = link_s(planned, cluster.rates)
+    median = statistics.median(seconds)
+    return {
+        **row,
+        "seconds": median,
+        "seconds_min": min(seconds),
+        "seconds_max": max(seconds),
+        "compute_s": compute,
+        "ratio_to_compute": median / compute,
+        "byte_limit_s": bytes_s,
+        "ratio_to_limit": median / max(bytes_s, compute),
+        "cpu_s": statistics.median(sum(w["cpu_s"] for w in run["workers"]) for run in runs),
+        "busiest_host_bytes": statistics.median(max(map(max, each)) for each in measured),
+    }
+
+
+def host_bytes(workers: list[dict[str, Any]], hosts: int) -> list[tuple[float, float]]:
+    """(sent, received) per step by host, as the first of its workers saw it."""
+    first = {worker["host"]: worker for worker in reversed(workers)}
+    return [(first[host]["sent_bytes"], first[host]["received_bytes"]) for host in range(hosts)]
+
+
+def line(row: dict[str, Any]) -> str:
+    """The row as it is printed."""
+    name = f"{row['contender']:22}"
+    if row["status"] != "ok":
+        return f"{name}{row['status']}: {row['words']}"
+    spread = f"{row['seconds_min']:.3f}-{row['seconds_max']:.3f}"
+    return (
+        f"{name}{row['seconds']:8.3f}{spread:>14}{row['ratio_to_compute']:9.3f}"
+        f"{row['byte_limit_s']:9.3f}{row['ratio_to_limit']:8.3f}{row['cpu_s']:8.3f}"
+        f"{row['busiest_host_bytes'] / 1e6:9.3f}"
+    )
+
+
+def heading(setting: Setting) -> str:
+    """What stands above the rows of a setting."""
+    about = f"{setting.name}: hosts {setting.hosts}, {setting.rate}"
+    about += f", {setting.payload_bytes / 1e6:g} MB, compute {setting.compute_s:g} s"
+    if setting.jitter:
+        about += f", jitter {setting.jitter:g}"
+    if setting.factors:
+        about += f", factors {','.join(f'{factor:g}' for factor in setting.factors)}"
+    widths = (8, 14, 9, 9, 8, 8, 9)
+    columns = "".join(f"{word:>{width}}" for word, width in zip(COLUMNS, widths, strict=True))
+    return f"\n{about}\n{'':22}{columns}"
+
+
+def run_setting(
+    setting: Setting, names: Sequence[str], repetitions: int, seed: int, logs: Path
+) -> dict[str, Any]:
+    """All contenders in turn, again and again, on one cluster."""
+    workers = emulated.parse_hosts(setting.hosts)
+    rates = emulated.parse_rates(setting.rate, len(workers))
+    cluster = emulated.Cluster(f"b{os.getpid()}", workers, rates)
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    loads = [os.getloadavg()[0]]
+    with emulated.running(cluster):
+        for repetition in range(repetitions):
+            for name in names:
+                if any(run["status"] != "ok" for run in runs[name]):
+                    continue
+                begin = time.monotonic()
+                found = launch(setting, cluster, name, seed + repetition, logs)
+                runs[name].append(found)
+                loads.append(os.getloadavg()[0])
+                took = time.monotonic() - begin
+                print(f"{setting.name}: {name}: {found['status']}, {took:.0f} s", file=sys.stderr)
+    print(heading(setting))
+    rows = [summary(setting, cluster, name, runs[name]) for name in names]
+    for row in rows:
+        print(line(row), flush=True)
+    return {"setting": asdict(setting), "load_average": loads, "rows": rows}
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on besides the settings."""
+    packages = {}
+    for package in ("torch", "decent-dp"):
+        try:
+            packages[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            packages[package] = "not installed"
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = {each.split(":")[1].strip() for each in lines if each.startswith("model name")}
+    return {
+        "cpu": sorted(models),
+        "cpus": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "gossamer": importlib.import_module("gossamer._built").VERSION,
+        "congestion_control": emulated.CONGESTION_CONTROL,
+        **packages,
+    }
+
+
+def chosen(text: str, known: Sequence[str], what: str) -> list[str]:
+    """The names in a list separated by commas."""
+    names = text.split(",")
+    for name in names:
+        if name not in known:
+            raise emulated.ClusterError(f"no {what} '{name}'; there are: {', '.join(known)}")
+    return names
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = ", ".join(setting.name for setting in SETTINGS)
+    parser.add_argument("--settings", default="slow,fast", help=f"of {names}")
+    parser.add_argument(
+        "--contenders", help=f"instead of each setting's own: {', '.join(CONTENDERS)}"
+    )
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=1, help="of the jitter")
+    parser.add_argument("--json", type=Path, help="write everything here as well")
+    parser.add_argument("--logs", type=Path, help="a folder for what the workers print")
+    return parser
+
+
+def _stop(*_: object) -> None:
+    raise SystemExit(143)
+
+
+def main() -> int:
+    """0, or 1 where something could not run or computed the wrong thing."""
+    arguments = _parser().parse_args()
+    signal.signal(signal.SIGTERM, _stop)
+    settings = {setting.name: setting for setting in SETTINGS}
+    results = []
+    try:
+        if arguments.repetitions < 1:
+            raise emulated.ClusterError(f"one repetition at least, got {arguments.repetitions}")
+        wanted = chosen(arguments.settings, list(settings), "setting")
+        own = arguments.contenders and chosen(arguments.contenders, list(CONTENDERS), "contender")
+        with tempfile.TemporaryDirectory() as scratch:
+            logs = arguments.logs or Path(scratch)
+            for name in wanted:
+                names = own or settings[name].contenders
+                results.append(
+                    run_setting(settings[name], names, arguments.repetitions, arguments.seed, logs)
+                )
+                if arguments.json:
+                    about = {"machine": machine(), "seed": arguments.seed, "settings": results}
+                    arguments.json.write_text(json.dumps(about, indent=2))
+    except emulated.ClusterError as error:
+        print(f"[cluster] {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    statuses = {row["status"] for result in results for row in result["rows"]}
+    return 0 if statuses <= {"ok", "refused"} else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

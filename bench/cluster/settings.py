@@ -1,0 +1,60 @@
+"""What the comparison runs: hosts, links, compute, and who takes part."""
+
+from dataclasses import dataclass
+
+EVERYBODY = (
+    "alone",
+    "ddp",
+    "ddp bf16",
+    "ddp powersgd",
+    "decent-dp ring",
+    "decent-dp aer",
+    "decent-dp complete",
+    "gossamer aer",
+    "gossamer aer c10d",
+    "gossamer ring",
+    "gossamer one-peer-exp",
+    "gossamer complete",
+    "gossamer allreduce",
+)
+AER = ("ddp", "decent-dp aer", "gossamer aer", "gossamer ring")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A cluster and what its workers do. `hosts` and `rate` are words of tools/cluster.py; `rate`
+    may be one per host. `factors`: how much longer each rank computes; empty: none does."""
+
+    name: str
+    hosts: str
+    rate: str
+    contenders: tuple[str, ...]
+    compute_s: float = 1.2
+    jitter: float = 0.0
+    factors: tuple[float, ...] = ()
+    payload_bytes: int = 8_000_000
+    warm: int = 4
+    steps: int = 8
+
+
+SETTINGS = (
+    Setting("slow", "4x2", "20Mbit/s", EVERYBODY),
+    Setting("fast", "4x2", "80Mbit/s", EVERYBODY),
+    Setting("jitter", "4x2", "80Mbit/s", ("alone", *AER), jitter=0.3, steps=24),
+    Setting("straggler", "4x2", "80Mbit/s", AER, factors=(1, 1, 1, 1.5, 1, 1, 1, 1)),
+    Setting("unequal", "4x2", "20Mbit/s,20Mbit/s,20Mbit/s,10Mbit/s", AER),
+    Setting("four", "4x4", "20Mbit/s", AER),
+    Setting("three", "3x3", "20Mbit/s", AER),
+    Setting("five", "5x1", "20Mbit/s", AER),
+    Setting("uneven", "1,2,4", "20Mbit/s", AER),
+    Setting(
+        "tiny",
+        "2x1",
+        "200Mbit/s",
+        ("ddp", "gossamer aer"),
+        compute_s=0.02,
+        payload_bytes=200_000,
+        warm=3,
+        steps=5,
+    ),
+)

@@ -1,0 +1,118 @@
+"""One worker of the comparison; run.py starts it in its host."""
+
+import argparse
+import faulthandler
+import json
+import os
+import resource
+import time
+import traceback
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from answers import complaint
+from contenders import CONTENDERS, Contender
+from sleeping_model import Pace, SleepingModel
+
+LINK = Path("/sys/class/net/eth0/statistics")
+
+
+def cpu_s() -> float:
+    """User and system time of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def link_bytes() -> tuple[int, int]:
+    """Sent and received by this host over its link so far, headers included."""
+    sent, received = ((LINK / f"{way}_bytes").read_text() for way in ("tx", "rx"))
+    return int(sent), int(received)
+
+
+def measure(contender: Contender, pace: Pace, warm: int, steps: int) -> dict[str, float]:
+    """Means over the steps after the warm ones."""
+    for _ in range(warm):
+        contender.step()
+    begin, cpu, (sent, received) = time.perf_counter(), cpu_s(), link_bytes()
+    computed = pace.total_s
+    for _ in range(steps):
+        contender.step()
+    now_sent, now_received = link_bytes()
+    totals = {
+        "seconds": time.perf_counter() - begin,
+        "computed_s": pace.total_s - computed,
+        "cpu_s": cpu_s() - cpu,
+        "sent_bytes": now_sent - sent,
+        "received_bytes": now_received - received,
+    }
+    return {name: total / steps for name, total in totals.items()}
+
+
+def work(arguments: argparse.Namespace) -> None:
+    """Trains, checks, and leaves what was found in the file of the rank, or of all of them."""
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    hosts = [int(word) for word in arguments.hosts.split(",")]
+    factor = float(arguments.factors.split(",")[rank])
+    pace = Pace(arguments.compute, arguments.jitter, factor, seed=arguments.seed * 1000 + rank)
+    model = SleepingModel(arguments.bytes, pace, float(rank + 1))
+    entry = CONTENDERS[arguments.contender]
+    try:
+        contender = entry.make(model)
+    except ValueError as error:
+        leave(arguments.out, rank, "refused", str(error))
+        raise
+    dist.barrier()
+    found = measure(contender, pace, arguments.warm, arguments.steps)
+    said = complaint(model, contender, entry.mixing, hosts, arguments.warm + arguments.steps)
+    everything = [None] * dist.get_world_size()
+    dist.all_gather_object(everything, {**found, "complaint": said, "host": host_number()})
+    if rank == 0:
+        (arguments.out / "result.json").write_text(json.dumps(everything))
+    dist.barrier()
+    contender.close()
+    dist.destroy_process_group()
+
+
+def host_number() -> int:
+    """As the launcher counts."""
+    return int(os.environ["GROUP_RANK"])
+
+
+def leave(folder: Path, rank: int, status: str, words: str) -> None:
+    """Tells run.py why there is no result; what was said first stays."""
+    path = folder / f"rank{rank}.json"
+    if not path.exists():
+        path.write_text(json.dumps({"at": time.time(), "status": status, "words": words}))
+
+
+def main() -> int:
+    """0, or 1 after an error that was left for run.py."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--contender", choices=CONTENDERS, required=True)
+    parser.add_argument("--hosts", required=True, help="workers by host, separated by commas")
+    parser.add_argument("--bytes", type=int, required=True)
+    parser.add_argument("--compute", type=float, required=True)
+    parser.add_argument("--jitter", type=float, required=True)
+    parser.add_argument("--factors", required=True, help="by rank, separated by commas")
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--warm", type=int, required=True)
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--patience", type=float, required=True, help="seconds, then stacks")
+    parser.add_argument("--out", type=Path, required=True, help="a folder")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    faulthandler.dump_traceback_later(arguments.patience)
+    try:
+        work(arguments)
+    except Exception as error:
+        traceback.print_exc()
+        words = f"{type(error).__name__}: {error}"
+        leave(arguments.out, int(os.environ["RANK"]), "failed", words)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
