@@ -27,11 +27,15 @@ void raise_signals() {
 }
 
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
-                             double timeout_s, bool check_gradients, bool in_backward) {
+                             double timeout_s, bool check_gradients, bool in_backward,
+                             const std::string& codec, bool skips_late, std::int64_t staleness) {
   return {.schedule = std::move(schedule),
           .pattern = std::move(pattern),
           .optimizer = std::move(optimizer),
           .update = in_backward ? UpdateAt::backward : UpdateAt::step,
+          .codec = find_codec(codec),
+          .late = skips_late ? Late::skip : Late::wait,
+          .staleness = staleness,
           .check_gradients = check_gradients,
           .measure_distance = true,
           .timeout_s = timeout_s,
@@ -71,11 +75,12 @@ class EngineHandle {
     return *transport_;
   }
   /// Gradients are averaged in every backward pass from now on.
-  void average_gradients(std::int64_t bucket_bytes) {
+  void average_gradients(std::int64_t bucket_bytes, const std::string& codec) {
     Engine& engine = get().engine();
     const Collectives& world = engine.collectives();
-    gradients_ = std::make_unique<GradientAverage>(get().tensors(), bucket_bytes, engine.runner(),
-                                                   world.shape(), world.rank());
+    gradients_ = std::make_unique<GradientAverage>(get().tensors(),
+                                                   GradientOptions{bucket_bytes, find_codec(codec)},
+                                                   engine.runner(), world.shape(), world.rank());
   }
   GradientAverage* gradients() const { return gradients_.get(); }
   void close() {
@@ -122,6 +127,7 @@ void bind_report(py::module_& module) {
       .def_readonly("grad_norm", &StepReport::grad_norm)
       .def_readonly("exposed_s", &StepReport::exposed_s)
       .def_readonly("hidden_s", &StepReport::hidden_s)
+      .def_readonly("skipped", &StepReport::skipped)
       .def_readonly("distance", &StepReport::distance);
 }
 
@@ -133,7 +139,8 @@ void bind_engine(py::module_& module) {
   py::class_<EngineOptions>(module, "EngineOptions", "How parameters are mixed and stepped.")
       .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
            py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"),
-           py::arg("in_backward") = false);
+           py::arg("in_backward") = false, py::arg("codec") = "fp32",
+           py::arg("skips_late") = false, py::arg("staleness") = 1);
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
              "The ranks that a worker exchanges anything with, ascending.");
   module.def("can_be_fused", &can_be_fused, py::arg("tensor"),
@@ -218,6 +225,7 @@ void bind_engine(py::module_& module) {
           },
           "(peer, bytes sent, bytes received) so far.")
       .def("average_gradients", &EngineHandle::average_gradients, py::arg("bucket_bytes"),
+           py::arg("codec") = "fp32",
            "Averages gradients over all ranks in every backward pass from now on.")
       .def(
           "set_averaging",

@@ -1,8 +1,11 @@
 #include "bindings/graph.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "gossamer/base/errors.h"
+#include "gossamer/exchange/plan.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 
@@ -23,6 +26,57 @@ Schedule make_schedule(const std::string& topology, const std::vector<int>& work
   return schedule;
 }
 
+void refuse_negative(const std::string& name, std::int64_t value) {
+  if (value >= 0) return;
+  fail_argument({.place = "schedule",
+                 .what = name + " must not be negative, got " + std::to_string(value),
+                 .remedy = "give 0 or more"});
+}
+
+/// W of round t, row by row.
+std::vector<std::vector<double>> matrix(const Schedule& schedule, std::int64_t t) {
+  refuse_negative("t", t);
+  const Round round = round_at(schedule, t);
+  const auto workers = static_cast<std::size_t>(round.workers);
+  std::vector<std::vector<double>> rows(workers, std::vector<double>(workers));
+  for (std::size_t i = 0; i < workers; ++i) {
+    for (const Entry& entry : row_of(round, static_cast<int>(i))) {
+      rows[i][static_cast<std::size_t>(entry.worker)] = entry.weight;
+    }
+  }
+  return rows;
+}
+
+std::int64_t received_from_other_hosts(const Plan& plan, const HostShape& shape, int worker) {
+  std::int64_t elements = 0;
+  for (const Phase& phase : plan.phases) {
+    for (const Message& message : phase.receives) {
+      if (shape.host_of(message.peer) != shape.host_of(worker)) elements += message.slice.count;
+    }
+  }
+  return elements;
+}
+
+using SentAndReceived = std::pair<std::int64_t, std::int64_t>;
+
+/// By host: elements sent to other hosts and received from them, by all its workers in round t.
+std::vector<SentAndReceived> elements_between_hosts(const Schedule& schedule, std::int64_t t,
+                                                    std::int64_t elements, bool finished_averages) {
+  refuse_negative("t", t);
+  refuse_negative("elements", elements);
+  const HostShape& shape = schedule.shape;
+  const Round round = round_at(schedule, t);
+  const PlanOptions options{.finished_averages = finished_averages};
+  std::vector<SentAndReceived> by_host(shape.workers_per_host.size());
+  for (int worker = 0; worker < shape.workers(); ++worker) {
+    const Plan plan = compile(round, shape, worker, elements, options);
+    auto& [sent, received] = by_host[static_cast<std::size_t>(shape.host_of(worker))];
+    sent += traffic(plan, shape, worker).between_hosts;
+    received += received_from_other_hosts(plan, shape, worker);
+  }
+  return by_host;
+}
+
 }  // namespace
 
 void bind_graph(py::module_& module) {
@@ -31,7 +85,11 @@ void bind_graph(py::module_& module) {
       .def_readonly("period", &Schedule::period, "Rounds until it repeats; 0: it does not.")
       .def_property_readonly("workers", [](const Schedule& s) { return s.shape.workers(); })
       .def_property_readonly("workers_per_host",
-                             [](const Schedule& s) { return s.shape.workers_per_host; });
+                             [](const Schedule& s) { return s.shape.workers_per_host; })
+      .def("matrix", &matrix, py::arg("t"), "W of round t: row i has what i gives to each worker.")
+      .def("elements_between_hosts", &elements_between_hosts, py::arg("t"), py::arg("elements"),
+           py::kw_only(), py::arg("finished_averages") = false,
+           "By host what it sends to and receives from other hosts in round t, for a payload.");
   module.def("make_schedule", &make_schedule, py::arg("topology"), py::arg("workers_per_host"),
              py::kw_only(), py::arg("seed") = 0, py::arg("degree") = 1,
              py::arg("rounds_per_step") = 1, py::arg("local_steps") = 1,

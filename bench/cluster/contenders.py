@@ -11,8 +11,6 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 LR = 1e-2
-# Gossamer's pieces on slow links; DDP and Decent-DP have rows with small ones as well.
-BUCKET_BYTES = 250_000
 Step = Callable[[], None]
 
 
@@ -138,8 +136,7 @@ def gossamer(
         from gossamer import Gossip
 
         optimizer = _sgd(model)
-        options = {"bucket_bytes": BUCKET_BYTES, **keywords}
-        gossip = Gossip(model, optimizer, topology=topology, **options)
+        gossip = Gossip(model, optimizer, topology=topology, **keywords)
         step = _train(model, optimizer)
         return Contender(step, gossip.close, averages_gradients, mean_error)
 
@@ -160,9 +157,16 @@ CONTENDERS: dict[str, Entry] = {
     "decent-dp aer 1 MB": decent_dp("alternating-exp-ring", bucket_mb=1),
     "decent-dp complete": decent_dp("complete"),
     "gossamer aer": gossamer(AER),
+    "gossamer aer bf16": gossamer(
+        AER, codec="bf16", bytes_per_element=2, mean_error=1e-4, recursion_error=2e-2
+    ),
+    "gossamer aer int8": gossamer(
+        AER, codec="int8", bytes_per_element=260 / 256, mean_error=1e-4, recursion_error=2e-2
+    ),
     "gossamer aer 4 MB": gossamer(AER, bucket_bytes=4 << 20),
     "gossamer aer c10d": gossamer(AER, transport="c10d"),
     "gossamer ring": gossamer("ring"),
+    "gossamer one-peer-ring": gossamer("one_peer_ring"),
     "gossamer one-peer-exp": gossamer("one_peer_exponential"),
     "gossamer complete": gossamer("complete"),
     "gossamer allreduce": gossamer("complete", pattern="allreduce"),

@@ -120,7 +120,8 @@ def summary(
         * max(factors)
         for run in runs
     )
-    measured = [host_bytes(run["workers"], len(cluster.workers)) for run in runs]
+    hosts = [by_host(run["workers"], len(cluster.workers)) for run in runs]
+    measured = [[(each["sent_bytes"], each["received_bytes"]) for each in run] for run in hosts]
     mixing = CONTENDERS[name].mixing
     if mixing is None:
         bytes_s = statistics.median(link_s(each, cluster.rates) for each in measured)
@@ -139,13 +140,16 @@ def summary(
         "ratio_to_limit": median / max(bytes_s, compute),
         "cpu_s": statistics.median(sum(w["cpu_s"] for w in run["workers"]) for run in runs),
         "busiest_host_bytes": statistics.median(max(map(max, each)) for each in measured),
+        "retransmissions": statistics.median(
+            sum(host["retransmissions"] for host in run) for run in hosts
+        ),
     }
 
 
-def host_bytes(workers: list[dict[str, Any]], hosts: int) -> list[tuple[float, float]]:
-    """(sent, received) per step by host, as the first of its workers saw it."""
+def by_host(workers: list[dict[str, Any]], hosts: int) -> list[dict[str, Any]]:
+    """The first worker of each host, which saw what the host's counters say."""
     first = {worker["host"]: worker for worker in reversed(workers)}
-    return [(first[host]["sent_bytes"], first[host]["received_bytes"]) for host in range(hosts)]
+    return [first[host] for host in range(hosts)]
 
 
 def line(row: dict[str, Any]) -> str:
@@ -256,8 +260,10 @@ def main() -> int:
     arguments = _parser().parse_args()
     signal.signal(signal.SIGTERM, _stop)
     settings = {setting.name: setting for setting in SETTINGS}
-    results = []
     try:
+        if not (BUILT / "gossamer" / "_built.py").exists():
+            raise emulated.ClusterError(f"no gossamer in {BUILT}; run make build")
+        about: dict[str, Any] = {"machine": machine(), "seed": arguments.seed, "settings": []}
         if arguments.repetitions < 1:
             raise emulated.ClusterError(f"one repetition at least, got {arguments.repetitions}")
         wanted = chosen(arguments.settings, list(settings), "setting")
@@ -266,18 +272,17 @@ def main() -> int:
             logs = arguments.logs or Path(scratch)
             for name in wanted:
                 names = own or settings[name].contenders
-                results.append(
+                about["settings"].append(
                     run_setting(settings[name], names, arguments.repetitions, arguments.seed, logs)
                 )
                 if arguments.json:
-                    about = {"machine": machine(), "seed": arguments.seed, "settings": results}
                     arguments.json.write_text(json.dumps(about, indent=2))
     except emulated.ClusterError as error:
         print(f"[cluster] {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    statuses = {row["status"] for result in results for row in result["rows"]}
+    statuses = {row["status"] for each in about["settings"] for row in each["rows"]}
     return 0 if statuses <= {"ok", "refused"} else 1
 
 

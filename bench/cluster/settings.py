@@ -13,11 +13,12 @@ EVERYBODY = (
     "gossamer aer",
     "gossamer aer c10d",
     "gossamer ring",
+    "gossamer one-peer-ring",
     "gossamer one-peer-exp",
     "gossamer complete",
     "gossamer allreduce",
 )
-AER = ("ddp", "decent-dp aer", "gossamer aer", "gossamer ring")
+AER = ("ddp", "decent-dp aer", "gossamer aer", "gossamer one-peer-ring")
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,22 @@ def link_bytes() -> tuple[int, int]:
     return int(sent), int(received)
 
 
+def retransmissions() -> int:
+    """Segments that this host has sent again so far."""
+    names, values = (
+        each.split()
+        for each in Path("/proc/net/snmp").read_text().splitlines()
+        if each.startswith("Tcp:")
+    )
+    return int(values[names.index("RetransSegs")])
+
+
 def measure(contender: Contender, pace: Pace, warm: int, steps: int) -> dict[str, float]:
     """Means over the steps after the warm ones."""
     for _ in range(warm):
         contender.step()
     begin, cpu, (sent, received) = time.perf_counter(), cpu_s(), link_bytes()
-    computed = pace.total_s
+    computed, again = pace.total_s, retransmissions()
     for _ in range(steps):
         contender.step()
     now_sent, now_received = link_bytes()
@@ -45,6 +55,7 @@ def measure(contender: Contender, pace: Pace, warm: int, steps: int) -> dict[str
         "cpu_s": cpu_s() - cpu,
         "sent_bytes": now_sent - sent,
         "received_bytes": now_received - received,
+        "retransmissions": retransmissions() - again,
     }
     return {name: total / steps for name, total in totals.items()}
 

@@ -41,7 +41,7 @@ void InterruptGuard::watch(const std::stop_token& done) const {
     if (interrupted) waited += kPause;
   }
   if (done.stop_requested()) return;
-  const std::string text = "\ngossamer: " + farewell_ + "\n";
+  const std::string text = farewell_.empty() ? "" : "\ngossamer: " + farewell_ + "\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
   ::_exit(130);
 }

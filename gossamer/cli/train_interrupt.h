@@ -8,7 +8,8 @@
 namespace gossamer {
 
 /// While it lives, SIGINT and SIGTERM set `stop()`. When the program is still there 1.5 s later, it
-/// prints `farewell` and exits with 130; files are written aside and renamed, so nothing is lost.
+/// prints `farewell`, unless that is empty, and exits with 130; files are written aside and
+/// renamed, so nothing is lost.
 class InterruptGuard {
  public:
   explicit InterruptGuard(std::string farewell);

@@ -1,7 +1,10 @@
 // The commands that load torch: `gossamer train` and `gossamer demo` hand over to this program.
+#include <c10/util/Logging.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 
@@ -15,8 +18,14 @@ namespace {
 /// Exit codes, as documented in docs/exit_codes.md.
 enum ExitCode { kDone = 0, kFailed = 1, kBadInput = 2, kDiverged = 3, kInterrupted = 130 };
 
+/// What libtorch thinks of a lost connection, with its stack, would bury our message.
+void quiet_libtorch() {
+  ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", /*overwrite=*/0);
+  c10::initLogging();
+}
+
 int report(const char* message, ExitCode code) {
-  std::cerr << message << std::endl;
+  if (*message != '\0') std::cerr << message << std::endl;
   return code;
 }
 
@@ -30,6 +39,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  quiet_libtorch();
   gossamer::use_one_torch_thread();
   gossamer::keep_freed_memory();
   try {

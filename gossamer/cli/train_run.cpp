@@ -58,7 +58,8 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
   file.publish();
 }
 
-/// Makes the run folder, or refuses one that already holds a run.
+}  // namespace
+
 void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args) {
   if (args.out.empty()) {
     if (spec.checkpoint_every > 0) {
@@ -86,7 +87,10 @@ void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args) {
   write_file(recipe, to_toml(spec));
 }
 
-}  // namespace
+void write_summary(const TrainSpec& spec, const TrainResult& result,
+                   const std::filesystem::path& out) {
+  if (!out.empty()) write_file(out / "summary.json", summary_json(spec, result).dump(2) + "\n");
+}
 
 Task open_task(const TrainSpec& spec) {
   const bool default_text = spec.data.empty() && spec.task == "text";
@@ -182,9 +186,7 @@ TrainResult run_training(TrainSpec spec, const Task& task, const TrainRunArgs& a
                 const std::lock_guard lock(mutex);
                 result.summary = summary;
               });
-  if (!args.out.empty()) {
-    write_file(args.out / "summary.json", summary_json(spec, result).dump(2) + "\n");
-  }
+  write_summary(spec, result, args.out);
   return result;
 }
 

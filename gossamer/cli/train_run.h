@@ -1,5 +1,5 @@
 #pragma once
-/// A training run in one process: workers as threads on an emulated cluster.
+/// A training run in one process: workers as threads on an emulated cluster; what other runs share.
 
 #include <atomic>
 #include <filesystem>
@@ -26,6 +26,14 @@ struct TrainResult {
   double link_bytes_per_s = 0;  ///< of the emulated links; 0: not emulated
   std::string data;             ///< what was read
 };
+
+/// Makes the run folder args.out and writes run.toml, or refuses a folder that already holds a run.
+/// Without a folder it refuses a spec that needs one. Throws IoError where the system does.
+void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args);
+
+/// Writes summary.json; nothing for an empty folder.
+void write_summary(const TrainSpec& spec, const TrainResult& result,
+                   const std::filesystem::path& out);
 
 /// The data of a spec; an empty path stands for the Python standard library's sources.
 Task open_task(const TrainSpec& spec);

@@ -42,7 +42,7 @@ void let_exchanges_go_first() {
 
 Engine make_engine(const TrainSpec& spec, FlatParameters& flat, Transport& transport) {
   EngineOptions options = engine_options(spec, flat);
-  if (wants_spares(options, transport)) add_spares(flat);
+  if (wants_spares(options, transport)) add_spares(flat, transport.describe().lends);
   return {std::move(options), transport, buckets_of(flat)};
 }
 

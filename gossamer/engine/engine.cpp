@@ -38,7 +38,7 @@ bool is_global_average(const Round& round) { return round.groups.size() == 1; }
 
 bool wants_spares(const EngineOptions& options, const Transport& transport) {
   const Pattern& pattern = find_pattern(options.pattern);
-  return may_alternate(pattern) && transport.describe().lends == Lends::any_memory;
+  return may_alternate(pattern) && transport.describe().lends != Lends::nothing;
 }
 
 void refuse_non_finite(const std::string& name, int rank, std::int64_t step, double value) {
@@ -59,7 +59,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
       collectives_(runner_, options_.schedule.shape, rank_),
       begun_(buckets.size(), 0),
       finished_(buckets.size(), 0) {
-  check_options();
+  check_options(options_);
   if (transport.describe().workers != options_.schedule.shape.workers()) {
     fail_argument({.place = "engine",
                    .what = "the schedule must be for the transport's " +
@@ -77,9 +77,11 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
   GOSSAMER_ASSERT(!alternates_ || spares == std::ssize(buckets));
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     if (!alternates_) buckets[b].spare = nullptr;
-    lanes_.push_back(std::make_unique<Lane>(buckets[b], static_cast<int>(b), pattern_, optimizer_));
+    lanes_.push_back(std::make_unique<Lane>(buckets[b], static_cast<int>(b), pattern_, optimizer_,
+                                            options_.codec));
   }
-  if (transport.describe().lends == Lends::shared_memory && !alternates_) make_outboxes();
+  const bool waits = options_.late == Late::wait;
+  if (transport.describe().lends == Lends::shared_memory && !alternates_ && waits) make_outboxes();
 }
 
 /// One memory for all lanes: each memory costs a descriptor here and at every peer.
@@ -94,31 +96,30 @@ void Engine::make_outboxes() {
   }
 }
 
-Engine::~Engine() = default;
-
-void Engine::check_options() const {
-  for (const Hyper& hyper : options_.groups) check_hyper(hyper);
-  if (options_.schedule.stochasticity != Stochasticity::doubly) {
-    fail_argument({.place = "engine",
-                   .what = "pattern " + std::string(pattern_.name) + " needs doubly stochastic W",
-                   .got = options_.schedule.name,
-                   .remedy = "choose a topology whose weights are symmetric or circulant"});
+/// The edges of all rounds that a bucket can meet.
+void Engine::skip_late() {
+  const Schedule& schedule = options_.schedule;
+  double steps = static_cast<double>(step_);
+  collectives_.mean({&steps, 1});
+  // Beyond all numbers that any worker has used: one per step at most.
+  const LateSpec spec{.codec = options_.codec,
+                      .first_number = std::llround(steps * schedule.shape.workers()),
+                      .staleness = options_.staleness};
+  for (const auto& lane : lanes_) {
+    std::vector<std::shared_ptr<const Plan>> plans;
+    for (std::int64_t t = 0; t < schedule.period; ++t) {
+      plans.push_back(plan_for(t, lane->bucket().count));
+    }
+    std::vector<const Plan*> seen;
+    for (const auto& plan : plans) seen.push_back(plan.get());
+    lane->skip_late(runner_.transport(), spec, seen);
   }
-  const bool in_backward = options_.update == UpdateAt::backward;
-  const bool needs_whole_gradient = in_backward && options_.clip_norm > 0;
-  if (needs_whole_gradient && pattern_.launch != Launch::before_update) {
-    fail_argument({.place = "engine",
-                   .what = "clip_norm needs the whole gradient, but update = \"backward\" steps "
-                           "bucket by bucket",
-                   .got = "clip_norm = " + std::to_string(options_.clip_norm),
-                   .remedy = "use update = \"step\", or clip_norm = 0"});
-  }
-  if (in_backward && options_.schedule.loss_driven) {
-    fail_argument({.place = "engine",
-                   .what = "a schedule driven by the loss needs update = \"step\"",
-                   .got = "update = \"backward\" with " + options_.schedule.name});
-  }
+  runner_.attend([this] {
+    for (const auto& lane : lanes_) lane->collect_late();
+  });
 }
+
+Engine::~Engine() = default;
 
 std::vector<StateVector> Engine::state() const {
   std::vector<StateVector> all;
@@ -132,7 +133,9 @@ std::shared_ptr<const Plan> Engine::plan_for(std::int64_t round, std::int64_t co
   const Schedule& schedule = options_.schedule;
   const auto make = [&] {
     const PlanOptions plan_options{.group_method = options_.group_method,
-                                   .finished_averages = pattern_.rounds == Rounds::complete};
+                                   .finished_averages = pattern_.rounds == Rounds::complete,
+                                   .separate_neighbours = options_.late == Late::skip,
+                                   .codec = options_.codec};
     return std::make_shared<const Plan>(
         compile(round_at(schedule, round, losses_), schedule.shape, rank_, count, plan_options));
   };
@@ -172,6 +175,7 @@ void Engine::start_at(std::int64_t step) {
   GOSSAMER_ASSERT(!started_);
   started_ = true;
   step_ = step;
+  if (options_.late == Late::skip) skip_late();
   if (pattern_.launch != Launch::after_previous_update) return;
   for (const auto& lane : lanes_) launch(*lane, step_);
 }
@@ -232,6 +236,44 @@ void Engine::finish_bucket(Lane& lane) {
   if (sends_ahead()) launch(lane, step_ + 1);
 }
 
+/// Neighbours left out so far, by bucket.
+std::int64_t Engine::skipped() const {
+  std::int64_t sum = 0;
+  for (const auto& lane : lanes_) sum += lane->skipped();
+  return sum;
+}
+
+/// Index of one that need not wait, the first of those; waits for one.
+std::size_t Engine::first_ready(const std::vector<Lane*>& open) {
+  const auto begin = Clock::now();
+  const Deadline deadline = deadline_after(options_.timeout_s);
+  for (;;) {
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      if (!open[k]->is_ready(deadline)) continue;
+      overlap_.waits.push_back({begin, Clock::now()});
+      return k;
+    }
+    runner_.transport().progress(Clock::now() + kLongestNap);
+    runner_.while_waiting();
+  }
+}
+
+/// Note [First come, first served]: buckets do not wait for each other. One whose exchange has
+/// ended is updated and sent on its way again while others still wait, so that no link idles
+/// because of the order of the buckets. Of those that are ready the latest comes first: the
+/// gradients that the backward wrote last are still in the cache.
+void Engine::finish_buckets() {
+  std::vector<Lane*> open;
+  for (const auto& lane : std::views::reverse(lanes_)) {
+    if (!finished_[static_cast<std::size_t>(lane->index())]) open.push_back(lane.get());
+  }
+  while (!open.empty()) {
+    const std::size_t next = first_ready(open);
+    finish_bucket(*open[next]);
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(next));
+  }
+}
+
 void Engine::gradient_ready(int bucket) {
   GOSSAMER_ASSERT(started_);
   if (options_.update == UpdateAt::step) return;
@@ -271,9 +313,7 @@ StepReport Engine::step(double loss) {
       grad_scale_ = options_.clip_norm / norm;
   };
   if (!steps_with_mean) set_scale();
-  // The gradients that the backward wrote last are still in the cache.
-  const auto latest_first = std::views::reverse(lanes_);
-  for (const auto& lane : latest_first) {
+  for (const auto& lane : std::views::reverse(lanes_)) {
     if (!begun_[static_cast<std::size_t>(lane->index())]) begin_bucket(*lane);
   }
   if (steps_with_mean && options_.clip_norm > 0) {
@@ -284,9 +324,7 @@ StepReport Engine::step(double loss) {
     }
     set_scale();
   }
-  for (const auto& lane : latest_first) {
-    if (!finished_[static_cast<std::size_t>(lane->index())]) finish_bucket(*lane);
-  }
+  finish_buckets();
   if (options_.schedule.loss_driven) agree_on_loss(loss);
   ++step_;
   if (options_.schedule.loss_driven && pattern_.launch == Launch::after_previous_update) {
@@ -296,7 +334,9 @@ StepReport Engine::step(double loss) {
                           .grad_norm = std::sqrt(norm_squared_),
                           .exposed_s = overlap_.exposed_s(),
                           .hidden_s = overlap_.hidden_s(),
+                          .skipped = skipped() - skipped_,
                           .distance = std::sqrt(distance_squared_)};
+  skipped_ += report.skipped;
   norm_squared_ = distance_squared_ = 0;
   overlap_ = {};
   grad_scale_ = 1;

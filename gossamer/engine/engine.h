@@ -16,6 +16,7 @@
 namespace gossamer {
 
 /// Whether an engine with these options would make use of Bucket::spare; see Note [Two memories].
+/// Where the transport lends SharedMemory only, x and spare must lie in it, or each send copies.
 bool wants_spares(const EngineOptions& options, const Transport& transport);
 
 /// Note [Mix at the step]: x⁺ = W x + d(∇f(x)) takes the gradient at the unmixed x, so what the
@@ -74,8 +75,8 @@ class Engine {
   ExchangeRunner& runner() { return runner_; }
 
  private:
-  void check_options() const;
   void make_outboxes();
+  void skip_late();
   std::shared_ptr<const Plan> plan_for(std::int64_t round, std::int64_t count);
   bool sends_ahead() const;
   void expect(Lane& lane, std::int64_t exchange);
@@ -84,6 +85,9 @@ class Engine {
   void begin_bucket(Lane& lane);
   void finish_bucket(Lane& lane);
   void wait(Lane& lane);
+  std::int64_t skipped() const;
+  std::size_t first_ready(const std::vector<Lane*>& open);
+  void finish_buckets();
   double check_and_measure_gradients();
   std::vector<StepNumbers> numbers() const;
   void agree_on_loss(double loss);
@@ -110,6 +114,7 @@ class Engine {
   double distance_squared_ = 0;
   double norm_squared_ = 0;
   Overlap overlap_;
+  std::int64_t skipped_ = 0;                   ///< before this step
   std::vector<std::vector<std::byte>> local_;  ///< local parameters while the average is loaded
 };
 

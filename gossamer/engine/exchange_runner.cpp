@@ -1,21 +1,48 @@
 #include "gossamer/engine/exchange_runner.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/kernels/codec.h"
 #include "gossamer/kernels/sum.h"
 
 namespace gossamer {
 namespace {
 
+std::size_t bytes_of(const Scratch& scratch, Codec codec, DType dtype) {
+  return coded_bytes(scratch.is_coded ? codec : Codec::fp32, scratch.count, dtype);
+}
+
+/// A summand of a Sum.
+struct Part {
+  const std::byte* data = nullptr;
+  bool is_coded = false;
+};
+
 template <class T>
-void add_slices(std::byte* into, const Sum& sum, std::span<const std::byte* const> terms) {
-  std::vector<const T*> typed;
-  typed.reserve(terms.size());
-  for (const std::byte* term : terms) typed.push_back(reinterpret_cast<const T*>(term));
-  sum_into<T>({reinterpret_cast<T*>(into), static_cast<std::size_t>(sum.into.count)}, typed,
-              sum.scale);
+void add_slices(std::byte* into, const Sum& sum, std::span<const Part> parts, Codec codec) {
+  const std::span<T> total{reinterpret_cast<T*>(into), static_cast<std::size_t>(sum.into.count)};
+  std::vector<const T*> plain;
+  std::vector<std::span<const std::byte>> coded;
+  for (const Part& part : parts) {
+    if (part.is_coded) coded.push_back({part.data, coded_bytes(codec, sum.into.count)});
+    if (!part.is_coded) plain.push_back(reinterpret_cast<const T*>(part.data));
+  }
+  if (coded.empty()) return sum_into<T>(total, plain, sum.scale);
+  // In parts that stay in the first cache, since each summand is a pass.
+  constexpr std::size_t kAtOnce = 16 * kCodecBlock;
+  for (std::size_t begin = 0; begin < total.size(); begin += kAtOnce) {
+    const std::span<T> here = total.subspan(begin, std::min(kAtOnce, total.size() - begin));
+    const auto offset = static_cast<std::int64_t>(begin);
+    if (plain.empty()) std::ranges::fill(here, T{0});
+    if (!plain.empty()) sum_into<T>(here, plain, 1);
+    for (const auto& part : coded) decode_add<T>(codec, part, offset, here);
+    const std::array<const T*, 1> sums{here.data()};
+    if (sum.scale != 1) sum_into<T>(here, sums, sum.scale);
+    for (const T*& term : plain) term += here.size();
+  }
 }
 
 }  // namespace
@@ -27,8 +54,8 @@ Deadline deadline_after(double seconds) {
 
 std::size_t Arena::bytes_for(const Plan& plan, DType dtype) {
   std::size_t needed = 0;
-  for (std::int64_t count : plan.scratch) {
-    needed += aligned(static_cast<std::size_t>(count) * size_of(dtype));
+  for (const Scratch& scratch : plan.scratch) {
+    needed += aligned(bytes_of(scratch, plan.codec, dtype));
   }
   return needed;
 }
@@ -46,9 +73,9 @@ void Arena::fit(const Plan& plan, DType dtype) {
   }
   starts_.assign(1, nullptr);
   std::size_t offset = 0;
-  for (std::int64_t count : plan.scratch) {
+  for (const Scratch& scratch : plan.scratch) {
     starts_.push_back(memory_.data() + offset);
-    offset += aligned(static_cast<std::size_t>(count) * size_of(dtype));
+    offset += aligned(bytes_of(scratch, plan.codec, dtype));
   }
 }
 
@@ -121,6 +148,11 @@ void Exchange::check_deadline(Deadline deadline) const {
                         .reason = "deadline passed; the peer is late or gone"});
 }
 
+std::size_t Exchange::bytes_in(const Slice& slice) const {
+  const Plan& plan = *spec_.plan;
+  return coded_bytes(is_coded(plan, slice) ? plan.codec : Codec::fp32, slice.count, spec_.dtype);
+}
+
 void Exchange::post_receives() {
   const std::size_t element = size_of(spec_.dtype);
   for (const Message& message : spec_.plan->phases[phase_].receives) {
@@ -128,18 +160,40 @@ void Exchange::post_receives() {
     make_own(slice.buffer);  // an earlier phase may have received it in place
     std::byte* landing =
         spec_.arena->buffer(slice.buffer) + static_cast<std::size_t>(slice.offset) * element;
-    const std::size_t bytes = static_cast<std::size_t>(slice.count) * element;
-    const auto whole = spec_.plan->scratch[static_cast<std::size_t>(slice.buffer - 1)];
-    const Request request = transport_.receive(
-        message.peer, {spec_.step, spec_.stream, message.slot}, {landing, bytes}, deadline_);
-    receives_.push_back({request, message.peer, landing, slice.count == whole ? slice.buffer : -1});
+    const bool is_whole = slice.count == scratch_of(slice.buffer).count;
+    const Request request =
+        transport_.receive(message.peer, {spec_.step, spec_.stream, message.slot},
+                           {landing, bytes_in(slice)}, deadline_);
+    receives_.push_back({request, message.peer, landing, is_whole ? slice.buffer : -1});
+  }
+}
+
+/// Writes what this phase sends coded.
+void Exchange::code() {
+  const Plan& plan = *spec_.plan;
+  for (const Coding& coding : plan.phases[phase_].codings) {
+    std::byte* const coded = spec_.arena->buffer(coding.into);
+    std::byte* kept = nullptr;
+    if (coding.kept.count > 0) {
+      make_own(coding.kept.buffer);
+      kept = const_cast<std::byte*>(at(coding.kept));
+    }
+    visit_dtype(spec_.dtype, [&]<class T>(T) {
+      const auto count = static_cast<std::size_t>(coding.from.count);
+      encode<T>(plan.codec,
+                {.x = {reinterpret_cast<const T*>(at(coding.from)), count},
+                 .coded = {coded, coded_bytes(plan.codec, coding.from.count, spec_.dtype)},
+                 .kept = reinterpret_cast<T*>(kept),
+                 .own = coding.own,
+                 .keep = coding.keep,
+                 .error = spec_.error ? static_cast<T*>(spec_.error) + coding.at : nullptr});
+    });
   }
 }
 
 void Exchange::post_sends() {
-  const std::size_t element = size_of(spec_.dtype);
+  code();
   for (const Message& message : spec_.plan->phases[phase_].sends) {
-    const std::size_t bytes = static_cast<std::size_t>(message.slice.count) * element;
     const bool is_payload = message.slice.buffer == 0;
     const Owner& owner = is_payload ? payload_.owner : spec_.arena->owner();
     const std::byte* payload = at(message.slice);
@@ -147,7 +201,7 @@ void Exchange::post_sends() {
       payload = static_cast<const std::byte*>(payload_.lent) + (payload - bases_[0]);
     }
     const Request request = transport_.send(message.peer, {spec_.step, spec_.stream, message.slot},
-                                            {payload, bytes}, deadline_, owner);
+                                            {payload, bytes_in(message.slice)}, deadline_, owner);
     const bool lends = static_cast<bool>(owner);
     (lends ? lent_ : sends_).push_back({.request = request, .peer = message.peer});
   }
@@ -184,14 +238,17 @@ bool Exchange::collect(std::vector<Open>& open) {
 }
 
 void Exchange::add_up() {
-  std::vector<const std::byte*> terms;
+  std::vector<Part> parts;
   for (const Sum& sum : spec_.plan->phases[phase_].sums) {
-    terms.clear();
-    for (const Slice& term : sum.terms) terms.push_back(at(term));
+    parts.clear();
+    for (const Slice& term : sum.terms) {
+      parts.push_back({at(term), is_coded(*spec_.plan, term)});
+    }
     make_own(sum.into.buffer);  // the sum may be added to what was received there
     std::byte* into = spec_.arena->buffer(sum.into.buffer) +
                       static_cast<std::size_t>(sum.into.offset) * size_of(spec_.dtype);
-    visit_dtype(spec_.dtype, [&]<class T>(T) { add_slices<T>(into, sum, terms); });
+    visit_dtype(spec_.dtype,
+                [&]<class T>(T) { add_slices<T>(into, sum, parts, spec_.plan->codec); });
   }
 }
 
@@ -200,8 +257,7 @@ void Exchange::make_own(int buffer) {
   const std::byte*& base = bases_[static_cast<std::size_t>(buffer)];
   std::byte* own = spec_.arena->buffer(buffer);
   if (base == own) return;
-  const auto count = spec_.plan->scratch[static_cast<std::size_t>(buffer - 1)];
-  std::memcpy(own, base, static_cast<std::size_t>(count) * size_of(spec_.dtype));
+  std::memcpy(own, base, bytes_of(scratch_of(buffer), spec_.plan->codec, spec_.dtype));
   base = own;
 }
 
@@ -296,20 +352,29 @@ std::shared_ptr<Exchange> ExchangeRunner::launch(const ExchangeSpec& spec,
   return exchange;
 }
 
+void ExchangeRunner::attend(std::function<void()> attend) {
+  const std::lock_guard lock(mutex_);
+  attend_ = std::move(attend);
+  launched_.notify_one();
+}
+
 void ExchangeRunner::run(const std::stop_token& stop) {
   std::vector<std::shared_ptr<Exchange>> active;
+  std::function<void()> attend;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
       std::erase_if(active_, [](const auto& exchange) { return exchange->ended(); });
-      if (!launched_.wait(lock, stop, [&] { return !active_.empty(); })) return;
+      if (!launched_.wait(lock, stop, [&] { return !active_.empty() || attend_; })) return;
       active = active_;
+      attend = attend_;
     }
+    if (attend) attend();
     for (const auto& exchange : active) exchange->advance();
     const bool any_open = std::ranges::any_of(active, [](const auto& e) { return !e->ended(); });
     active.clear();
     if (stop.stop_requested()) return;
-    if (any_open) transport_.progress(Clock::now() + kLongestNap);
+    if (any_open || attend) transport_.progress(Clock::now() + kLongestNap);
   }
 }
 

@@ -65,6 +65,7 @@ struct ExchangeSpec {
   Arena* arena = nullptr;
   std::int64_t step = 0;
   std::int32_t stream = 0;
+  void* error = nullptr;  ///< of the coding, as long as the payload; null: not carried on
 };
 
 /// One Plan under way. Note [Exchange state]: `mutex_` guards everything below it; `advance` is
@@ -95,7 +96,8 @@ class Exchange {
   void wait_all_back();
   /// Whether they have; throws once `deadline` has passed.
   bool is_all_back(Deadline deadline);
-  /// Where the elements of a slice are; valid after wait() until finish().
+  /// Where the elements of a slice are, or of a coded buffer the bytes; after wait(), until
+  /// finish().
   const std::byte* at(const Slice& slice) const;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   /// From start() until the last payload had arrived; empty where nothing was to be received.
@@ -111,7 +113,12 @@ class Exchange {
   };
 
   bool needs_runner() const { return spec_.plan->phases.size() > 1; }
+  const Scratch& scratch_of(int buffer) const {
+    return spec_.plan->scratch[static_cast<std::size_t>(buffer - 1)];
+  }
+  std::size_t bytes_in(const Slice& slice) const;
   void post_receives();
+  void code();
   void post_sends();
   void check_deadline(Deadline deadline) const;
   bool collect(std::vector<Open>& open);
@@ -156,6 +163,8 @@ class ExchangeRunner {
   void start(const std::shared_ptr<Exchange>& exchange, const PayloadRef& payload);
   /// Both at once.
   std::shared_ptr<Exchange> launch(const ExchangeSpec& spec, const PayloadRef& payload);
+  /// From now on the thread also calls `attend` whenever something may have come; not empty again.
+  void attend(std::function<void()> attend);
   Transport& transport() const { return transport_; }
   double timeout_s() const { return timeout_s_; }
   void while_waiting() const {
@@ -168,8 +177,9 @@ class ExchangeRunner {
   Transport& transport_;
   const double timeout_s_;
   const WhileWaiting while_waiting_;
-  std::mutex mutex_;  ///< guards active_
+  std::mutex mutex_;  ///< guards active_ and attend_
   std::vector<std::shared_ptr<Exchange>> active_;
+  std::function<void()> attend_;
   std::condition_variable_any launched_;
   std::jthread thread_;
 };

@@ -6,11 +6,15 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/kernels/codec.h"
 #include "gossamer/kernels/copy.h"
 #include "gossamer/kernels/norm.h"
 
 namespace gossamer {
 namespace {
+
+// Of coded terms, so that they are in the cache when the pass reads them.
+constexpr std::int64_t kDecodedAtOnce = 32 * kCodecBlock;
 
 template <class T>
 std::span<T> typed(void* data, std::int64_t offset, std::int64_t count) {
@@ -39,7 +43,8 @@ Vector::Vector(DType dtype, std::int64_t count)
   std::memset(memory_.get(), 0, size_);
 }
 
-Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer)
+Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer,
+           Codec codec)
     : bucket_(bucket), index_(index), pattern_(pattern), optimizer_(optimizer) {
   const std::size_t brought = bucket.optimizer_state.size();
   GOSSAMER_ASSERT(brought == 0 || brought == optimizer.state.size());
@@ -47,6 +52,9 @@ Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimi
     optimizer_state_.push_back(brought > 0 ? whole(bucket.optimizer_state[k]) : make_vector());
   }
   for (std::size_t k = 0; k < pattern.state.size(); ++k) pattern_state_.push_back(make_vector());
+  // bf16 is off by less than a step of training; int8 is not, so its error is carried on.
+  const std::size_t carried = codec == Codec::int8 ? pattern.payloads.size() : 0;
+  for (std::size_t k = 0; k < carried; ++k) codec_state_.push_back(make_vector());
 }
 
 std::span<std::byte> Lane::whole(void* data) const {
@@ -118,19 +126,22 @@ void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std:
   Slot& slot = slot_of(step);
   GOSSAMER_ASSERT(&slot != current_ && slot.plan == nullptr);
   slot.plan = std::move(plan);
+  if (!late_.empty()) return;
   for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
     slot.exchanges[k] =
         runner.expect({.plan = slot.plan.get(),
                        .dtype = bucket_.dtype,
                        .arena = &slot.arenas[k],
                        .step = step,
-                       .stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k)});
+                       .stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k),
+                       .error = carried_error(k)});
   }
 }
 
 void Lane::launch(ExchangeRunner& runner, std::int64_t step) {
   GOSSAMER_ASSERT(!launched() && expects(step));
   current_ = &slot_of(step);
+  step_ = step;
   for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
     PayloadRef payload{.data = bucket_.x};
     switch (pattern_.payloads[k]) {
@@ -145,8 +156,35 @@ void Lane::launch(ExchangeRunner& runner, std::int64_t step) {
         payload.data = pattern_state_[0].data();
         break;
     }
+    if (!late_.empty()) {
+      late_[k]->send(*current_->plan, payload.data, carried_error(k));
+      continue;
+    }
     runner.start(current_->exchanges[k], hand_over(*current_->plan, payload, k));
   }
+}
+
+void* Lane::carried_error(std::size_t payload) const {
+  return codec_state_.empty() ? nullptr : codec_state_[payload].data();
+}
+
+void Lane::skip_late(Transport& transport, LateSpec spec, std::span<const Plan* const> plans) {
+  spec.dtype = bucket_.dtype;
+  spec.count = bucket_.count;
+  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
+    spec.stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k);
+    late_.push_back(std::make_unique<LateEdges>(transport, spec, plans));
+  }
+}
+
+void Lane::collect_late() {
+  for (const auto& edges : late_) edges->collect();
+}
+
+std::int64_t Lane::skipped() const {
+  std::int64_t sum = 0;
+  for (const auto& edges : late_) sum += edges->skipped();
+  return sum;
 }
 
 void Lane::wait() {
@@ -189,7 +227,8 @@ void Lane::wait_all_back() const {
   }
 }
 
-std::vector<Lane::Work> Lane::cut(std::span<const Piece> pieces) const {
+/// The ranges have at most `longest` elements.
+std::vector<Lane::Work> Lane::cut(std::span<const Piece> pieces, std::int64_t longest) const {
   std::vector<Work> works;
   for (const Piece& piece : pieces) {
     for (const Segment& segment : bucket_.segments) {
@@ -197,9 +236,11 @@ std::vector<Lane::Work> Lane::cut(std::span<const Piece> pieces) const {
       const std::int64_t end = std::min(piece.offset + piece.count, segment.offset + segment.count);
       if (begin >= end) continue;
       const auto* g = static_cast<const std::byte*>(gradient_of(segment));
-      const auto skipped =
-          static_cast<std::size_t>(begin - segment.offset) * size_of(bucket_.dtype);
-      works.push_back({begin, end - begin, segment.group, g + skipped, &piece});
+      for (std::int64_t at = begin; at < end; at += longest) {
+        const auto skipped = static_cast<std::size_t>(at - segment.offset) * size_of(bucket_.dtype);
+        const std::int64_t count = std::min(longest, end - at);
+        works.push_back({at, count, segment.group, g == nullptr ? g : g + skipped, &piece});
+      }
     }
   }
   return works;
@@ -211,13 +252,37 @@ const void* Lane::gradient_of(const Segment& segment) const {
          static_cast<std::size_t>(segment.offset) * size_of(bucket_.dtype);
 }
 
+/// Where the terms of a range are. Coded ones are decoded, and are still in the cache when the pass
+/// reads them.
+template <class T>
+void Lane::find_sources(const Work& work, std::size_t payload, std::vector<Source<T>>& sources) {
+  sources.clear();
+  std::size_t used = 0;
+  const Plan& plan = *current_->plan;
+  const std::int64_t offset = work.offset - work.piece->offset;
+  for (const Term& term : work.piece->terms) {
+    const std::byte* data = late_.empty() ? current_->exchanges[payload]->at(term.slice)
+                                          : late_[payload]->at(term.slice);
+    if (!is_coded(plan, term.slice)) {
+      sources.push_back({reinterpret_cast<const T*>(data) + offset, term.weight});
+      continue;
+    }
+    if (used == decoded_.size()) decoded_.emplace_back(bucket_.dtype, kDecodedAtOnce);
+    const std::span<T> room = typed<T>(decoded_[used++].bytes().data(), 0, work.count);
+    decode<T>(plan.codec, {data, coded_bytes(plan.codec, term.slice.count)}, offset, room);
+    sources.push_back({room.data(), term.weight});
+  }
+}
+
 template <class T>
 double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass,
                    std::span<const StepNumbers> groups, WorkerPool* pool, bool measure) {
   double distance = 0;
   std::array<std::vector<Source<T>>, kMaxVectors> sources;
   static const Optimizer& no_step = find_optimizer("none");
-  for (const Work& work : cut(pieces)) {
+  const bool decodes = current_ != nullptr && has_coded_terms(*current_->plan);
+  const std::int64_t longest = decodes ? kDecodedAtOnce : bucket_.count;
+  for (const Work& work : cut(pieces, longest)) {
     const bool steps = work.group != kNoStep;
     PassArgs<T> args{.x = typed<T>(bucket_.x, work.offset, work.count),
                      .out = {},
@@ -228,11 +293,7 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
     fill_state(args.optimizer_state, optimizer_state_, work.offset, work.count);
     fill_state(args.pattern_state, pattern_state_, work.offset, work.count);
     for (std::size_t k = 0; current_ != nullptr && k < pattern_.payloads.size(); ++k) {
-      sources[k].clear();
-      for (const Term& term : work.piece->terms) {
-        const auto* data = reinterpret_cast<const T*>(current_->exchanges[k]->at(term.slice));
-        sources[k].push_back({data + (work.offset - work.piece->offset), term.weight});
-      }
+      find_sources<T>(work, k, sources[k]);
       args.mixes[k] = {work.piece->self_weight, sources[k], measure};
     }
     distance += pass(args, steps ? optimizer_ : no_step);
@@ -251,7 +312,9 @@ double Lane::prepare(std::span<const StepNumbers> groups, WorkerPool* pool, bool
 double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure) {
   GOSSAMER_ASSERT(launched());
   const double distance = visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    return sweep<T>(current_->plan->pieces, pattern_.combine<T>(), groups, pool, measure);
+    const Plan& plan = *current_->plan;
+    const auto pieces = late_.empty() ? plan.pieces : late_[0]->usable(plan, step_);
+    return sweep<T>(pieces, pattern_.combine<T>(), groups, pool, measure);
   });
   for (const auto& exchange : current_->exchanges) {
     if (exchange) exchange->finish();

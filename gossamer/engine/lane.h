@@ -2,6 +2,7 @@
 /// A Lane: one bucket on its way through the steps, with its state vectors and its exchanges.
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/parallel.h"
 #include "gossamer/engine/exchange_runner.h"
+#include "gossamer/engine/late_edges.h"
 #include "gossamer/engine/options.h"
 
 namespace gossamer {
@@ -43,7 +45,8 @@ class Vector {
 /// the parameters after the update, and pays where the transport serves in place.
 class Lane {
  public:
-  Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer);
+  Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer,
+       Codec codec = Codec::fp32);
 
   const Bucket& bucket() const { return bucket_; }
   /// New segments from the next pass on; they must cover the bucket without gaps, in order.
@@ -54,6 +57,10 @@ class Lane {
   std::size_t outbox_bytes() const;
   void set_outbox(std::shared_ptr<const SharedMemory> memory, std::byte* begin);
 
+  /// From now on nobody is waited for; `plans` are all that this bucket will follow.
+  void skip_late(Transport& transport, LateSpec spec, std::span<const Plan* const> plans);
+  void collect_late();
+  std::int64_t skipped() const;
   /// Posts the first receives of this step's exchange, see Note [Receive early].
   void expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std::int64_t step);
   bool expects(std::int64_t step) const { return slot_of(step).plan != nullptr; }
@@ -96,8 +103,11 @@ class Lane {
     const Piece* piece = nullptr;
   };
 
-  std::vector<Work> cut(std::span<const Piece> pieces) const;
+  void* carried_error(std::size_t payload) const;
+  std::vector<Work> cut(std::span<const Piece> pieces, std::int64_t longest) const;
   const void* gradient_of(const Segment& segment) const;
+  template <class T>
+  void find_sources(const Work& work, std::size_t payload, std::vector<Source<T>>& sources);
   template <class T>
   double sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass,
                std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
@@ -109,6 +119,7 @@ class Lane {
   std::vector<Vector> own_memory_;  ///< of the state vectors that the bucket does not bring along
   std::vector<std::span<std::byte>> optimizer_state_;
   std::vector<std::span<std::byte>> pattern_state_;
+  std::vector<std::span<std::byte>> codec_state_;  ///< by payload: what its coding left out
   std::span<std::byte> whole(void* data) const;
   std::span<std::byte> make_vector();
 
@@ -119,6 +130,9 @@ class Lane {
     std::array<std::shared_ptr<Exchange>, kMaxVectors> exchanges;  ///< by payload
   };
   std::array<Slot, 2> slots_;
+  std::vector<std::unique_ptr<LateEdges>> late_;  ///< by payload; empty: neighbours are waited for
+  std::int64_t step_ = 0;                         ///< of the payload that was launched last
+  std::deque<Vector> decoded_;                    ///< room for coded terms
   Slot& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>(step % 2)]; }
   const Slot& slot_of(std::int64_t step) const {
     return slots_[static_cast<std::size_t>(step % 2)];

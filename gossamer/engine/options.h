@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gossamer/algo/pass.h"
+#include "gossamer/base/codec.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/graph/schedule.h"
@@ -52,6 +53,12 @@ class NonFiniteGradient : public std::runtime_error {
 [[noreturn]] void refuse_non_finite(const std::string& name, int rank, std::int64_t step,
                                     double value);
 
+/// What a step does about neighbours whose payload has not come; see Note [Late neighbours].
+enum class Late {
+  wait,  ///< it waits for them
+  skip,  ///< it goes on without them
+};
+
 /// When buckets step.
 enum class UpdateAt {
   step,      ///< all in step(); the backward is left alone
@@ -65,10 +72,14 @@ struct EngineOptions {
   std::vector<Hyper> groups = {Hyper{}};  ///< by Segment::group; may be changed between steps
   UpdateAt update = UpdateAt::step;
   GroupMethod group_method = GroupMethod::hierarchical;
+  /// How payloads between hosts are coded; the mean over the workers is preserved.
+  Codec codec = Codec::fp32;
   /// Note [Staggered buckets]: bucket b follows the schedule at t + b, so that the traffic of a
   /// time-varying topology is the same in every step. Correct because every parameter sees the same
   /// sequence of rounds, only shifted. Not with schedules that are driven by the loss.
   bool stagger = true;
+  Late late = Late::wait;
+  std::int64_t staleness = 1;     ///< with Late::skip: steps that a payload may be old
   double clip_norm = 0;           ///< global norm of the gradient that is stepped with; 0: no limit
   bool check_gradients = true;    ///< refuse a non-finite gradient before it touches anything
   bool measure_distance = false;  ///< StepReport::distance; costs no memory traffic
@@ -80,12 +91,16 @@ struct EngineOptions {
   std::function<std::string(int bucket, std::int64_t element)> name_of;
 };
 
+/// Throws std::invalid_argument for options that do not fit each other.
+void check_options(const EngineOptions& options);
+
 /// What a step did on this worker.
 struct StepReport {
-  std::int64_t step = 0;  ///< steps done so far
-  double grad_norm = 0;   ///< of the gradient stepped with, before clipping; 0 if not computed
-  double exposed_s = 0;   ///< time spent waiting for other workers
-  double hidden_s = 0;    ///< time in which payloads were under way without being waited for
+  std::int64_t step = 0;     ///< steps done so far
+  double grad_norm = 0;      ///< of the gradient stepped with, before clipping; 0 if not computed
+  double exposed_s = 0;      ///< time spent waiting for other workers
+  double hidden_s = 0;       ///< time in which payloads were under way without being waited for
+  std::int64_t skipped = 0;  ///< neighbours' payloads, by bucket, that it went on without
   double distance = 0;  ///< ‖x − mixed‖₂ over all buckets, measured inside the fused passes
 };
 

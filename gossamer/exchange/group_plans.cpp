@@ -27,24 +27,15 @@ ElementRange part_of(const ElementRange& whole, int index, int parts) {
   return {cut(index), cut(index + 1)};
 }
 
-Plan pair_plan(const std::vector<int>& group, int worker, std::int64_t count) {
-  const int peer = group[0] == worker ? group[1] : group[0];
-  const Slice landing{1, 0, count};
-  return {.count = count,
-          .scratch = {count},
-          .phases = {{.sends = {{peer, 0, {0, 0, count}}}, .receives = {{peer, 0, landing}}}},
-          .pieces = {{.offset = 0, .count = count, .self_weight = 0.5, .terms = {{landing, 0.5}}}}};
-}
-
 Plan all_to_all_plan(const std::vector<int>& group, int worker, std::int64_t count) {
-  Plan plan{.count = count};
+  Plan plan{.count = count, .scratch = {}, .phases = {}, .pieces = {}};
   Phase phase;
   Sum mean{.into = {1, 0, count}, .scale = share(group)};
-  plan.scratch.push_back(count);
+  plan.scratch.push_back({count});
   for (int member : group) {
     Slice term{0, 0, count};
     if (member != worker) {
-      plan.scratch.push_back(count);
+      plan.scratch.push_back({count});
       term.buffer = static_cast<int>(plan.scratch.size());
       phase.sends.push_back({member, 0, {0, 0, count}});
       phase.receives.push_back({member, 0, term});
@@ -70,7 +61,7 @@ Plan ring_plan(const std::vector<int>& group, int worker, std::int64_t count) {
   constexpr int kLanding = 2;
   std::int64_t longest = 0;
   for (int k = 0; k < members; ++k) longest = std::max(longest, chunk(k).size());
-  Plan plan{.count = count, .scratch = {count, longest}};
+  Plan plan{.count = count, .scratch = {{count}, {longest}}, .phases = {}, .pieces = {}};
   // Reduce-scatter: after step p, chunk me − p − 1 holds the sum of p + 2 workers.
   for (int p = 0; p < members - 1; ++p) {
     const ElementRange out = chunk(me - p);

@@ -10,9 +10,6 @@
 
 namespace gossamer {
 
-/// Two workers swap payloads; the fused pass averages.
-Plan pair_plan(const std::vector<int>& group, int worker, std::int64_t count);
-
 /// Everybody sends everything to everybody; sums in rank order.
 Plan all_to_all_plan(const std::vector<int>& group, int worker, std::int64_t count);
 
@@ -22,8 +19,9 @@ Plan ring_plan(const std::vector<int>& group, int worker, std::int64_t count);
 /// Reduce-scatter inside each host, exchange of the own shard with the counterparts on the other
 /// hosts, all-gather inside each host. Sends 2(G−1)/G payloads per host between G hosts, so exactly
 /// one payload for two. Hosts may have different numbers of workers in the group.
+/// With a codec, payloads between hosts are coded.
 Plan hierarchical_plan(const std::vector<int>& group, const HostShape& shape, int worker,
-                       std::int64_t count);
+                       std::int64_t count, const PlanOptions& options);
 
 /// A half-open range of payload elements.
 struct ElementRange {

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <map>
+#include <utility>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/exchange/group_plans.h"
@@ -30,8 +32,12 @@ struct HostPart {
 /// host of its own shard: the payload itself where it is alone on its host.
 class Builder {
  public:
-  Builder(const std::vector<int>& group, const HostShape& shape, int worker, std::int64_t count)
-      : worker_(worker), count_(count), scale_(1.0 / static_cast<double>(group.size())) {
+  Builder(const std::vector<int>& group, const HostShape& shape, int worker, std::int64_t count,
+          const PlanOptions& options)
+      : worker_(worker),
+        count_(count),
+        options_(options),
+        scale_(1.0 / static_cast<double>(group.size())) {
     std::map<int, HostPart> by_host;
     for (int member : group) by_host[shape.host_of(member)].members.push_back(member);
     const int own_host = shape.host_of(worker);
@@ -43,6 +49,7 @@ class Builder {
     me_ = static_cast<int>(std::find(mates.begin(), mates.end(), worker) - mates.begin());
     shard_ = own().shard(me_, count);
     plan_.count = count;
+    plan_.codec = options.codec;
   }
 
   Plan build() {
@@ -61,9 +68,24 @@ class Builder {
   int mates() const { return static_cast<int>(own().members.size()); }
   int hosts() const { return static_cast<int>(hosts_.size()); }
 
-  Slice new_scratch(std::int64_t count) {
-    plan_.scratch.push_back(count);
+  bool codes() const { return options_.codec != Codec::fp32; }
+
+  Slice new_scratch(std::int64_t count, bool is_coded = false) {
+    plan_.scratch.push_back({count, is_coded});
     return {static_cast<int>(plan_.scratch.size()), 0, count};
+  }
+  /// Where something between hosts lands.
+  Slice new_landing(std::int64_t count) { return new_scratch(count, codes()); }
+
+  /// What to send in place of `from`, and what to add up in place of it afterwards: `from` is
+  /// payload elements from `at` on, and what its coding leaves out stays here `keep` times.
+  std::pair<Slice, Slice> coded(Phase& phase, const Slice& from, std::int64_t at, double keep) {
+    if (!codes()) return {from, from};
+    const Slice into = new_scratch(from.count, true);
+    const Slice kept = from.buffer == 0 ? new_scratch(from.count) : from;
+    phase.codings.push_back(
+        {from, into.buffer, kept, 1, options_.finished_averages ? -1 : keep, at});
+    return {into, kept};
   }
 
   /// The part of this worker's shard that covers `range`, in a buffer that holds the whole shard.
@@ -126,14 +148,43 @@ class Builder {
     for (const ElementRange& range : pieces_of_shard()) {
       const int peer = other.owner(range.begin, count_);
       const int slot = next_slot(peer, used, kExchange);
-      const Slice mine = inside(partial_, range);
-      const Slice theirs = new_scratch(range.size());
-      phase.sends.push_back({peer, slot, mine});
+      const double keep = static_cast<double>(other.members.size()) / mates();
+      const auto [sent, mine] = coded(phase, inside(partial_, range), range.begin, keep);
+      const Slice theirs = new_landing(range.size());
+      phase.sends.push_back({peer, slot, sent});
       phase.receives.push_back({peer, slot, theirs});
       const auto terms = host_ == 0 ? std::vector{mine, theirs} : std::vector{theirs, mine};
       phase.sums.push_back({inside(total_, range), terms, scale_});
     }
     add_phase(std::move(phase));
+  }
+
+  /// Sends a part of the sum over this host to the owner of that part, and takes the total that
+  /// comes back. What the coding left out here goes to this host alone, so that it counts with the
+  /// number of its members; finished averages go without.
+  void send_part(Phase& reduce, Phase& give_back, int peer, const std::array<int, 2>& slots,
+                 const ElementRange& part) {
+    const Slice from = inside(partial_, part);
+    const Slice into = inside(total_, part);
+    if (!codes()) {
+      reduce.sends.push_back({peer, slots[0], from});
+      give_back.receives.push_back({peer, slots[1], into});
+      return;
+    }
+    const Slice sent = new_scratch(part.size(), true);
+    Coding coding{.from = from, .into = sent.buffer, .at = part.begin};
+    const Slice landing = new_scratch(part.size(), true);
+    Sum sum{.into = into, .terms = {landing}};
+    if (!options_.finished_averages) {
+      coding.kept = new_scratch(part.size());
+      coding.own = 0;
+      coding.keep = 1.0 / mates();
+      sum.terms.insert(sum.terms.begin(), coding.kept);
+    }
+    reduce.codings.push_back(coding);
+    reduce.sends.push_back({peer, slots[0], sent});
+    give_back.receives.push_back({peer, slots[1], landing});
+    give_back.sums.push_back(std::move(sum));
   }
 
   /// Each piece is cut once more into one part per host; host g's owner of the piece adds up part g
@@ -146,7 +197,12 @@ class Builder {
     total_ = new_scratch(shard_.size());
     for (const ElementRange& piece : pieces_of_shard()) {
       const ElementRange my_part = part_of(piece, host_, hosts());
-      Sum sum{.into = inside(total_, my_part), .scale = scale_};
+      Sum sum{.into = inside(total_, my_part), .terms = {}, .scale = scale_};
+      Slice given = sum.into;
+      if (my_part.size() > 0 && codes()) {
+        const double keep = 1 / (scale_ * mates()) - 1;
+        given = coded(give_back, sum.into, my_part.begin, keep).first;
+      }
       for (int g = 0; g < hosts(); ++g) {
         if (g == host_) {
           sum.terms.push_back(inside(partial_, my_part));
@@ -154,16 +210,13 @@ class Builder {
         }
         const int peer = hosts_[static_cast<std::size_t>(g)].owner(piece.begin, count_);
         const ElementRange their_part = part_of(piece, g, hosts());
-        const int reduce_slot = next_slot(peer, used_reduce, kExchange);
-        const int give_slot = next_slot(peer, used_give, kGiveBack);
-        if (their_part.size() > 0) {
-          reduce.sends.push_back({peer, reduce_slot, inside(partial_, their_part)});
-          give_back.receives.push_back({peer, give_slot, inside(total_, their_part)});
-        }
+        const std::array<int, 2> slots{next_slot(peer, used_reduce, kExchange),
+                                       next_slot(peer, used_give, kGiveBack)};
+        if (their_part.size() > 0) send_part(reduce, give_back, peer, slots, their_part);
         if (my_part.size() > 0) {
-          const Slice landing = new_scratch(my_part.size());
-          reduce.receives.push_back({peer, reduce_slot, landing});
-          give_back.sends.push_back({peer, give_slot, inside(total_, my_part)});
+          const Slice landing = new_landing(my_part.size());
+          reduce.receives.push_back({peer, slots[0], landing});
+          give_back.sends.push_back({peer, slots[1], given});
           sum.terms.push_back(landing);
         }
       }
@@ -199,6 +252,7 @@ class Builder {
 
   int worker_;
   std::int64_t count_;
+  PlanOptions options_;
   double scale_;
   std::vector<HostPart> hosts_;
   int host_ = 0;  ///< index of the own host among the group's hosts
@@ -212,8 +266,8 @@ class Builder {
 }  // namespace
 
 Plan hierarchical_plan(const std::vector<int>& group, const HostShape& shape, int worker,
-                       std::int64_t count) {
-  return Builder(group, shape, worker, count).build();
+                       std::int64_t count, const PlanOptions& options) {
+  return Builder(group, shape, worker, count, options).build();
 }
 
 }  // namespace gossamer

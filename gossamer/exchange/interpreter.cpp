@@ -29,6 +29,20 @@ std::span<double> view(Worker& worker, const Slice& slice) {
   return {buffer.data() + slice.offset, static_cast<std::size_t>(slice.count)};
 }
 
+void code_all(Worker& worker, const Phase& phase, const Rounding& rounding) {
+  for (const Coding& coding : phase.codings) {
+    const std::span<double> from = view(worker, coding.from);
+    const std::span<double> coded = view(worker, {coding.into, 0, coding.from.count});
+    const std::span<double> kept = view(worker, coding.kept);
+    GOSSAMER_ASSERT(coded.size() == worker.buffers[static_cast<std::size_t>(coding.into)].size());
+    for (std::size_t k = 0; k < from.size(); ++k) {
+      const double x = from[k];
+      coded[k] = rounding(x);
+      if (!kept.empty()) kept[k] = coding.own * x + coding.keep * (x - coded[k]);
+    }
+  }
+}
+
 void send_all(Worker& worker, const Phase& phase, Mailbox& mail) {
   for (const Message& message : phase.sends) {
     const std::span<double> data = view(worker, message.slice);
@@ -66,10 +80,11 @@ void receive_all(Worker& worker, const Phase& phase, Mailbox& mail) {
 }
 
 /// One attempt to move a worker on; false if it must wait for others or has finished.
-bool advance(Worker& worker, Mailbox& mail) {
+bool advance(Worker& worker, Mailbox& mail, const Rounding& rounding) {
   if (worker.phase == worker.plan->phases.size()) return false;
   const Phase& phase = worker.plan->phases[worker.phase];
   if (!worker.sent) {
+    code_all(worker, phase, rounding);
     send_all(worker, phase, mail);
     worker.sent = true;
     return true;
@@ -98,8 +113,8 @@ Worker make_worker(int rank, const Plan& plan, const Payload& payload) {
   Worker worker{.rank = rank, .plan = &plan};
   GOSSAMER_ASSERT(static_cast<std::int64_t>(payload.size()) == plan.count);
   worker.buffers.push_back(payload);
-  for (std::int64_t count : plan.scratch) {
-    worker.buffers.emplace_back(static_cast<std::size_t>(count), 0.0);
+  for (const Scratch& scratch : plan.scratch) {
+    worker.buffers.emplace_back(static_cast<std::size_t>(scratch.count), 0.0);
   }
   return worker;
 }
@@ -107,7 +122,8 @@ Worker make_worker(int rank, const Plan& plan, const Payload& payload) {
 }  // namespace
 
 std::vector<std::vector<double>> interpret(std::span<const Plan> plans,
-                                           const std::vector<std::vector<double>>& payloads) {
+                                           const std::vector<std::vector<double>>& payloads,
+                                           const Rounding& rounding) {
   std::vector<Worker> workers;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     workers.push_back(make_worker(static_cast<int>(i), plans[i], payloads.at(i)));
@@ -115,7 +131,7 @@ std::vector<std::vector<double>> interpret(std::span<const Plan> plans,
   Mailbox mail;
   for (bool moved = true; moved;) {
     moved = false;
-    for (Worker& worker : workers) moved = advance(worker, mail) || moved;
+    for (Worker& worker : workers) moved = advance(worker, mail, rounding) || moved;
   }
   std::vector<std::vector<double>> mixed;
   for (Worker& worker : workers) {

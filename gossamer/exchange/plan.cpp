@@ -9,12 +9,43 @@ namespace gossamer {
 namespace {
 
 Plan keep_own(std::int64_t count) {
-  return {.count = count, .pieces = {{.offset = 0, .count = count, .self_weight = 1}}};
+  return {.count = count,
+          .scratch = {},
+          .phases = {},
+          .pieces = {{.offset = 0, .count = count, .self_weight = 1}}};
 }
 
-/// Neighbours swap whole payloads; the weighted sum is left to the fused pass.
-Plan direct_plan(const Round& round, int worker, std::int64_t count) {
-  Plan plan{.count = count};
+/// Those who want what this worker sends, with their weights for it.
+std::vector<Entry> receivers_of(const Round& round, int worker) {
+  std::vector<Entry> receivers;
+  if (is_partition(round)) {
+    receivers = row_of(round, worker);  // W is symmetric
+  } else {
+    for (int receiver = 0; receiver < round.workers; ++receiver) {
+      const std::vector<Entry>& row = round.rows[static_cast<std::size_t>(receiver)];
+      const auto mine = std::lower_bound(row.begin(), row.end(), worker,
+                                         [](const Entry& e, int w) { return e.worker < w; });
+      if (mine != row.end() && mine->worker == worker)
+        receivers.push_back({receiver, mine->weight});
+    }
+  }
+  std::erase_if(receivers, [&](const Entry& entry) { return entry.worker == worker; });
+  return receivers;
+}
+
+/// Neighbours swap whole payloads; the weighted sum is left to the fused pass. Payloads that cross
+/// hosts are coded, and each coded edge moves w · (q_j − q_i), whatever the others do: what leaves
+/// with the weight of a receiver is taken from this worker's own.
+Plan direct_plan(const Round& round, const HostShape& shape, int worker, std::int64_t count,
+                 Codec codec) {
+  Plan plan{.count = count, .codec = codec, .scratch = {}, .phases = {}, .pieces = {}};
+  const auto is_coded = [&](int peer) {
+    return codec != Codec::fp32 && shape.host_of(peer) != shape.host_of(worker);
+  };
+  const auto new_scratch = [&](bool coded) {
+    plan.scratch.push_back({count, coded});
+    return Slice{static_cast<int>(plan.scratch.size()), 0, count};
+  };
   Phase phase;
   Piece piece{.offset = 0, .count = count, .self_weight = 0};
   for (const Entry& entry : row_of(round, worker)) {
@@ -22,19 +53,25 @@ Plan direct_plan(const Round& round, int worker, std::int64_t count) {
       piece.self_weight = entry.weight;
       continue;
     }
-    plan.scratch.push_back(count);
-    const Slice landing{static_cast<int>(plan.scratch.size()), 0, count};
+    const Slice landing = new_scratch(is_coded(entry.worker));
     phase.receives.push_back({entry.worker, 0, landing});
     piece.terms.push_back({landing, entry.weight});
   }
-  for (int receiver = 0; receiver < round.workers; ++receiver) {
-    if (receiver == worker) continue;
-    const std::vector<Entry>& row = round.rows[static_cast<std::size_t>(receiver)];
-    const auto mine = std::lower_bound(row.begin(), row.end(), worker,
-                                       [](const Entry& e, int w) { return e.worker < w; });
-    if (mine != row.end() && mine->worker == worker) {
-      phase.sends.push_back({receiver, 0, {0, 0, count}});
+  Slice coded;
+  double leaves_coded = 0;
+  for (const Entry& receiver : receivers_of(round, worker)) {
+    Slice payload{0, 0, count};
+    if (is_coded(receiver.worker)) {
+      if (coded.buffer == 0) coded = new_scratch(true);
+      payload = coded;
+      leaves_coded += receiver.weight;
     }
+    phase.sends.push_back({receiver.worker, 0, payload});
+  }
+  if (coded.buffer != 0) {
+    phase.codings.push_back({.from = {0, 0, count}, .into = coded.buffer});
+    piece.self_weight += leaves_coded;
+    piece.terms.push_back({coded, -leaves_coded});
   }
   if (!phase.sends.empty() || !phase.receives.empty()) plan.phases.push_back(std::move(phase));
   plan.pieces.push_back(std::move(piece));
@@ -47,19 +84,36 @@ Plan compile(const Round& round, const HostShape& shape, int worker, std::int64_
              const PlanOptions& options) {
   GOSSAMER_ASSERT(worker >= 0 && worker < round.workers && round.workers == shape.workers());
   GOSSAMER_ASSERT(count >= 0);
-  if (!is_partition(round)) return direct_plan(round, worker, count);
+  const Codec codec = options.codec;
+  GOSSAMER_ASSERT(codec == Codec::fp32 || options.group_method == GroupMethod::hierarchical);
+  if (!is_partition(round) || options.separate_neighbours) {
+    return direct_plan(round, shape, worker, count, codec);
+  }
   const std::vector<int>& group = group_of(round, worker);
   if (group.size() == 1) return keep_own(count);
-  if (group.size() == 2 && !options.finished_averages) return pair_plan(group, worker, count);
+  if (group.size() == 2 && !options.finished_averages) {
+    return direct_plan(round, shape, worker, count, codec);
+  }
   switch (options.group_method) {
     case GroupMethod::hierarchical:
-      return hierarchical_plan(group, shape, worker, count);
+      return hierarchical_plan(group, shape, worker, count, options);
     case GroupMethod::direct:
       return all_to_all_plan(group, worker, count);
     case GroupMethod::ring:
       return ring_plan(group, worker, count);
   }
   __builtin_unreachable();
+}
+
+bool is_coded(const Plan& plan, const Slice& slice) {
+  return slice.buffer > 0 && plan.scratch[static_cast<std::size_t>(slice.buffer - 1)].is_coded;
+}
+
+bool has_coded_terms(const Plan& plan) {
+  return std::ranges::any_of(plan.pieces, [&](const Piece& piece) {
+    return std::ranges::any_of(piece.terms,
+                               [&](const Term& term) { return is_coded(plan, term.slice); });
+  });
 }
 
 Traffic traffic(const Plan& plan, const HostShape& shape, int worker) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gossamer/base/cluster.h"
+#include "gossamer/base/codec.h"
 #include "gossamer/graph/round.h"
 
 namespace gossamer {
@@ -27,7 +28,20 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-/// into = scale · Σ terms, added in the order given.
+/// Codes a slice into the whole of a coded scratch buffer; see Note [Who keeps the residual] in
+/// kernels/codec.h. With a `kept` of count elements, kept ← own · x + keep · (x − decoded); it may
+/// be `from` itself, in scratch. `at` is the place in the payload whose rounding error goes on.
+struct Coding {
+  Slice from;
+  int into = 0;
+  Slice kept = {};
+  double own = 1;
+  double keep = 0;
+  std::int64_t at = 0;
+  bool operator==(const Coding&) const = default;
+};
+
+/// into = scale · Σ terms, added in the order given, coded ones last.
 struct Sum {
   Slice into;
   std::vector<Slice> terms;
@@ -35,11 +49,12 @@ struct Sum {
   bool operator==(const Sum&) const = default;
 };
 
-/// Posts all receives and sends, waits for the receives, then does the sums.
+/// Does the codings, posts all receives and sends, waits for the receives, then does the sums.
 struct Phase {
-  std::vector<Message> sends;
-  std::vector<Message> receives;
-  std::vector<Sum> sums;
+  std::vector<Coding> codings = {};
+  std::vector<Message> sends = {};
+  std::vector<Message> receives = {};
+  std::vector<Sum> sums = {};
   bool operator==(const Phase&) const = default;
 };
 
@@ -60,16 +75,28 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
+struct Scratch {
+  std::int64_t count = 0;  ///< elements
+  bool is_coded = false;
+  bool operator==(const Scratch&) const = default;
+};
+
 /// Note [Plans]: phases run in order while the worker computes; `pieces` cover the payload without
-/// gaps and are what its next fused pass reads. Scratch buffer k (k ≥ 1) has scratch[k − 1]
-/// elements. A receive that fills a whole scratch buffer may be served in place by the transport.
+/// gaps and are what its next fused pass reads. Scratch buffer k (k ≥ 1) is scratch[k − 1]. A
+/// receive that fills a whole scratch buffer may be served in place by the transport. Coded buffers
+/// are sent, received, summed and mixed as a whole only; what they hold is decoded as it is read.
 struct Plan {
-  std::int64_t count = 0;  ///< elements of the payload
-  std::vector<std::int64_t> scratch;
+  std::int64_t count = 0;     ///< elements of the payload
+  Codec codec = Codec::fp32;  ///< of the coded buffers
+  std::vector<Scratch> scratch;
   std::vector<Phase> phases;
   std::vector<Piece> pieces;
   bool operator==(const Plan&) const = default;
 };
+
+bool is_coded(const Plan& plan, const Slice& slice);
+/// Whether the fused pass reads coded elements.
+bool has_coded_terms(const Plan& plan);
 
 /// How a group average is carried out.
 enum class GroupMethod {
@@ -83,6 +110,12 @@ struct PlanOptions {
   /// Group averages arrive finished: every piece has self_weight 0 and one term of weight 1 (or the
   /// worker is alone). Otherwise the mean of two workers is left to the fused pass.
   bool finished_averages = false;
+  /// Every neighbour's payload is a term of its own, also in groups; there is at most one phase.
+  bool separate_neighbours = false;
+  /// How payloads between hosts are coded. Every worker keeps what its coding left out, so that the
+  /// mean over the workers is preserved; with finished_averages it is lost instead, and all members
+  /// of a group have the same bits. Needs the hierarchical method.
+  Codec codec = Codec::fp32;
 };
 
 /// Compiles one worker's part of a round for a payload of `count` elements. Cost: the group's or

@@ -14,7 +14,9 @@ void encode_uncoded(const Encoding<T>& job) {
   if (job.count == 0) return;
   if (job.error == nullptr) {
     std::memcpy(job.coded, job.x, job.count * sizeof(T));
-    if (job.kept != nullptr) std::memmove(job.kept, job.x, job.count * sizeof(T));
+    for (std::size_t i = 0; job.kept != nullptr && i < job.count; ++i) {
+      job.kept[i] = job.own * job.x[i];
+    }
     return;
   }
   for (std::size_t i = 0; i < job.count; ++i) {
@@ -22,7 +24,7 @@ void encode_uncoded(const Encoding<T>& job) {
     const T v = x + job.error[i];
     std::memcpy(job.coded + i * sizeof(T), &v, sizeof(T));
     job.error[i] = v - v;  // zero, unless v is not finite
-    if (job.kept != nullptr) job.kept[i] = x + job.keep * (x - v);
+    if (job.kept != nullptr) job.kept[i] = job.own * x + job.keep * (x - v);
   }
 }
 
@@ -82,6 +84,7 @@ void encode(Codec codec, const EncodeArgs<T>& args) {
                         .count = args.x.size(),
                         .coded = reinterpret_cast<unsigned char*>(args.coded.data()),
                         .kept = args.kept,
+                        .own = static_cast<T>(args.own),
                         .keep = static_cast<T>(args.keep),
                         .error = args.error};
   switch (codec) {

@@ -11,23 +11,24 @@
 namespace gossamer {
 
 /// Note [Who keeps the residual]: a worker that sends q = C(x) in place of x mixes in the
-/// difference form, x + Σ_j w_ij (dec(q_j) − dec(q_i)). That is the usual w_ii·kept + Σ_j w_ij
-/// dec(q_j) over the neighbours, with kept = x + keep·(x − dec(q)) and keep = (1 − w_ii)/w_ii.
-/// Where rows and columns of W sum to 1 the mean over the workers then stays as it is, whatever C
-/// does. `error` makes C right in the sum over the rounds.
+/// difference form, x + Σ_j w_ij (dec(q_j) − dec(q_i)): what the coding left out, x − dec(q), stays
+/// with its owner. So where rows and columns of W sum to 1 the mean over the workers stays as it
+/// is, whatever C does. A sum that went on coded is put right in the same way, by a `kept` that is
+/// added up in place of x. `error` makes C right in the sum over the rounds.
 ///
 /// `kept` is x's memory or apart from it; `coded` and `error` are apart from everything.
 template <class T>
 struct EncodeArgs {
   std::span<const T> x;
   std::span<std::byte> coded;  ///< coded_bytes(codec, x.size(), dtype_of<T>()), at any alignment
-  T* kept = nullptr;           ///< if set, x.size() elements: x + keep·(x − dec(q))
+  T* kept = nullptr;           ///< if set, x.size() elements: own·x + keep·(x − dec(q))
+  double own = 1;
   double keep = 0;
   T* error = nullptr;  ///< if set, x.size() elements: what the last call left out, then this one
 };
 
-/// v = x + error, q = C(v) into `coded`, error ← v − dec(q), kept ← x + keep·(x − dec(q)). Doubles
-/// are rounded to float before they are coded, ties go to even.
+/// v = x + error, q = C(v) into `coded`, error ← v − dec(q), kept ← own·x + keep·(x − dec(q)).
+/// Doubles are rounded to float before they are coded, ties go to even.
 /// - bf16: |dec − v| ≤ |v|/257 for normal numbers; what is too large becomes infinite, NaN stays.
 /// - int8: scale = max|v| of the block · (1/127), and not below the smallest normal float;
 ///   |dec − v| ≤ scale/2 and a rounding; zeros stay zeros (−0 becomes 0). If an element of a block

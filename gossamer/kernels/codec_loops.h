@@ -32,6 +32,7 @@ void encode_bf16(const Encoding<T>& job) {
   unsigned char* const coded = job.coded;
   T* const kept = job.kept;
   T* const error = job.error;
+  const T own = job.own;
   const T keep = job.keep;
   const std::size_t count = job.count;
 #pragma GCC ivdep
@@ -43,7 +44,7 @@ void encode_bf16(const Encoding<T>& job) {
     __builtin_memcpy(coded + 2 * i, &upper, sizeof upper);
     const T decoded = static_cast<T>(from_bf16(upper));
     if constexpr (HasError) error[i] = v - decoded;
-    if constexpr (HasKept) kept[i] = fma(keep, old - decoded, old);
+    if constexpr (HasKept) kept[i] = fma(keep, old - decoded, own * old);
   }
 }
 
@@ -84,6 +85,7 @@ void encode_int8_block(const Encoding<T>& job, std::size_t begin, std::size_t co
   const T* const x = job.x + begin;
   T* const kept = job.kept + (HasKept ? begin : 0);
   T* const error = job.error + (HasError ? begin : 0);
+  const T own = job.own;
   const T keep = job.keep;
   alignas(64) T v[kCodecBlock];
   const BlockScale with = block_scale(load_block<T, HasError>(x, error, v, count));
@@ -99,7 +101,7 @@ void encode_int8_block(const Encoding<T>& job, std::size_t begin, std::size_t co
     const T decoded = static_cast<T>(with.scale * (raised - kRounder));
     if constexpr (HasKept) {
       const T old = x[i];
-      kept[i] = fma(keep, old - decoded, old);
+      kept[i] = fma(keep, old - decoded, own * old);
     }
     if constexpr (HasError) error[i] = v[i] - decoded;
   }

@@ -37,7 +37,7 @@ template <class T>
 void keep_residual(const Encoding<T>& job, std::size_t i, T decoded) {
   const T x = job.x[i];
   if (job.error != nullptr) job.error[i] = value_at(job, i) - decoded;
-  if (job.kept != nullptr) job.kept[i] = std::fma(job.keep, x - decoded, x);
+  if (job.kept != nullptr) job.kept[i] = std::fma(job.keep, x - decoded, job.own * x);
 }
 
 /// The byte where the block of int8 begins in which element i is.

@@ -99,6 +99,7 @@ struct Workspace {
             .count = c.count,
             .coded = coded.data(),
             .kept = c.kept == 0 ? nullptr : (c.kept == 1 ? x : kept).data(),
+            .own = static_cast<T>(c.count % 2),
             .keep = T(0.4),
             .error = c.error ? error.data() : nullptr};
   }

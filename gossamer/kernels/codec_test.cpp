@@ -31,6 +31,7 @@ std::vector<T> numbers(std::size_t count, std::uint64_t stream) {
 template <class T>
 struct Residual {
   T* kept = nullptr;
+  double own = 1;
   double keep = 0;
   T* error = nullptr;
 };
@@ -39,7 +40,12 @@ template <class T>
 std::vector<std::byte> coded(Codec codec, const std::vector<T>& x, const Residual<T>& rest = {}) {
   const auto count = static_cast<std::int64_t>(x.size());
   std::vector<std::byte> bytes(coded_bytes(codec, count, dtype_of<T>()));
-  encode<T>(codec, {x, bytes, rest.kept, rest.keep, rest.error});
+  encode<T>(codec, {.x = x,
+                    .coded = bytes,
+                    .kept = rest.kept,
+                    .own = rest.own,
+                    .keep = rest.keep,
+                    .error = rest.error});
   return bytes;
 }
 

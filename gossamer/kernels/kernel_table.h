@@ -93,6 +93,7 @@ struct Encoding {
   std::size_t count = 0;
   unsigned char* coded = nullptr;
   T* kept = nullptr;
+  T own = 1;
   T keep = 0;
   T* error = nullptr;
 };

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/tensor_views.h"
 
@@ -124,6 +125,13 @@ void move_in(FlatParameters& flat, std::size_t s) {
   parameter.mutable_grad() = gradient;
 }
 
+/// Makes the module's parameters views of the values.
+void show_values(FlatParameters& flat) {
+  for (std::size_t s = 0; s < flat.layout.slots.size(); ++s) {
+    flat.parameters[s].set_data(view_of(flat.values, flat.layout.slots[s]));
+  }
+}
+
 const BucketLayout& bucket_at(const FlatParameters& flat, int bucket) {
   GOSSAMER_ASSERT(bucket >= 0 && bucket < static_cast<int>(flat.layout.buckets.size()));
   return flat.layout.buckets[static_cast<std::size_t>(bucket)];
@@ -143,6 +151,14 @@ std::span<std::byte> bytes_of(const std::vector<at::Tensor>& arrays, const FlatP
   return visit_dtype(bucket_dtype(flat, bucket), [&]<class T>(T) {
     return std::as_writable_bytes(part_of<T>(arrays, flat, bucket));
   });
+}
+
+/// What keeps values and spares alive for peers that read them; none without spares.
+Owner owner_of(const FlatParameters& flat) {
+  if (flat.spares.empty()) return nullptr;
+  if (flat.shared) return flat.shared;
+  using Memories = std::array<std::vector<at::Tensor>, 2>;
+  return std::make_shared<const Memories>(Memories{flat.values, flat.spares});
 }
 
 }  // namespace
@@ -169,6 +185,7 @@ FlatParameters flatten_parameters(torch::nn::Module& module, const FlatOptions& 
                       .values = {},
                       .gradients = {},
                       .spares = {},
+                      .shared = nullptr,
                       .parameters = {},
                       .frozen = std::move(found.frozen),
                       .notes = {}};
@@ -218,15 +235,34 @@ int reattach_gradients(FlatParameters& flat) {
   return repaired;
 }
 
-void add_spares(FlatParameters& flat) { flat.spares = zero_arrays(flat.layout); }
+void add_spares(FlatParameters& flat, Lends lends) {
+  if (lends != Lends::shared_memory) {
+    flat.spares = zero_arrays(flat.layout);
+    return;
+  }
+  const at::NoGradGuard no_grad;
+  std::size_t bytes = 0;
+  for (const at::Tensor& array : flat.values) bytes += 2 * aligned(array.nbytes());
+  flat.shared = std::make_shared<const SharedMemory>(bytes);
+  std::byte* begin = flat.shared->data();
+  const auto next_like = [&](const at::Tensor& array) {
+    const at::Tensor made =
+        at::from_blob(begin, array.sizes(), [keeps = flat.shared](void*) {}, array.options());
+    begin += aligned(array.nbytes());
+    return made;
+  };
+  for (at::Tensor& array : flat.values) {
+    flat.spares.push_back(next_like(array));
+    array = next_like(array).copy_(array);
+  }
+  show_values(flat);
+}
 
 void flip(FlatParameters& flat) {
   GOSSAMER_ASSERT(!flat.spares.empty());
   const at::NoGradGuard no_grad;
   std::swap(flat.values, flat.spares);
-  for (std::size_t s = 0; s < flat.layout.slots.size(); ++s) {
-    flat.parameters[s].set_data(view_of(flat.values, flat.layout.slots[s]));
-  }
+  show_values(flat);
 }
 
 template <class T>
@@ -259,9 +295,7 @@ DType bucket_dtype(const FlatParameters& flat, int bucket) {
 std::vector<Bucket> buckets_of(const FlatParameters& flat) {
   std::vector<Bucket> all;
   const bool spares = !flat.spares.empty();
-  const Owner owner = spares ? std::make_shared<const std::array<std::vector<at::Tensor>, 2>>(
-                                   std::array<std::vector<at::Tensor>, 2>{flat.values, flat.spares})
-                             : nullptr;
+  const Owner owner = owner_of(flat);
   for (int b = 0; b < static_cast<int>(flat.layout.buckets.size()); ++b) {
     const BucketLayout& layout = flat.layout.buckets[static_cast<std::size_t>(b)];
     all.push_back({.dtype = bucket_dtype(flat, b),

@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "gossamer/base/shared_memory.h"
 #include "gossamer/torch/flat_layout.h"
+#include "gossamer/transport/transport.h"
 
 namespace torch::nn {
 class Module;
@@ -29,7 +32,8 @@ struct FlatParameters {
   FlatLayout layout;
   std::vector<at::Tensor> values;
   std::vector<at::Tensor> gradients;
-  std::vector<at::Tensor> spares;  ///< as `values`, see add_spares(); empty without
+  std::vector<at::Tensor> spares;              ///< as `values`, see add_spares(); empty without
+  std::shared_ptr<const SharedMemory> shared;  ///< what both lie in, if they do
   /// The module's own tensors, in the order of `layout.slots`.
   std::vector<at::Tensor> parameters;
   std::vector<FrozenParameter> frozen;
@@ -68,8 +72,9 @@ void zero_gradients(FlatParameters& flat);
 int reattach_gradients(FlatParameters& flat);
 
 /// Adds a second memory for the values, so that buckets have spares (Note [Two memories] of the
-/// engine). To be called before buckets_of().
-void add_spares(FlatParameters& flat);
+/// engine), of the kind that the transport lends; the values move into SharedMemory where that is
+/// the kind. To be called before buckets_of(). Throws IoError when the system gives none.
+void add_spares(FlatParameters& flat, Lends lends);
 
 /// Exchanges `values` and `spares`, and makes the module's parameters views of what are now the
 /// values; for use after a step of an engine that alternates. Views that others took before keep

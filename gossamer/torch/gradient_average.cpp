@@ -57,7 +57,7 @@ struct GradientAverage::State {
   double exposed_s = 0;
   double hidden_s = 0;
 
-  void make_buckets(std::int64_t bucket_bytes, const HostShape& shape, int rank);
+  void make_buckets(const GradientOptions& options, const HostShape& shape, int rank);
   void arrive(std::size_t i, const std::shared_ptr<State>& self);
   void place_buckets();
   void begin_pass(const std::shared_ptr<State>& self);
@@ -66,7 +66,7 @@ struct GradientAverage::State {
   void collect(GradientBucket& bucket);
 };
 
-void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostShape& shape,
+void GradientAverage::State::make_buckets(const GradientOptions& options, const HostShape& shape,
                                           int rank) {
   std::int64_t bytes = 0;
   bucket_of.resize(tensors.size());
@@ -74,7 +74,7 @@ void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostS
     const DType dtype = mixing_dtype(tensors[i]);
     const auto size = static_cast<std::int64_t>(size_of(dtype)) * as_real(tensors[i]).numel();
     const bool fits =
-        !buckets.empty() && buckets.back().dtype == dtype && bytes + size <= bucket_bytes;
+        !buckets.empty() && buckets.back().dtype == dtype && bytes + size <= options.bucket_bytes;
     if (!fits) {
       buckets.push_back({.dtype = dtype});
       bytes = 0;
@@ -87,7 +87,7 @@ void GradientAverage::State::make_buckets(std::int64_t bucket_bytes, const HostS
     bucket.count = std::ssize(bucket.tensors);
     for (const std::size_t i : bucket.tensors) bucket.count += as_real(tensors[i]).numel();
     bucket.plan = compile(complete_round(shape.workers()), shape, rank, bucket.count,
-                          {.finished_averages = true});
+                          {.finished_averages = true, .codec = options.codec});
   }
   place_buckets();
   for (GradientBucket& bucket : buckets) {
@@ -224,12 +224,13 @@ void GradientAverage::State::finish_pass() {
   ++passes;
 }
 
-GradientAverage::GradientAverage(std::vector<at::Tensor> tensors, std::int64_t bucket_bytes,
+GradientAverage::GradientAverage(std::vector<at::Tensor> tensors, const GradientOptions& options,
                                  ExchangeRunner& runner, HostShape shape, int rank)
     : state_(std::make_shared<State>()) {
   state_->tensors = std::move(tensors);
   state_->runner = &runner;
-  state_->make_buckets(bucket_bytes, shape, rank);
+  GOSSAMER_ASSERT(options.codec != Codec::int8);
+  state_->make_buckets(options, shape, rank);
   for (std::size_t i = 0; i < state_->tensors.size(); ++i) {
     if (!state_->tensors[i].requires_grad()) continue;
     auto accumulator = torch::autograd::impl::grad_accumulator(state_->tensors[i]);

@@ -12,6 +12,13 @@
 
 namespace gossamer {
 
+struct GradientOptions {
+  std::int64_t bucket_bytes = std::int64_t{4} << 20;  ///< unless one tensor is larger
+  /// Of what crosses hosts. Not int8: small gradients, and the counts of those who have one, would
+  /// be lost in the block of a large one.
+  Codec codec = Codec::fp32;
+};
+
 /// Note [Averaging in the backward]: gradients go into buckets in the reverse order of the tensors;
 /// a bucket leaves as soon as all its gradients are there. When the backward pass ends, the means
 /// are put into `.grad`, so that whatever follows (clipping, unscaling, any optimizer) sees them,
@@ -19,9 +26,9 @@ namespace gossamer {
 /// that no worker's reaches keeps what it has. All workers must run equally many passes.
 class GradientAverage {
  public:
-  /// `bucket_bytes` is a bucket's size unless one tensor is larger. The runner must outlive this;
+  /// The runner must outlive this;
   /// the tensors are leaves with floating-point elements, equal on all workers.
-  GradientAverage(std::vector<at::Tensor> tensors, std::int64_t bucket_bytes,
+  GradientAverage(std::vector<at::Tensor> tensors, const GradientOptions& options,
                   ExchangeRunner& runner, HostShape shape, int rank);
   ~GradientAverage();
   GradientAverage(const GradientAverage&) = delete;

@@ -1,5 +1,7 @@
 #include "gossamer/transport/bell.h"
 
+#include <utility>
+
 namespace gossamer {
 namespace {
 
@@ -17,13 +19,22 @@ void Bell::ring() {
 }
 
 bool Bell::wait(Deadline until) {
-  const auto self = std::this_thread::get_id();
   std::unique_lock lock(mutex_);
-  if (heard_.size() > kThreadsRemembered) heard_.clear();
-  const std::uint64_t heard = heard_[self];
-  const bool news = rung_.wait_until(lock, until, [&] { return rings_ != heard; });
-  heard_[self] = rings_;
+  const std::uint64_t before = heard();
+  const bool news = rung_.wait_until(lock, until, [&] { return rings_ != before; });
+  heard() = rings_;
   return news;
+}
+
+bool Bell::has_rung() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(heard(), rings_) != rings_;
+}
+
+/// The last ring that this thread has heard.
+std::uint64_t& Bell::heard() {
+  if (heard_.size() > kThreadsRemembered) heard_.clear();
+  return heard_[std::this_thread::get_id()];
 }
 
 }  // namespace gossamer

@@ -19,8 +19,12 @@ class Bell {
   void ring();
   /// Blocks until a ring that this thread has not heard, or `until`; true for a ring.
   bool wait(Deadline until);
+  /// Whether there was such a ring; it is heard by that.
+  bool has_rung();
 
  private:
+  std::uint64_t& heard();
+
   std::mutex mutex_;  // guards all below
   std::condition_variable rung_;
   std::uint64_t rings_ = 0;

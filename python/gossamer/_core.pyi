@@ -108,6 +108,7 @@ def net_transport(
     share: Callable[[str], list[str]],
     address: str = "",
     share_memory: bool = True,
+    generation: int = 0,
     longest_silence_s: float = 30.0,
 ) -> Transport:
     """A transport over shared memory inside a host and TCP between hosts.
@@ -115,9 +116,11 @@ def net_transport(
     ``token``: a secret that all workers of the job know. ``share(mine)`` gives everybody's words by
     rank in exchange for this worker's; it is called once. ``address``: of an interface of this
     host, in numbers, where workers connect that cannot share memory with this one; empty: nowhere.
-    Not ``share_memory``: TCP inside a host as well. A peer of which nothing has been heard for
-    ``longest_silence_s`` costs the requests with it. ValueError for ranks out of range and for
-    workers that cannot reach each other, IoError where the system gives no sockets or no memory.
+    Not ``share_memory``: TCP inside a host as well. ``generation``: how often a worker of this rank
+    has been there before; one that comes back takes its former self's place with all others. A peer
+    of which nothing has been heard for ``longest_silence_s`` costs the requests with it. ValueError
+    for ranks out of range and for workers that cannot reach each other, IoError where the system
+    gives no sockets or no memory.
     """
 
 def reach_of_shared_memory() -> str:
@@ -137,6 +140,21 @@ class Schedule:
     def workers(self) -> int: ...
     @property
     def workers_per_host(self) -> list[int]: ...
+    def matrix(self, t: int) -> list[list[float]]:
+        """W of round t: row i has the weights with which worker i takes what each worker sent.
+
+        ValueError for a negative t.
+        """
+
+    def elements_between_hosts(
+        self, t: int, elements: int, *, finished_averages: bool = False
+    ) -> list[tuple[int, int]]:
+        """By host: what its workers send to other hosts, and receive from them, in round t.
+
+        Counted in the plans for a payload of ``elements``, the same for every worker.
+        ``finished_averages``: the plans by which gradients are averaged. ValueError for a negative
+        t or number of elements.
+        """
 
 def make_schedule(
     topology: str,
@@ -190,6 +208,9 @@ class StepReport:
     def exposed_s(self) -> float:
         """Seconds spent waiting for other workers."""
     @property
+    def skipped(self) -> int:
+        """Neighbours' payloads, by bucket, that the step went on without."""
+    @property
     def hidden_s(self) -> float:
         """Seconds in which payloads were under way without being waited for."""
     @property
@@ -208,6 +229,9 @@ class EngineOptions:
         timeout_s: float,
         check_gradients: bool,
         in_backward: bool = False,
+        codec: str = "fp32",
+        skips_late: bool = False,
+        staleness: int = 1,
     ) -> None: ...
 
 def peers_of(options: EngineOptions, rank: int) -> list[int]:
@@ -277,7 +301,7 @@ class Engine:
     def edges(self) -> list[tuple[int, int, int]]:
         """(peer, bytes sent, bytes received) so far."""
 
-    def average_gradients(self, bucket_bytes: int) -> None:
+    def average_gradients(self, bucket_bytes: int, codec: str = "fp32") -> None:
         """Averages gradients over all ranks in every backward pass from now on."""
 
     def set_averaging(self, enabled: bool) -> None:

@@ -66,14 +66,14 @@ def check_step(gossip: Gossip, closure: object) -> None:
         )
 
 
-def watch(gossip: Gossip, *, update: str, trusts_versions: bool) -> None:
+def watch(gossip: Gossip, *, update: str, trusts_versions: bool, bucket_bytes: int) -> None:
     """Sets the engine's hooks into the backward.
 
     ``trusts_versions``: nobody changes gradients behind autograd's back, as DDP does.
     """
     engine = gossip._engine
-    if gossip._pattern == "allreduce":
-        engine.average_gradients(gossip._bucket_bytes)
+    if gossip._settings.pattern == "allreduce":
+        engine.average_gradients(bucket_bytes, gossip._settings.codec)
     elif update == "backward":
         reference = weakref.ref(gossip)
 
@@ -82,7 +82,7 @@ def watch(gossip: Gossip, *, update: str, trusts_versions: bool) -> None:
             return None if alive is None else alive._before_backward()
 
         engine.watch_gradients(before_backward)
-    elif gossip._check_gradients and gossip.is_fused and trusts_versions:
+    elif gossip._settings.check_gradients and gossip.is_fused and trusts_versions:
         engine.watch_gradients()
 
 

@@ -6,19 +6,13 @@ import json
 import time
 from typing import Any
 
-import torch.distributed as dist
-
 from gossamer._core import IoError
-from gossamer.world import Waiting, World, get_from, next_number
+from gossamer.board import Waiting, next_number
+from gossamer.world import World, board_of
 
 Card = dict[str, Any]
 
 _KINDS: dict[str, type[Exception]] = {"IoError": IoError, "ValueError": ValueError}
-
-
-def store_of(world: World) -> dist.Store:
-    """The store of the world's process group; only for more than one worker."""
-    return dist.distributed_c10d._get_process_group_store(world.group)
 
 
 def exchange(
@@ -33,10 +27,10 @@ def exchange(
         if problem is not None:
             raise problem
         return [card]
-    store = store_of(world)
-    place = f"gossamer/cards/{next_number(store, world.rank, world.size)}"
+    board = board_of(world, timeout_s)
+    place = f"gossamer/cards/{next_number(board, world.rank, world.size)}"
     told = {"operation": operation, "card": card, "problem": _told(problem)}
-    store.set(f"{place}/{world.rank}", json.dumps(told))
+    board.set(f"{place}/{world.rank}", json.dumps(told))
     if problem is not None:
         raise problem
     deadline = time.monotonic() + timeout_s
@@ -47,7 +41,7 @@ def exchange(
     all_told: list[Card] = []
     for peer in range(world.size):
         who = Waiting(world.rank, peer, operation, deadline, timeout_s)
-        all_told.append(json.loads(get_from(store, f"{place}/{peer}", who, late)))
+        all_told.append(json.loads(board.read(f"{place}/{peer}", who, late)))
     for peer, other in enumerate(all_told):
         if other["operation"] != operation:
             raise ValueError(

@@ -102,7 +102,7 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     shards.refuse(gossip._parameters, "save()")
     world, step = gossip._world, gossip._engine.steps_done
     path = _place(world, folder)
-    tell = partial(exchange, world, "save()", timeout_s=gossip._timeout_s)
+    tell = partial(exchange, world, "save()", timeout_s=gossip._settings.timeout_s)
     name = f"rank{world.rank}-{uuid.uuid4().hex}.safetensors"
     problems: list[Exception] = []
     card: dict[str, Any] = {"rank": world.rank, "name": name, "step": step}
@@ -203,7 +203,7 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Sent]:
     shards.refuse(gossip._parameters, "load()")
     world = gossip._world
     path = _found(world, folder)
-    tell = partial(exchange, world, "load()", timeout_s=gossip._timeout_s)
+    tell = partial(exchange, world, "load()", timeout_s=gossip._settings.timeout_s)
     problems: list[Exception] = []
     found: dict[str, Manifest] = {}
     with _as_problem(problems, world.rank, "read", path):

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import torch.distributed as dist
 
 from gossamer import _core, _machine, gloo_edges
-from gossamer.cards import exchange, store_of
-from gossamer.world import World, next_number
+from gossamer.board import next_number
+from gossamer.cards import exchange
+from gossamer.world import World, board_of
 
 
 def make_transport(
@@ -24,8 +25,8 @@ def make_transport(
         return None
     if kind != "c10d":
         return _net(world, timeout_s)
-    store = store_of(world)
-    number = next_number(store, world.rank, world.size)
+    number = next_number(board_of(world, timeout_s), world.rank, world.size)
+    store = dist.distributed_c10d._get_process_group_store(world.group)
     edges = dist.PrefixStore(f"gossamer/edges/{number}", store)
     groups = gloo_edges.connect(world.rank, peers, edges, timeout_s=timeout_s)
     return _core.c10d_transport(world.rank, world.size, groups)

@@ -48,7 +48,12 @@ class Gossip:
         update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
             completed its gradients, which then must not change any more.
         timeout_s: seconds that a wait for another worker may take.
-        bucket_bytes: parameters travel in pieces of about this size.
+        codec: ``"bf16"`` or ``"int8"``: what crosses hosts takes a half or a quarter of the bytes;
+            the mean over the workers is preserved, each keeps what its own coding leaves out.
+        late: ``"wait"`` for neighbours whose parameters have not come, or ``"skip"`` those that
+            are more than ``staleness`` steps old; workers then may step unequally often.
+        bucket_bytes: parameters travel in pieces of about this size; by default 4 MiB, and for
+            several hosts a 32nd of the parameters if that is less, but not below 256 KiB.
         transport: ``"net"`` (shared memory inside a host, TCP between hosts, which is what
             ``"auto"`` takes) or ``"c10d"`` (over Gloo).
         seed: of random topologies.
@@ -73,45 +78,37 @@ class Gossip:
         buffers: str = "averaged",
         check_gradients: bool = True,
         update: str = "step",
+        codec: str = "fp32",
+        late: str = "wait",
+        staleness: int = 1,
         timeout_s: float = 300.0,
-        bucket_bytes: int = 4 << 20,
+        bucket_bytes: int | None = None,
         transport: str = "auto",
         seed: int = 0,
     ) -> None:
         self._model, ddp = mesh.unwrapped(model)
         self._optimizer = optimizer
-        self._topology = topology
-        self._pattern = pattern
-        self._buffers = buffers
-        self._check_gradients = check_gradients
-        self._update = update
+        self._settings = setup.Settings(
+            topology=topology,
+            pattern=pattern,
+            buffers=buffers,
+            check_gradients=check_gradients,
+            update=update,
+            codec=codec,
+            late=late,
+            staleness=staleness,
+            timeout_s=timeout_s,
+            bucket_bytes=bucket_bytes,
+            transport=transport,
+            seed=seed,
+        )
         self._late = backward.LateWatch()
-        self._timeout_s = timeout_s
-        self._bucket_bytes = bucket_bytes
-        self._transport_kind = transport
-        self._seed = seed
         self._totals = Totals()
         self._block = ""  # the one of the methods that go around a block
         self._closed = False
         self.last_step: _core.StepReport | None = None
         seat = find_seat(group)
-        about, problem = "", None
-        try:
-            self._optimizer = parameters.unwrapped_optimizer(optimizer)
-            parameters.check_arguments(
-                self._optimizer,
-                buffers=buffers,
-                pattern=pattern,
-                timeout_s=timeout_s,
-                bucket_bytes=bucket_bytes,
-                transport=transport,
-            )
-            self._read_optimizer()
-            backward.check_arguments(update, pattern, self._rule, model, ddp)
-            mesh.check_apart(ddp, self._named, seat.group, pattern)
-            about = setup.about(self)
-        except Exception as error:
-            problem = error
+        about, problem = setup.prepare(self, optimizer, model, ddp, seat)
         self._world = meet(seat, about, problem, timeout_s)
         self._schedule = schedule_for(self._world, topology, pattern, seed)
         self._transport = make_transport(
@@ -129,8 +126,6 @@ class Gossip:
         self._engine.broadcast([*frozen, *self._model.buffers()])
         self._patch()
 
-    # Set-up.
-
     def _read_optimizer(self) -> None:
         self._named = parameters.named_parameters(self._model, self._optimizer)
         self._parameters = [parameter for _, parameter, _ in self._named]
@@ -144,7 +139,7 @@ class Gossip:
             self._transport,
             self._named,
             setup.engine_options(self),
-            bucket_bytes=self._bucket_bytes,
+            bucket_bytes=setup.bucket_bytes(self),
         )
         self._state = (
             FusedState(self._optimizer, self._rule, self._engine, self._parameters)
@@ -166,7 +161,12 @@ class Gossip:
         atexit.register(self._at_exit)
 
     def _watch_backward(self) -> None:
-        backward.watch(self, update=self._update, trusts_versions=self._trusts_versions)
+        backward.watch(
+            self,
+            update=self._settings.update,
+            trusts_versions=self._trusts_versions,
+            bucket_bytes=setup.bucket_bytes(self),
+        )
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -225,7 +225,7 @@ class Gossip:
 
     def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
-        if self._update == "backward":
+        if self._settings.update == "backward":
             backward.check_step(self, closure)
         if closure is not None:
             with torch.enable_grad():
@@ -245,7 +245,9 @@ class Gossip:
             loss = own_step(*args, **kwargs)
         elif not skip:
             scale_gradients(self._parameters, scale)
-            if self._check_gradients and not args and not kwargs:  # a closure makes new ones
+            if (
+                self._settings.check_gradients and not args and not kwargs
+            ):  # a closure makes new ones
                 parameters.refuse_non_finite(
                     self._named, self._world.rank, self._engine.steps_done + 1
                 )
@@ -257,7 +259,7 @@ class Gossip:
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
         self.last_step = self._engine.step(groups, skip)
         self._totals.add(self.last_step)
-        if self._update == "backward":
+        if self._settings.update == "backward":
             self._late.note(self._engine.early_buckets)
         if self._engine.steps_done == 1:
             parameters.warn_without_gradients(self._parameters, self._world.rank)
@@ -286,7 +288,7 @@ class Gossip:
         except Exception as error:
             problem = error
         seat = Seat(self._world.rank, self._world.size, self._world.group)
-        meet(seat, setup.about(self), problem, self._timeout_s)
+        meet(seat, setup.about(self), problem, self._settings.timeout_s)
         self._engine.broadcast([p for p in self._parameters if id(p) not in old])
         self._engine.barrier()
         self._totals.keep(self._engine)
@@ -308,7 +310,7 @@ class Gossip:
         it, after equally many steps. Raises RuntimeError inside of itself.
         """
         consensus.refuse_inside(self._block, "averaged()")
-        buffers = self._model.buffers() if self._buffers == "averaged" else ()
+        buffers = self._model.buffers() if self._settings.buffers == "averaged" else ()
         self._block = "averaged()"
         try:
             with consensus.averaged(self._engine, [b for b in buffers if b.is_floating_point()]):
@@ -360,16 +362,14 @@ class Gossip:
 
     def stats(self) -> dict[str, Any]:
         """Of this worker so far: ``steps``, ``exposed_s`` (seconds spent waiting for others),
-        ``hidden_s`` (seconds in which payloads were under way without being waited for) and
-        ``edges``: by peer the payload bytes ``sent`` and ``received``."""
+        ``hidden_s`` (seconds in which payloads were under way without being waited for),
+        ``skipped`` (late payloads, by bucket) and ``edges``: by peer the payload bytes ``sent`` and
+        ``received``."""
         return self._totals.stats(self._engine)
 
-    # The end.
-
     def close(self) -> None:
-        """Ends gossiping; the optimizer steps alone from then on. May be called again.
-
-        Neighbours that still step fail: call it on all workers after the last step."""
+        """Ends gossiping; the optimizer steps alone from then on, and neighbours that still step
+        fail. May be called again."""
         if self._closed:
             return
         self._closed = True

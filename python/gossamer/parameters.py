@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -187,36 +186,8 @@ def unwrapped_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimiz
     return optimizer
 
 
-def check_arguments(
-    optimizer: torch.optim.Optimizer,
-    *,
-    buffers: str,
-    pattern: str,
-    timeout_s: float,
-    bucket_bytes: int,
-    transport: str = "auto",
-) -> None:
-    """Raises ValueError for what no Gossip can be made with."""
-    for name, value, valid in (
-        ("buffers", buffers, ("averaged", "local")),
-        ("pattern", pattern, ("cwa", "atc", "allreduce")),
-        ("transport", transport, ("auto", "net", "c10d")),
-    ):
-        if value not in valid:
-            near = difflib.get_close_matches(str(value), valid, n=1, cutoff=0.3)
-            hint = f"did you mean '{near[0]}'? " if near else ""
-            raise ValueError(
-                f"[Gossip] unknown {name}, got {value!r}; {hint}valid: {', '.join(valid)}"
-            )
-    for name, number, unit in (
-        ("timeout_s", timeout_s, "seconds"),
-        ("bucket_bytes", bucket_bytes, "bytes"),
-    ):
-        if not number > 0:
-            raise ValueError(
-                f"[Gossip] {name} must be positive, got {number}; give a number of {unit}, or "
-                "leave it out"
-            )
+def check_unused(optimizer: torch.optim.Optimizer) -> None:
+    """Raises ValueError for an optimizer that has a Gossip already."""
     if getattr(optimizer, "_gossip", None) is not None:
         raise ValueError(
             "[Gossip] this optimizer already gossips; close() the first Gossip, or make "

@@ -2,26 +2,132 @@
 
 from __future__ import annotations
 
+import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gossamer import _core, parameters
+import torch
+from torch import nn
+
+from gossamer import _core, backward, mesh, parameters
+from gossamer.world import Seat
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
 
+_WORDS = {
+    "buffers": ("averaged", "local"),
+    "pattern": ("cwa", "atc", "allreduce"),
+    "transport": ("auto", "net", "c10d"),
+    "codec": ("fp32", "bf16", "int8"),
+    "late": ("wait", "skip"),
+}
+_BUCKETS = 32
+_LEAST_BUCKET_BYTES = 256 << 10
+_LARGEST_BUCKET_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of Gossip."""
+
+    topology: str | _core.Schedule
+    pattern: str
+    buffers: str
+    check_gradients: bool
+    update: str
+    codec: str
+    late: str
+    staleness: int
+    timeout_s: float
+    bucket_bytes: int | None
+    transport: str
+    seed: int
+
+    def check(self) -> None:
+        """Raises ValueError for what no Gossip can be made with."""
+        for name, valid in _WORDS.items():
+            value = getattr(self, name)
+            if value not in valid:
+                near = difflib.get_close_matches(str(value), valid, n=1, cutoff=0.3)
+                hint = f"did you mean '{near[0]}'? " if near else ""
+                raise ValueError(
+                    f"[Gossip] unknown {name}, got {value!r}; {hint}valid: {', '.join(valid)}"
+                )
+        for name, unit in (("timeout_s", "seconds"), ("bucket_bytes", "bytes")):
+            number = getattr(self, name)
+            if number is not None and not number > 0:
+                raise ValueError(
+                    f"[Gossip] {name} must be positive, got {number}; give a number of {unit}, or "
+                    "leave it out"
+                )
+        if self.staleness < 0:
+            raise ValueError(
+                f"[Gossip] staleness must not be negative, got {self.staleness}; give the number of "
+                "steps that a neighbour's parameters may be old"
+            )
+        if self.late == "skip" and self.pattern != "cwa":
+            raise ValueError(
+                f"[Gossip] late='skip' needs parameters that travel a step ahead, got pattern "
+                f"{self.pattern!r}; use pattern='cwa', or late='wait'"
+            )
+        if self.codec == "int8" and self.pattern == "allreduce":
+            raise ValueError(
+                "[Gossip] codec='int8' is for parameters: the sum of gradients in allreduce would "
+                "lose the small ones; use codec='bf16'"
+            )
+
+
+def prepare(
+    gossip: Gossip,
+    optimizer: torch.optim.Optimizer,
+    model: nn.Module,
+    ddp: nn.parallel.DistributedDataParallel | None,
+    seat: Seat,
+) -> tuple[str, Exception | None]:
+    """Checks what this rank was given: what it has to tell the others, or what is wrong."""
+    try:
+        gossip._optimizer = parameters.unwrapped_optimizer(optimizer)
+        gossip._settings.check()
+        parameters.check_unused(gossip._optimizer)
+        gossip._read_optimizer()
+        settings = gossip._settings
+        backward.check_arguments(settings.update, settings.pattern, gossip._rule, model, ddp)
+        mesh.check_apart(ddp, gossip._named, seat.group, settings.pattern)
+        return about(gossip), None
+    except Exception as error:
+        return "", error
+
+
+def bucket_bytes(gossip: Gossip) -> int:
+    """What was asked for, or what suits the hosts.
+
+    A bucket follows the schedule with a shift of its own and waits for no other one, so several
+    hosts want many, to keep their links busy; small ones cost more messages than they gain.
+    """
+    asked = gossip._settings.bucket_bytes
+    if asked is not None:
+        return asked
+    if len(gossip._world.workers_per_host) == 1:
+        return _LARGEST_BUCKET_BYTES
+    total = sum(p.numel() * p.element_size() for p in gossip._parameters)
+    return min(max(total // _BUCKETS, _LEAST_BUCKET_BYTES), _LARGEST_BUCKET_BYTES)
+
 
 def about(gossip: Gossip) -> str:
     """What has to be the same on all ranks, a line each."""
-    name = getattr(gossip._topology, "name", gossip._topology)
+    name = getattr(gossip._settings.topology, "name", gossip._settings.topology)
     step = gossip._rule.name if gossip._rule else "own step"
     lines = [
         f"topology {name}",
-        f"pattern {gossip._pattern}",
-        f"update {gossip._update}",
-        f"buffers {gossip._buffers}",
-        f"seed {gossip._seed}",
-        f"bucket_bytes {gossip._bucket_bytes}",
-        f"transport {gossip._transport_kind}",
+        f"pattern {gossip._settings.pattern}",
+        f"update {gossip._settings.update}",
+        f"buffers {gossip._settings.buffers}",
+        f"seed {gossip._settings.seed}",
+        f"codec {gossip._settings.codec}",
+        f"late {gossip._settings.late}, staleness {gossip._settings.staleness}",
+        f"bucket_bytes {gossip._settings.bucket_bytes or 'chosen'}",
+        f"transport {gossip._settings.transport}",
         f"optimizer {type(gossip._optimizer).__name__} ({step})",
     ]
     return "\n".join([*lines, *parameters.describe(gossip._model, gossip._named)])
@@ -33,9 +139,12 @@ def engine_options(gossip: Gossip) -> _core.EngineOptions:
     patterns = {"cwa": "cwa_difference" if own_step else "cwa", "allreduce": "cwa"}
     return _core.EngineOptions(
         schedule=gossip._schedule,
-        pattern=patterns.get(gossip._pattern, gossip._pattern),
+        pattern=patterns.get(gossip._settings.pattern, gossip._settings.pattern),
         optimizer=gossip._rule.name if gossip._rule else "none",
-        timeout_s=gossip._timeout_s,
-        check_gradients=gossip._check_gradients and not own_step,
-        in_backward=gossip._update == "backward",
+        timeout_s=gossip._settings.timeout_s,
+        check_gradients=gossip._settings.check_gradients and not own_step,
+        in_backward=gossip._settings.update == "backward",
+        codec=gossip._settings.codec,
+        skips_late=gossip._settings.late == "skip",
+        staleness=gossip._settings.staleness,
     )

@@ -12,10 +12,12 @@ class Totals:
 
     def __init__(self) -> None:
         self._exposed_s = self._hidden_s = 0.0
+        self._skipped = 0
 
     def add(self, step: _core.StepReport) -> None:
         self._exposed_s += step.exposed_s
         self._hidden_s += step.hidden_s
+        self._skipped += step.skipped
 
     def keep(self, engine: _core.Engine) -> None:
         """Takes over what the engine has counted in backward passes; it is about to close."""
@@ -28,5 +30,6 @@ class Totals:
             "steps": engine.steps_done,
             "exposed_s": self._exposed_s + engine.backward_exposed_s,
             "hidden_s": self._hidden_s + engine.backward_hidden_s,
+            "skipped": self._skipped,
             "edges": {peer: {"sent": s, "received": r} for peer, s, r in engine.edges()},
         }

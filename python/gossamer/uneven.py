@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-import torch.distributed as dist
 
 from gossamer import _core
-from gossamer.cards import exchange, store_of
+from gossamer.board import Board, next_number
+from gossamer.cards import exchange
 from gossamer.consensus import refuse_inside
-from gossamer.world import explain, next_number
+from gossamer.world import board_of, explain
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
@@ -40,8 +40,8 @@ class Tally(NamedTuple):
 class Agreement:
     """The tally of one epoch, in a store; changed by compare-and-set only."""
 
-    def __init__(self, store: dist.Store, place: str, rank: int, size: int) -> None:
-        self._store = store
+    def __init__(self, board: Board, place: str, rank: int, size: int) -> None:
+        self._board = board
         self._place = place
         self._rank = rank
         self._size = size
@@ -56,7 +56,7 @@ class Agreement:
                 else Tally(steps, steps, steps)
             )
         )
-        if self._store.add(f"{self._place}/left", 1) == self._size:
+        if self._board.add(f"{self._place}/left", 1) == self._size:
             self._change(lambda tally: tally._replace(closed_by=self._rank) if tally else None)
 
     def may_begin(self, step: int) -> bool:
@@ -81,7 +81,7 @@ class Agreement:
             after = json.dumps(update(self.tally if self._seen else None))
             key = f"{self._place}/tally"
             self._seen, before = (
-                self._store.compare_set(key, self._seen, after).decode(),
+                self._board.compare_set(key, self._seen, after).decode(),
                 self._seen,
             )
             if self._seen in (after, before):
@@ -112,9 +112,9 @@ def uneven_epoch(gossip: Gossip) -> Iterator[None]:
         yield
         return
     counts = Counts(gossip._engine)
-    store = store_of(world)
-    place = f"gossamer/uneven/{next_number(store, world.rank, world.size)}"
-    agreement = Agreement(store, place, world.rank, world.size)
+    board = board_of(world, gossip._settings.timeout_s)
+    place = f"gossamer/uneven/{next_number(board, world.rank, world.size)}"
+    agreement = Agreement(board, place, world.rank, world.size)
     gossip._block = "uneven()"
     try:
         yield
@@ -125,12 +125,12 @@ def uneven_epoch(gossip: Gossip) -> Iterator[None]:
             gossip._engine.barrier()  # whose process holds the store may end now
     finally:
         gossip._block = ""
-    if gossip._pattern == "allreduce" and agreement.tally.fewest < agreement.tally.most:
+    if gossip._settings.pattern == "allreduce" and agreement.tally.fewest < agreement.tally.most:
         _follow(gossip, agreement.tally)
 
 
 def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
-    if gossip._pattern == "allreduce":
+    if gossip._settings.pattern == "allreduce":
         with _explained(gossip):
             is_finite = _has_others_gradients(gossip, counts.passes_per_step())
         if is_finite:
@@ -173,7 +173,7 @@ def _follow(gossip: Gossip, tally: Tally) -> None:
     """
     world = gossip._world
     tensors = _floats_of(gossip)
-    cards = exchange(world, "uneven()", {"keys": list(tensors)}, None, gossip._timeout_s)
+    cards = exchange(world, "uneven()", {"keys": list(tensors)}, None, gossip._settings.timeout_s)
     common = [key for key in tensors if all(key in card["keys"] for card in cards)]
     is_last = world.rank == tally.closed_by
     with torch.no_grad():

@@ -8,13 +8,13 @@ import os
 import socket
 import time
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import zip_longest
 
 import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
+from gossamer.board import Board, Waiting, next_number
 from gossamer.mesh import group_of
 
 
@@ -99,6 +99,12 @@ def _schedule(topology: str | _core.Schedule, hosts: list[int], seed: int) -> _c
     return topology
 
 
+def board_of(seat: Seat, timeout_s: float) -> Board:
+    """The store of the seat's process group; only for more than one worker."""
+    store = dist.distributed_c10d._get_process_group_store(seat.group)
+    return Board(store, seat.rank, timeout_s)
+
+
 def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) -> World:
     """Meets the other ranks, which must want the same, said in ``about``, and have no problem.
 
@@ -110,9 +116,9 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
         if problem is not None:
             raise problem
         return World(0, 1, seat.group, (1,))
-    store = dist.distributed_c10d._get_process_group_store(seat.group)
-    place = f"gossamer/meetings/{next_number(store, seat.rank, seat.size)}"
-    store.set(f"{place}/about/{seat.rank}", about)
+    board = board_of(seat, timeout_s)
+    place = f"gossamer/meetings/{next_number(board, seat.rank, seat.size)}"
+    board.set(f"{place}/about/{seat.rank}", about)
     message = None if problem is None else str(problem)
     if problem is not None:
         explain(problem, seat)
@@ -121,66 +127,34 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
         "about": hashlib.sha256(about.encode()).hexdigest(),
         "problem": message,
     }
-    store.set(f"{place}/card/{seat.rank}", json.dumps(card))
+    board.set(f"{place}/card/{seat.rank}", json.dumps(card))
     if problem is not None:
         raise problem
     deadline = time.monotonic() + timeout_s
-    cards = [_card(store, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.size)]
+    cards = [_card(board, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.size)]
     for rank, other in enumerate(cards):
         if other["problem"] is not None:
             raise ValueError(f"[Gossip] rank {rank} could not make its Gossip: {other['problem']}")
     for rank, other in enumerate(cards):
         if other["about"] != cards[0]["about"]:
             _refuse(
-                store.get(f"{place}/about/0").decode(),
+                board.get(f"{place}/about/0").decode(),
                 rank,
-                store.get(f"{place}/about/{rank}").decode(),
+                board.get(f"{place}/about/{rank}").decode(),
             )
     hosts = _hosts_in_order([other["host"] for other in cards])
     return World(seat.rank, seat.size, seat.group, hosts)
 
 
-def next_number(store: dist.Store, rank: int, size: int) -> int:
-    """How often all ranks of a store have come by here: a fresh name for what they do next."""
-    return (store.add("gossamer/visits/" + str(rank), 1) - 1) if size > 1 else 0
-
-
 def _card(
-    store: dist.Store, place: str, rank: int, peer: int, deadline: float, timeout_s: float
+    board: Board, place: str, rank: int, peer: int, deadline: float, timeout_s: float
 ) -> dict[str, str | None]:
     late = (
         f"has not made its Gossip within {timeout_s:g} s; every rank of the group must make one, "
         "and add parameters or load a model's state when the others do"
     )
     who = Waiting(rank, peer, "meet", deadline, timeout_s)
-    return json.loads(get_from(store, f"{place}/card/{peer}", who, late))
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """Who waits for whom, in which operation, and until when (``time.monotonic``)."""
-
-    rank: int
-    peer: int
-    operation: str
-    deadline: float
-    timeout_s: float
-
-
-def get_from(store: dist.Store, key: str, who: Waiting, late: str) -> bytes:
-    """What a peer has put under its key.
-
-    Raises TransportError that says ``late`` of a peer that has not done so in time.
-    """
-    try:
-        store.wait([key], timedelta(seconds=max(who.deadline - time.monotonic(), 1e-3)))
-    except RuntimeError as cause:
-        reason = str(cause).splitlines()[0]
-        error = TransportError(f"[Gossip] rank {who.rank}: rank {who.peer} {late} ({reason})")
-        error.rank, error.peer, error.operation = who.rank, who.peer, who.operation
-        error.elapsed_s, error.reason = who.timeout_s, reason
-        raise error from cause
-    return store.get(key)
+    return json.loads(board.read(f"{place}/card/{peer}", who, late))
 
 
 def _refuse(expected: str, rank: int, found: str) -> None:

@@ -12,7 +12,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from torch.distributed import TCPStore
+from torch.distributed import FileStore, TCPStore
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(TOOLS))
+
+import cluster as clusters  # noqa: E402
 
 LIMIT_S = 100
 LOOPBACK = "127.0.0.1"
@@ -35,16 +40,20 @@ class Team:
             wait_for_workers=False,
             master_listen_fd=listener.detach(),
         )
-        script = str(Path(__file__).with_name("workers.py"))
         self.processes = [
-            subprocess.Popen(
-                [sys.executable, script, scenario, str(rank), str(workers), str(port), transport],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+            self.start([], [scenario, str(rank), str(workers), str(port), transport])
             for rank in range(workers)
         ]
+
+    @staticmethod
+    def start(place: list[str], words: list[str]) -> subprocess.Popen:
+        script = str(Path(__file__).with_name("workers.py"))
+        return subprocess.Popen(
+            [*place, sys.executable, script, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def hear(self, word: str, ranks: list[int]) -> None:
         """Until the workers said the word; fails at once where one has ended instead."""
@@ -74,6 +83,20 @@ class Team:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+
+class SpreadTeam(Team):
+    """Each worker on a host of its own; what they tell each other stands in a file."""
+
+    def __init__(self, scenario: str, cluster: clusters.Cluster, folder: Path) -> None:
+        self.transport = "streams"
+        path = str(folder / "store")
+        self.store = FileStore(path, -1)
+        self.processes = []
+        for rank in range(cluster.size):
+            place = ["ip", "netns", "exec", cluster.host(rank)]
+            words = [scenario, str(rank), str(cluster.size), path, "streams"]
+            self.processes.append(self.start(place, [*words, cluster.address(rank)]))
 
 
 @pytest.fixture
@@ -156,6 +179,32 @@ def test_a_frozen_worker_costs_requests_until_it_goes_on(team: Team) -> None:
             assert 0.3 <= failure["elapsed_s"] < 30
             assert "deadline passed" in failure["reason"]
     assert team.store.check(["failed/0", "failed/1"])
+
+
+def test_an_unplugged_host_costs_its_own_edges_until_it_is_back(tmp_path: Path) -> None:
+    if reason := clusters.missing_rights():
+        pytest.skip(reason)
+    cluster = clusters.Cluster(f"p{os.getpid()}", (1, 1, 1), (0.0, 0.0, 0.0))
+    with clusters.running(cluster):
+        team = SpreadTeam("unplugged", cluster, tmp_path)
+        try:
+            team.hear("ready", [0, 1, 2])
+            clusters.set_link(cluster, 2, is_up=False)
+            team.say("unplugged", 2)
+            team.hear("failed", [0, 1, 2])
+            clusters.set_link(cluster, 2, is_up=True)
+            team.say("plugged", 2)
+            found = [team.result(rank) for rank in range(3)]
+        finally:
+            team.end()
+    for rank, result in enumerate(found):
+        assert result["right"] == [True] * (5 if rank < 2 else 4)
+        peers = [2, 2] if rank < 2 else [0, 0, 1, 1]
+        assert [failure["peer"] for failure in result["failures"]] == peers
+        for failure in result["failures"]:
+            assert failure["rank"] == rank
+            assert 1.0 <= failure["elapsed_s"] < 30
+            assert "deadline passed" in failure["reason"]
 
 
 @teams(("silent", 2), over="net streams")

@@ -1,6 +1,8 @@
 """One worker of a test, as a process of its own; prints a JSON object as its last word.
 
-usage: workers.py SCENARIO RANK WORKERS PORT_OF_THE_STORE TRANSPORT
+usage: workers.py SCENARIO RANK WORKERS STORE TRANSPORT [ADDRESS]
+
+STORE is its port on loopback or its file; ADDRESS is where streams are listened for.
 """
 
 import contextlib
@@ -19,7 +21,7 @@ from pathlib import Path
 
 import conftest  # noqa: F401  the package's place, before the package
 import torch
-from torch.distributed import PrefixStore, Store, TCPStore
+from torch.distributed import FileStore, PrefixStore, Store, TCPStore
 
 from gossamer import _core, gloo_edges
 
@@ -30,8 +32,10 @@ Tag = _core.Tag
 
 
 class Worker:
-    def __init__(self, rank: int, workers: int, store: Store, transport: str) -> None:
-        self.rank, self.workers, self.store = rank, workers, store
+    def __init__(
+        self, rank: int, workers: int, store: Store, transport: str, address: str = LOOPBACK
+    ) -> None:
+        self.rank, self.workers, self.store, self.address = rank, workers, store, address
         self.peers = [peer for peer in range(workers) if peer != rank]
         self.transport = self.c10d() if transport == "c10d" else self.net(transport == "net")
 
@@ -50,7 +54,7 @@ class Worker:
             self.workers,
             token="secret",
             share=share,
-            address="" if share_memory else LOOPBACK,
+            address="" if share_memory else self.address,
             share_memory=share_memory,
             longest_silence_s=SILENCE_S,
         )
@@ -228,6 +232,28 @@ def frozen(me: Worker) -> object:
     return {"right": right, "failures": failures}
 
 
+def unplugged(me: Worker) -> object:
+    """The last worker's host is off the network for a while, which is as if it stood still."""
+    last = me.workers - 1
+    right = [me.exchange(peer, 0, 1_000_000) for peer in me.peers]
+    me.say("ready")
+    me.hear("unplugged", last)
+    lost = me.peers if me.rank == last else [last]
+    requests = [
+        post(peer, torch.zeros(1 << 20), Tag(1), timeout_s=1.0)
+        for peer in lost
+        for post in (me.transport.receive, me.transport.send)
+    ]
+    others = [peer for peer in me.peers if peer not in lost]
+    right += [me.exchange(peer, 1, 1_000_000) for peer in others]
+    failures = [me.failure(request) for request in requests]
+    me.say("failed")
+    me.hear("plugged", last)
+    right += [me.exchange(peer, 2, 1_000_000) for peer in me.peers]
+    me.transport.stop()
+    return {"right": right, "failures": failures}
+
+
 def silent(me: Worker) -> object:
     """Worker 1 stands still for longer than it may; worker 0 need not wait for its deadline."""
     assert me.exchange(1 - me.rank, 0, 1000)
@@ -305,6 +331,7 @@ SCENARIOS = {
         lost,
         lost_inside_a_frame,
         frozen,
+        unplugged,
         silent,
         lost_with_a_child,
         leave_at_the_end,
@@ -316,11 +343,16 @@ SCENARIOS = {
 }
 
 
+def store_at(place: str) -> Store:
+    if not place.isdigit():
+        return FileStore(place, -1)
+    return TCPStore(LOOPBACK, int(place), is_master=False, timeout=timedelta(seconds=PATIENCE_S))
+
+
 def main() -> None:
-    scenario, rank, workers, port = sys.argv[1], *map(int, sys.argv[2:5])
+    scenario, rank, workers = sys.argv[1], *map(int, sys.argv[2:4])
     torch.set_num_threads(1)
-    store = TCPStore(LOOPBACK, port, is_master=False, timeout=timedelta(seconds=PATIENCE_S))
-    worker = Worker(rank, workers, store, sys.argv[5])
+    worker = Worker(rank, workers, store_at(sys.argv[4]), *sys.argv[5:])
     print(json.dumps(SCENARIOS[scenario](worker)), flush=True)
 
 

@@ -9,35 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-GOSSAMER = ROOT / "build" / "bin" / "gossamer"
-SMALL = (
-    "--width 16 --layers 1 --heads 2 --context 16 --global-batch 8 --validation-samples 32 "
-    "--hosts 2 --per-host 2 --warmup 2"
-).split()
-
-
-def train(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(GOSSAMER), "train", *arguments], capture_output=True, text=True, timeout=300
-    )
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
+from train_runs import GOSSAMER, ROOT, checkpoint_bytes, small_text, train
 
 
 @pytest.fixture
 def text(tmp_path: Path) -> list[str]:
-    """Some text that is the same on every machine, as --data arguments."""
-    file = tmp_path / "text.txt"
-    file.write_text("".join(f"{k} times {k + 1} is {k * (k + 1)}.\n" for k in range(3000)))
-    return ["--data", str(file), *SMALL]
-
-
-def checkpoint_bytes(out: Path, step: int) -> dict[str, bytes]:
-    folder = out / "checkpoints" / f"step-{step:08d}"
-    return {file.name: file.read_bytes() for file in folder.glob("*.safetensors")}
+    return [*small_text(tmp_path), "--hosts", "2", "--per-host", "2"]
 
 
 def test_summary_has_the_promised_keys(text: list[str]) -> None:

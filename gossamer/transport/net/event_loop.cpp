@@ -1,10 +1,12 @@
 #include "gossamer/transport/net/event_loop.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -14,6 +16,13 @@
 
 namespace gossamer {
 namespace {
+
+// For how long a guest that has left is expected back.
+constexpr std::chrono::milliseconds kExpected{1};
+constexpr std::chrono::hours kLongestWait{1};
+// Going to sleep and being woken costs about as much.
+constexpr std::chrono::microseconds kAwake{50};
+constexpr std::chrono::microseconds kSoon{200};
 
 epoll_event event_of(EventLoop::Key key, bool writes) {
   epoll_event event = {};
@@ -49,9 +58,51 @@ void EventLoop::start(std::function<void(Key)> hear, std::function<void()> beat)
 
 void EventLoop::stop() {
   if (!thread_.joinable()) return;
-  thread_.request_stop();
+  {
+    const Lock lock(turns_);
+    thread_.request_stop();
+  }
+  turn_changed_.notify_all();
   ::eventfd_write(wake_.get(), 1);
   thread_.join();
+}
+
+bool EventLoop::enter() {
+  Lock lock(turns_);
+  if (guest_.load() != std::thread::id()) return false;
+  guest_ = std::this_thread::get_id();
+  ++visits_;
+  if (hears_) ::eventfd_write(wake_.get(), 1);
+  turn_changed_.wait(lock, [&] { return !hears_; });
+  return true;
+}
+
+/// Where the last news came soon, stays awake for the next, but leaves the core to whoever else
+/// wants it.
+void EventLoop::wait(Deadline until) {
+  const Deadline sleep_at = std::min(until, Clock::now() + kAwake);
+  bool any = false;
+  while (came_soon_ && !any && Clock::now() < sleep_at) {
+    any = hear_once(Clock::duration::zero());
+    if (!any) std::this_thread::yield();
+  }
+  if (!any) hear_once(until - Clock::now());
+}
+
+void EventLoop::leave(bool hurry) {
+  {
+    const Lock lock(turns_);
+    guest_ = std::thread::id();
+    back_at_ = hurry ? Deadline() : Clock::now() + kExpected;
+    if (!rests_ && !hurry) return;
+  }
+  turn_changed_.notify_all();
+}
+
+void EventLoop::wake() {
+  const std::thread::id guest = guest_;
+  if (guest == std::thread::id() || guest == std::this_thread::get_id()) return;
+  ::eventfd_write(wake_.get(), 1);
 }
 
 void EventLoop::watch(int descriptor, Key key, bool writes) {
@@ -78,20 +129,65 @@ void EventLoop::watch_process(int process, Key key) {
   processes_.emplace(key.number, std::move(watched));
 }
 
-void EventLoop::run(const std::stop_token& stop) {
+bool EventLoop::has_process_ended(std::uint32_t number) const {
+  const auto found = processes_.find(number);
+  if (found == processes_.end()) return false;
+  pollfd entry{.fd = found->second.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+/// Until no guest is there or expected, or `limit`; false for the latter. Who stays for long says
+/// so when it leaves; looking now and then is cheaper than to be told of short visits.
+bool EventLoop::step_aside(Lock& lock, const std::stop_token& stop, Deadline limit) {
+  std::uint64_t seen = 0;
+  for (;;) {
+    const Deadline now = Clock::now();
+    const bool is_in = guest_.load() != std::thread::id();
+    if (stop.stop_requested() || now >= limit) return false;
+    if (!is_in && now >= back_at_) return true;
+    rests_ = is_in && seen == visits_;
+    seen = visits_;
+    turn_changed_.wait_until(lock, rests_ ? limit : std::min(limit, now + kExpected));
+    rests_ = false;
+  }
+}
+
+/// Waits for news for so long at most; whether there was some.
+bool EventLoop::hear_once(Clock::duration limit) {
   std::array<epoll_event, 64> events = {};
-  Deadline next_beat = Clock::now() + beat_;
-  while (!stop.stop_requested()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_beat - Clock::now());
-    const int timeout = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-    const int count = ::epoll_wait(epoll_.get(), events.data(), std::ssize(events), timeout);
-    for (int i = 0; i < count && !stop.stop_requested(); ++i) {
-      const Key key = key_of(events[static_cast<std::size_t>(i)]);
-      if (key.kind != Kind::none) on_news_(key);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      std::clamp<Clock::duration>(limit, {}, kLongestWait));
+  const int timeout = static_cast<int>(left.count());
+  const Deadline begin = Clock::now();
+  const int count = ::epoll_wait(epoll_.get(), events.data(), std::ssize(events), timeout);
+  if (timeout > 0) came_soon_ = Clock::now() - begin < kSoon;
+  for (int i = 0; i < count; ++i) {
+    const Key key = key_of(events[static_cast<std::size_t>(i)]);
+    eventfd_t wakes = 0;
+    if (key.kind == Kind::none) {
+      ::eventfd_read(wake_.get(), &wakes);
+    } else {
+      on_news_(key);
     }
-    if (Clock::now() < next_beat) continue;
-    on_beat_();
-    next_beat = Clock::now() + beat_;
+  }
+  return count > 0;
+}
+
+void EventLoop::run(const std::stop_token& stop) {
+  Deadline next_beat = Clock::now() + beat_;
+  Lock lock(turns_);
+  while (!stop.stop_requested()) {
+    const bool may_hear = step_aside(lock, stop, next_beat);
+    hears_ = may_hear;
+    lock.unlock();
+    if (may_hear) hear_once(next_beat - Clock::now());
+    if (Clock::now() >= next_beat) {
+      on_beat_();
+      next_beat = Clock::now() + beat_;
+    }
+    lock.lock();
+    hears_ = false;
+    turn_changed_.notify_all();
   }
 }
 

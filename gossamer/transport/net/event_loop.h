@@ -1,8 +1,11 @@
 #pragma once
 /// EventLoop: a thread that waits for many descriptors at once.
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <unordered_map>
 
@@ -11,6 +14,10 @@
 
 namespace gossamer {
 
+/// Note [Whoever waits does the work]: a thread that would only wait for the loop's thread to hear
+/// something enters the loop and hears it itself, which saves a change of threads per piece of
+/// news. The loop's own thread steps aside, and comes back soon after the last guest has left: not
+/// at once, for most guests return. Beats stay with it.
 class EventLoop {
  public:
   enum class Kind : std::uint32_t { none, door, stream_door, stranger, out, in, process };
@@ -28,7 +35,18 @@ class EventLoop {
   /// Nothing is called any more when it returns. May be called again.
   void stop();
 
-  // Not for several threads at once; start() and stop() are.
+  /// Makes this thread the one that hears; false when another one has entered. Waits for what the
+  /// loop's thread is just hearing.
+  bool enter();
+  /// For whoever has entered: hears once what there is news of; returns after that, after wake() or
+  /// at `until` (rounded up to milliseconds).
+  void wait(Deadline until);
+  /// `hurry`: others wait for news, so that the loop's thread is to be back at once.
+  void leave(bool hurry);
+  /// Ends the wait of another thread that has entered.
+  void wake();
+
+  // Not for several threads at once; those above are.
 
   /// `writes`: there is news as well when it can be written to.
   void watch(int descriptor, Key key, bool writes);
@@ -38,9 +56,17 @@ class EventLoop {
   /// There is news once when the process ends. Does nothing for this process and where the system
   /// does not tell; again for the same key neither.
   void watch_process(int process, Key key);
+  /// The process that is watched with this number is another one from now on.
+  void forget_process(std::uint32_t number) { processes_.erase(number); }
+  /// Whether the one that is watched now has ended.
+  bool has_process_ended(std::uint32_t number) const;
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
+
   void run(const std::stop_token& stop);
+  bool step_aside(Lock& lock, const std::stop_token& stop, Deadline limit);
+  bool hear_once(Clock::duration limit);
 
   const Clock::duration beat_;
   Descriptor epoll_;
@@ -49,6 +75,15 @@ class EventLoop {
   std::unordered_map<std::uint32_t, Descriptor> processes_;
   std::function<void(Key)> on_news_;
   std::function<void()> on_beat_;
+  bool came_soon_ = false;  ///< the last news that was slept for; for who hears
+
+  std::mutex turns_;  // guards all below but guest_, which it guards for writing
+  std::condition_variable turn_changed_;
+  std::atomic<std::thread::id> guest_;  ///< who has entered
+  std::uint64_t visits_ = 0;
+  Deadline back_at_ = {};  ///< before that the loop's thread expects the guest to return
+  bool hears_ = false;     ///< the loop's thread
+  bool rests_ = false;     ///< it does until the guest leaves
   std::jthread thread_;
 };
 

@@ -18,16 +18,19 @@ Nonce random_nonce() {
   return nonce;
 }
 
-std::vector<std::byte> proof_of(const std::string& token, std::string_view role, std::uint64_t rank,
-                                std::span<const std::byte> asked, std::span<const std::byte> own) {
+std::vector<std::byte> proof_of(const std::string& token, std::string_view role,
+                                const Introduction& who, std::span<const std::byte> asked,
+                                std::span<const std::byte> own) {
   std::vector<std::byte> said;
   const auto add = [&](std::span<const std::byte> bytes) {
     said.insert(said.end(), bytes.begin(), bytes.end());
   };
   add(std::as_bytes(std::span(role)));
-  add(std::as_bytes(std::span(&rank, 1)));
+  add(std::as_bytes(std::span(&who.rank, 1)));
+  add(std::as_bytes(std::span(&who.generation, 1)));
   add(asked);
   add(own);
+  add(std::as_bytes(std::span(who.card)));
   std::vector<std::byte> proof(EVP_MAX_MD_SIZE);
   unsigned length = 0;
   const unsigned char* done = HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()),

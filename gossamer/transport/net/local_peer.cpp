@@ -20,18 +20,18 @@ bool LocalPeer::connect() {
   out_ = Connection(PacketSocket::connect(address_));
   if (!out_) return false;
   last_heard_ = Clock::now();
-  out_.say({.say = Say::hello, .number = static_cast<std::uint64_t>(rank_)}, bytes_of(token_));
+  out_.say({.say = Say::hello,
+            .number = own_.rank,
+            .bytes = own_.generation,
+            .offset = own_.card.size()},
+           bytes_of(token_ + own_.card));
   return true;
 }
 
-/// Fails an operation that is posted to a closed peer.
-bool LocalPeer::refused(const Pointer& operation) {
-  if (!is_closed_for(*operation) && !connect()) end("the peer has left");
-  return fail_if_closed(*operation);
-}
+bool LocalPeer::reach() { return !connect() && end("the peer has left"); }
 
 /// The number under which the peer knows a memory.
-std::uint64_t LocalPeer::announce(const std::shared_ptr<const SharedMemory>& memory) {
+std::uint32_t LocalPeer::announce(const std::shared_ptr<const SharedMemory>& memory) {
   const auto known = announced_.find(memory);
   if (known != announced_.end()) return known->second;
   forget_memories();
@@ -49,7 +49,7 @@ void LocalPeer::forget_memories() {
 }
 
 bool LocalPeer::send(const Pointer& operation, const NetPayload& payload) {
-  if (refused(operation)) return true;
+  if (refused(*operation)) return true;
   add_pending(operation);
   operation->number = ++last_offer_;
   lent_.emplace(last_offer_, Lent{operation, payload.keeps, payload.memory == nullptr});
@@ -69,7 +69,7 @@ bool LocalPeer::send(const Pointer& operation, const NetPayload& payload) {
 
 bool LocalPeer::receive(const Pointer& operation) {
   const auto offer = offers_.find(operation->tag);
-  if (offer == offers_.end() && refused(operation)) return true;
+  if (offer == offers_.end() && refused(*operation)) return true;
   add_pending(operation);
   if (offer == offers_.end()) return false;
   const Offer taken = std::move(offer->second);
@@ -142,9 +142,19 @@ bool LocalPeer::greet(PacketSocket socket) {
   return true;
 }
 
-void LocalPeer::watch(EventLoop& loop) {
+void LocalPeer::retire(EventLoop& loop) {
+  is_retired_ = true;
+  for (const Connection* connection : {&out_, &in_}) {
+    if (*connection) loop.forget(connection->socket().descriptor());
+  }
+  loop.forget_process(static_cast<std::uint32_t>(peer_));
+}
+
+bool LocalPeer::watch(EventLoop& loop) {
+  if (is_retired_) return false;
   watch(loop, out_, EventLoop::Kind::out);
   watch(loop, in_, EventLoop::Kind::in);
+  return false;
 }
 
 void LocalPeer::watch(EventLoop& loop, Connection& connection, EventLoop::Kind kind) {
@@ -311,10 +321,11 @@ bool LocalPeer::hear_refuse(const Words& words) {
   return true;
 }
 
-void LocalPeer::say_alive(Deadline before) {
+bool LocalPeer::say_alive(Deadline before) {
   for (Connection* connection : {&out_, &in_}) {
     if (*connection && connection->last_said() < before) connection->say({.say = Say::alive});
   }
+  return false;
 }
 
 void LocalPeer::forget_sends() {

@@ -15,8 +15,8 @@ namespace gossamer {
 /// A worker of the same host, which reads payloads in shared memory; see Note [Offers].
 class LocalPeer final : public Peer {
  public:
-  LocalPeer(int rank, int peer, std::string address, std::string token)
-      : Peer(rank, peer), address_(std::move(address)), token_(std::move(token)) {}
+  LocalPeer(PeerOptions options, std::string address)
+      : Peer(std::move(options)), address_(std::move(address)) {}
 
   bool shares_memory() const override { return true; }
   bool send(const Pointer& operation, const NetPayload& payload) override;
@@ -25,7 +25,9 @@ class LocalPeer final : public Peer {
   bool close(const Ending& ending) override;
   bool hear(EventLoop::Kind kind) override;
   bool bury() override;
-  void watch(EventLoop& loop) override;
+  bool reach() override;
+  void retire(EventLoop& loop) override;
+  bool watch(EventLoop& loop) override;
   /// The peer has connected; false if it had done so before.
   bool greet(PacketSocket socket);
 
@@ -41,14 +43,13 @@ class LocalPeer final : public Peer {
     std::shared_ptr<const SharedMapping> memory;  ///< null: data
   };
 
-  void say_alive(Deadline before) override;
+  bool say_alive(Deadline before) override;
   bool is_connected() const override { return out_ || in_; }
   void forget_sends() override;
   void forget_receives() override;
 
   bool connect();
-  bool refused(const Pointer& operation);
-  std::uint64_t announce(const std::shared_ptr<const SharedMemory>& memory);
+  std::uint32_t announce(const std::shared_ptr<const SharedMemory>& memory);
   void forget_memories();
   bool hear(Connection& connection);
   bool end_over(const Connection& connection, const std::string& reason);
@@ -63,15 +64,14 @@ class LocalPeer final : public Peer {
   void say_about(Say say, std::uint64_t offer, std::uint64_t bytes = 0);
 
   const std::string address_;
-  const std::string token_;
   bool has_connected_ = false;
   Connection out_;  ///< made by this worker, for its offers
   Connection in_;   ///< made by the peer, for the peer's
 
   std::uint64_t last_offer_ = 0;
   std::unordered_map<std::uint64_t, Lent> lent_;
-  std::uint64_t last_memory_ = 0;
-  std::map<std::weak_ptr<const SharedMemory>, std::uint64_t, std::owner_less<>> announced_;
+  std::uint32_t last_memory_ = 0;
+  std::map<std::weak_ptr<const SharedMemory>, std::uint32_t, std::owner_less<>> announced_;
 
   std::map<Tag, Offer> offers_;  ///< not taken yet
   std::unordered_map<std::uint64_t, std::shared_ptr<const SharedMapping>> mappings_;

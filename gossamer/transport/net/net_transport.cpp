@@ -1,17 +1,15 @@
 #include "gossamer/transport/net/net_transport.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <atomic>
 #include <utility>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/kernels/copy.h"
 #include "gossamer/transport/bell.h"
+#include "gossamer/transport/net/card.h"
 #include "gossamer/transport/net/event_loop.h"
+#include "gossamer/transport/net/fair_mutex.h"
 #include "gossamer/transport/net/local_peer.h"
 #include "gossamer/transport/net/reception.h"
 #include "gossamer/transport/net/staging.h"
@@ -22,28 +20,10 @@ namespace gossamer {
 namespace {
 
 constexpr std::chrono::seconds kBeat{1};
+constexpr const char* kRestarted = "the peer restarted";
+const std::string kReplaced = "a later generation of this worker is there";
 // For what was said to reach peers when this worker leaves.
 constexpr std::chrono::seconds kLinger{1};
-
-/// Where a worker can be reached, as it tells the others.
-struct Card {
-  std::string reach;  ///< see reach_of_shared_memory(); "-" for none
-  std::string name;   ///< on its host
-  StreamAddress streams;
-};
-
-std::string to_text(const Card& card) {
-  std::ostringstream text;
-  text << card.reach << ' ' << card.name << ' ' << card.streams.host << ' ' << card.streams.port;
-  return text.str();
-}
-
-Card card_of(const std::string& text) {
-  Card card;
-  std::istringstream words(text);
-  words >> card.reach >> card.name >> card.streams.host >> card.streams.port;
-  return card;
-}
 
 class NetTransport final : public Transport {
  public:
@@ -68,19 +48,25 @@ class NetTransport final : public Transport {
   NetPayload place(std::span<const std::byte> payload, const Owner& owner);
   bool expire_due(Deadline now);
   void hear(EventLoop::Key key);
-  void make_peers(const std::vector<Card>& cards);
+  void make_peer(std::size_t rank, const Card& card);
+  bool replace(const Introduction& who);
   bool let_in(Arrival arrival);
   void beat();
+  void ring();
 
   const int rank_;
   const std::string token_;
+  const std::uint64_t generation_;
   const Clock::duration longest_silence_;
   Bell bell_;
+  std::atomic<int> waiting_{0};  ///< threads that wait for the bell
   RequestTable<NetOperation> requests_;
   Staging staging_;
+  std::vector<std::atomic<bool>> is_local_;  ///< whether a rank shares memory with this one
 
-  mutable std::mutex mutex_;                  // guards all below, and the state of the operations
-  std::vector<std::unique_ptr<Peer>> peers_;  ///< by rank; null for this worker
+  mutable FairMutex mutex_;  // guards all below, and the state of the operations
+  Card mine_;
+  std::vector<std::shared_ptr<Peer>> peers_;  ///< by rank; null for this worker
   std::vector<LocalPeer*> local_;             ///< those of them on this host
   std::vector<StreamPeer*> streams_;          ///< those of them on others
   Clock::time_point last_beat_;
@@ -91,47 +77,56 @@ class NetTransport final : public Transport {
 NetTransport::NetTransport(const NetOptions& options)
     : rank_(options.rank),
       token_(options.token),
+      generation_(options.generation),
       longest_silence_(std::chrono::duration_cast<Clock::duration>(options.longest_silence)),
+      is_local_(static_cast<std::size_t>(options.workers)),
       last_beat_(Clock::now()),
       loop_(kBeat),
-      reception_(rank_, token_, options.address, loop_) {
-  Card mine{.reach = options.share_memory ? reach_of_shared_memory() : "",
-            .name = reception_.name(),
-            .streams = reception_.address()};
-  if (mine.reach.empty()) mine.reach = "-";
-  if (mine.streams.port == 0) mine.streams.host = "-";
-  std::vector<Card> cards;
-  for (const std::string& text : options.share(to_text(mine))) cards.push_back(card_of(text));
+      reception_({.rank = static_cast<std::uint64_t>(rank_), .generation = generation_}, token_,
+                 options.address, loop_) {
+  mine_ = {.reach = options.share_memory ? reach_of_shared_memory() : "",
+           .name = reception_.name(),
+           .streams = reception_.address(),
+           .generation = generation_};
+  if (mine_.reach.empty()) mine_.reach = "-";
+  if (mine_.streams.port == 0) mine_.streams.host = "-";
+  const std::vector<std::string> cards = options.share(to_text(mine_));
   GOSSAMER_ASSERT(std::ssize(cards) == options.workers);
-  make_peers(cards);
+  local_.resize(cards.size());
+  streams_.resize(cards.size());
+  peers_.resize(cards.size());
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    if (std::cmp_not_equal(rank, rank_)) make_peer(rank, card_of(cards[rank]));
+  }
+  for (const auto& peer : peers_) {
+    if (!peer || generation_ == 0) continue;
+    peer->reach();
+    peer->watch(loop_);
+  }
   loop_.start([this](EventLoop::Key key) { hear(key); }, [this] { beat(); });
 }
 
-void NetTransport::make_peers(const std::vector<Card>& cards) {
-  const Card& mine = cards[static_cast<std::size_t>(rank_)];
-  local_.resize(cards.size());
-  streams_.resize(cards.size());
-  for (std::size_t k = 0; k < cards.size(); ++k) {
-    const int rank = static_cast<int>(k);
-    peers_.push_back(nullptr);
-    if (rank == rank_) continue;
-    const Card& card = cards[k];
-    if (card.reach == mine.reach && card.reach != "-") {
-      auto local = std::make_unique<LocalPeer>(rank_, rank, card.name, token_);
-      local_[k] = local.get();
-      peers_.back() = std::move(local);
-    } else if (card.streams.port != 0 && mine.streams.port != 0) {
-      auto stream = std::make_unique<StreamPeer>(rank_, rank, card.streams, token_);
-      streams_[k] = stream.get();
-      peers_.back() = std::move(stream);
-    } else {
-      fail_argument({.place = "net",
-                     .what = "workers " + std::to_string(rank_) + " and " + std::to_string(rank) +
-                             " cannot share memory",
-                     .got = "'" + mine.reach + "' and '" + card.reach + "'",
-                     .remedy = "give all workers an address to listen on"});
-    }
+/// The peer of a rank, which can be reached as its card says.
+void NetTransport::make_peer(std::size_t rank, const Card& card) {
+  const Introduction own{
+      .rank = static_cast<std::uint64_t>(rank_), .generation = generation_, .card = to_text(mine_)};
+  const int number = static_cast<int>(rank);
+  const PeerOptions options{
+      .own = own, .peer = number, .generation = card.generation, .token = token_};
+  const bool is_local = card.reach == mine_.reach && card.reach != "-";
+  if (!is_local && (card.streams.port == 0 || mine_.streams.port == 0)) {
+    fail_argument({.place = "net",
+                   .what = "workers " + std::to_string(rank_) + " and " + std::to_string(number) +
+                           " cannot share memory",
+                   .got = "'" + mine_.reach + "' and '" + card.reach + "'",
+                   .remedy = "give all workers an address to listen on"});
   }
+  const auto local = is_local ? std::make_shared<LocalPeer>(options, card.name) : nullptr;
+  const auto stream = is_local ? nullptr : std::make_shared<StreamPeer>(options, card.streams);
+  local_[rank] = local.get();
+  streams_[rank] = stream.get();
+  is_local_[rank] = is_local;
+  peers_[rank] = is_local ? std::shared_ptr<Peer>(local) : stream;
 }
 
 NetTransport::~NetTransport() {
@@ -162,12 +157,13 @@ Request NetTransport::post(const Pointer& operation, const Post& post) {
   bool is_pending = false;
   {
     const std::lock_guard lock(mutex_);
-    post(peer(operation->peer));
+    operation->at = peers_[static_cast<std::size_t>(operation->peer)];
+    post(*operation->at);
     is_pending = operation->state == Status::State::pending;
-    peer(operation->peer).watch(loop_);
+    operation->at->watch(loop_);
   }
   const Request request = requests_.add(operation, is_pending);
-  bell_.ring();
+  ring();
   return request;
 }
 
@@ -180,10 +176,13 @@ Request NetTransport::send(int to, Tag tag, std::span<const std::byte> payload, 
                                                                      .bytes = payload.size(),
                                                                      .posted = Clock::now(),
                                                                      .deadline = deadline});
-  const bool is_local = local_[static_cast<std::size_t>(to)] != nullptr;
+  const bool is_local = is_local_[static_cast<std::size_t>(to)];
   const NetPayload placed = is_local ? place(payload, owner) : NetPayload{.bytes = payload};
   operation->lends = placed.memory != nullptr && placed.memory == owner.shared();
-  return post(operation, [&](Peer& peer) { return peer.send(operation, placed); });
+  return post(operation, [&](Peer& peer) {
+    if (peer.shares_memory() == is_local) return peer.send(operation, placed);
+    return peer.refuse(*operation, kRestarted);  // on another host, this very moment
+  });
 }
 
 Request NetTransport::receive(int from, Tag tag, std::span<std::byte> landing, Deadline deadline) {
@@ -201,9 +200,9 @@ Request NetTransport::receive(int from, Tag tag, std::span<std::byte> landing, D
 Status NetTransport::poll(Request request) {
   const auto operation = requests_.find(request);
   const std::lock_guard lock(mutex_);
-  if (peer(operation->peer).expire(*operation, Clock::now())) {
-    peer(operation->peer).watch(loop_);
-    bell_.ring();
+  if (operation->at->expire(*operation, Clock::now())) {
+    operation->at->watch(loop_);
+    ring();
   }
   return {.state = operation->state,
           .payload = operation->content,
@@ -214,27 +213,60 @@ Status NetTransport::poll(Request request) {
 void NetTransport::release(Request request) {
   if (request == 0) return;
   const auto operation = requests_.find(request);
+  bool any = false;
   {
     const std::lock_guard lock(mutex_);
-    peer(operation->peer).release(*operation);
-    peer(operation->peer).watch(loop_);
+    operation->at->release(*operation);
+    any = operation->at->watch(loop_);
   }
   requests_.remove(request, *operation);
+  if (any) ring();
 }
 
+/// Of a thread that has entered the loop.
+struct Visit {
+  EventLoop& loop;
+  const std::atomic<int>& waiting;
+  ~Visit() { loop.leave(waiting > 0); }
+};
+
+/// One thread that waits hears what peers say, others wait for the bell. Whoever rings wakes both:
+/// a thread that hears looks at the bell after it has entered the loop, which is seen by what rings
+/// later.
 void NetTransport::progress(Deadline until) {
-  progress_by_bell(bell_, requests_, until, [this](Deadline now) { return expire_due(now); });
+  for (bool news = false; !news;) {
+    const Deadline now = Clock::now();
+    if (expire_due(now)) return;
+    if (now >= until) break;
+    const Deadline wake = std::min(until, requests_.next_deadline());
+    if (!loop_.enter()) {
+      ++waiting_;
+      news = bell_.wait(wake);
+      --waiting_;
+      continue;
+    }
+    const Visit visit{loop_, waiting_};
+    news = bell_.has_rung();
+    if (!news) loop_.wait(wake);
+    news = news || bell_.has_rung();
+  }
+  expire_due(Clock::now());
+}
+
+void NetTransport::ring() {
+  bell_.ring();
+  loop_.wake();
 }
 
 bool NetTransport::expire_due(Deadline now) {
   bool any = false;
   for (const auto& operation : requests_.take_due(now)) {
     const std::lock_guard lock(mutex_);
-    if (!peer(operation->peer).expire(*operation, now)) continue;
-    peer(operation->peer).watch(loop_);
+    if (!operation->at->expire(*operation, now)) continue;
+    operation->at->watch(loop_);
     any = true;
   }
-  if (any) bell_.ring();
+  if (any) ring();
   return any;
 }
 
@@ -245,12 +277,12 @@ void NetTransport::close(int rank) {
     peer(rank).close({"this worker closed the peer", "the peer closed the connection"});
     peer(rank).watch(loop_);
   }
-  bell_.ring();
+  ring();
 }
 
 TransportInfo NetTransport::describe() const {
   const bool is_local =
-      std::ranges::any_of(local_, [](const LocalPeer* p) { return p != nullptr; });
+      std::ranges::any_of(is_local_, [](const auto& each) { return each.load(); });
   TransportInfo info{.name = "net",
                      .rank = rank_,
                      .workers = static_cast<int>(peers_.size()),
@@ -281,29 +313,53 @@ void NetTransport::hear(EventLoop::Key key) {
       case EventLoop::Kind::out:
       case EventLoop::Kind::in:
         any = peer(rank).hear(key.kind);
-        peer(rank).watch(loop_);
+        any = peer(rank).watch(loop_) || any;
         break;
       case EventLoop::Kind::process:
+        if (!loop_.has_process_ended(key.number)) return;  // that was a former generation's
         any = peer(rank).bury();
-        peer(rank).watch(loop_);
+        any = peer(rank).watch(loop_) || any;
         break;
     }
   }
-  if (any) bell_.ring();
+  if (any) ring();
 }
 
-/// A second connection of a worker, or one of another kind than its place asks for, is closed.
+/// A second connection of a worker, or one of another kind than its place asks for, is closed; so
+/// is one of a generation that has been replaced.
 bool NetTransport::let_in(Arrival arrival) {
-  if (arrival.rank >= peers_.size() || !peers_[arrival.rank]) return false;
-  LocalPeer* const local = local_[arrival.rank];
-  StreamPeer* const stream = streams_[arrival.rank];
-  bool any = false;
+  const std::uint64_t rank = arrival.who.rank;
+  if (rank >= peers_.size() || !peers_[rank]) return false;
+  const std::uint64_t known = peers_[rank]->generation();
+  if (arrival.who.generation < known) {
+    arrival.stream.say({.say = Say::bye}, bytes_of(kReplaced));
+    arrival.stream.write();
+    return false;
+  }
+  bool any = arrival.who.generation > known && replace(arrival.who);
+  LocalPeer* const local = local_[rank];
+  StreamPeer* const stream = streams_[rank];
   if (local != nullptr && arrival.socket) {
     local->greet(std::move(arrival.socket));
   } else if (stream != nullptr && arrival.stream && stream->greet(std::move(arrival.stream))) {
-    any = stream->hear(EventLoop::Kind::in);  // what came with the first words
+    any = stream->hear(EventLoop::Kind::in) || any;  // what came with the first words
   }
-  peers_[arrival.rank]->watch(loop_);
+  return peers_[rank]->watch(loop_) || any;
+}
+
+/// See Note [Generations]. Does nothing where the card does not fit or leads nowhere.
+bool NetTransport::replace(const Introduction& who) {
+  const std::shared_ptr<Peer> former = peers_[who.rank];
+  const Card card = card_of(who.card);
+  if (card.generation != who.generation) return false;
+  try {
+    make_peer(who.rank, card);
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+  const bool any = former->close({kRestarted, kReplaced});
+  former->retire(loop_);
+  peers_[who.rank]->count_on_from(*former);
   return any;
 }
 
@@ -319,26 +375,13 @@ void NetTransport::beat() {
       if (rank == rank_) continue;
       if (stood_still) peer(rank).excuse(now);
       any = peer(rank).beat(now - kBeat, now - longest_silence_) || any;
-      peer(rank).watch(loop_);
+      any = peer(rank).watch(loop_) || any;
     }
   }
-  if (any) bell_.ring();
+  if (any) ring();
 }
 
 }  // namespace
-
-std::string reach_of_shared_memory() {
-  try {
-    const SharedMemory probe(1);
-  } catch (const IoError&) {
-    return "";
-  }
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat network {};
-  if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return "";
-  return boot + "/" + std::to_string(network.st_ino) + "/" + std::to_string(::geteuid());
-}
 
 std::unique_ptr<Transport> make_net_transport(const NetOptions& options) {
   if (options.workers < 1 || options.rank < 0 || options.rank >= options.workers) {

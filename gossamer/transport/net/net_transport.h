@@ -2,6 +2,7 @@
 /// Transport between processes: over shared memory inside a host, over TCP between hosts.
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,12 +17,15 @@ struct NetOptions {
   int workers = 1;
   /// A secret of the job, the same for all its workers; whoever does not know it is not let in.
   std::string token;
-  /// Gives everybody's words by rank in exchange for this worker's; called once, may block.
+  /// Gives everybody's words by rank in exchange for this worker's; called once, may block. A
+  /// worker that comes back gets what the others last gave.
   std::function<std::vector<std::string>(const std::string& mine)> share;
   /// The address of an interface, in numbers, for workers that cannot share memory; empty: none.
   std::string address = {};
   /// Whether workers of one host share memory; else they use streams as between hosts.
   bool share_memory = true;
+  /// How often a worker of this rank has been there before; see Note [Generations].
+  std::uint64_t generation = 0;
   /// A peer of which nothing has been heard for so long costs the requests with it.
   std::chrono::duration<double> longest_silence = std::chrono::seconds(30);
 };
@@ -32,6 +36,16 @@ struct NetOptions {
 /// its sender. Others use TCP, from the payload's memory to the receiver's; both ends prove that
 /// they know the token, and nothing is encrypted. A thread hears what peers say; a peer that ends,
 /// closes or falls silent costs the requests with it, and no others.
+///
+/// Note [Generations]: a connection that has ended is not made again, whoever ended it: by close(),
+/// by the end of the peer, or by the system because nothing has been acknowledged for 30 s. Both
+/// workers may live on, but nothing more is exchanged between them until one of them comes back as
+/// another generation: with the same rank, a higher `generation` and a new transport. It connects
+/// to all others at once and tells them where it can be reached now. To these it is another peer:
+/// requests with the former one fail ("the peer restarted"), nothing that the former one says is
+/// heard any more, requests that are posted later go to the new one, whatever has been closed
+/// before. A lower generation than the known one is not let in. A shorter interruption only costs
+/// the requests whose deadline passes; what is left goes on when it is over.
 ///
 /// Throws std::invalid_argument for ranks out of range and for workers that cannot reach each
 /// other, IoError where the system has no such sockets or memory.

@@ -41,9 +41,10 @@ struct Alone {
     options.share = [this](const std::string& mine) {
       std::istringstream words(mine);
       std::string reach;
+      std::string generation;
       std::string host;
-      words >> reach >> name >> host >> port;
-      return std::vector<std::string>{mine, reach + " gossamer-nobody " + kLoopback + " 1"};
+      words >> reach >> name >> generation >> host >> port;
+      return std::vector<std::string>{mine, reach + " gossamer-nobody 0 " + kLoopback + " 1"};
     };
     transport = make_net_transport(options);
   }
@@ -127,7 +128,7 @@ class Guest {
     const Bytes asked = challenged();
     const Nonce own = random_nonce();
     Bytes text(own.begin(), own.end());
-    const auto proof = proof_of(token, "hello", rank, asked, own);
+    const auto proof = proof_of(token, "hello", {.rank = rank}, asked, own);
     text.insert(text.end(), proof.begin(), proof.end());
     say({.say = Say::hello, .number = rank}, text);
   }
@@ -142,6 +143,12 @@ class Guest {
     return wait([&] { return welcome_; });
   }
   int descriptor() const { return stream_.descriptor(); }
+  /// Goes without a farewell: whoever writes to it is told of a reset.
+  void vanish() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    ::setsockopt(descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    stream_.reset();
+  }
 
  private:
   template <class Condition>
@@ -192,7 +199,7 @@ TEST(NetStreams, HangsUpOnARepeatedHello) {
   const Bytes asked = first.challenged();
   const Nonce own = random_nonce();
   Bytes text(own.begin(), own.end());
-  const auto proof = proof_of(kToken, "hello", 1, asked, own);
+  const auto proof = proof_of(kToken, "hello", {.rank = 1}, asked, own);
   text.insert(text.end(), proof.begin(), proof.end());
   Guest replay(alone.port);  // with what it has overheard
   replay.challenged();
@@ -219,6 +226,24 @@ TEST(NetStreams, HangsUpOnWhoeverSaysNothingForLong) {
   const Alone alone(false);
   Guest silent(alone.port);
   EXPECT_TRUE(silent.is_hung_up());
+}
+
+/// Most of the time it is the send that notices, and not whoever listens.
+TEST(NetStreams, AnEndThatAWriteNoticesFailsWhatIsPending) {
+  const Bytes payload = pattern(1 << 20, 3);
+  for (int i = 0; i < 50; ++i) {
+    const Alone alone(false);
+    Guest guest(alone.port);
+    guest.introduce(1, kToken);
+    ASSERT_TRUE(guest.is_welcome());
+    guest.say({.say = Say::ready, .number = 1, .bytes = payload.size()});
+    const Request first = alone.transport->send(1, {.step = 1}, payload, in_ms(20'000));
+    guest.vanish();
+    const Request second = alone.transport->send(1, {}, payload, in_ms(20'000));
+    for (const Request request : {first, second}) {
+      EXPECT_LT(finish_failed(*alone.transport, request).elapsed_s, 15);
+    }
+  }
 }
 
 TEST(NetStreams, ListenOnOneAddressOnly) {
@@ -266,7 +291,7 @@ TEST(NetTransport, MixesSharedMemoryAndStreams) {
 TEST(NetTransport, RefusesWorkersThatCannotShareMemory) {
   NetOptions options{.rank = 0, .workers = 2, .token = kToken};
   options.share = [](const std::string& mine) {
-    return std::vector<std::string>{mine, "elsewhere gossamer-1 - 0"};
+    return std::vector<std::string>{mine, "elsewhere gossamer-1 0 - 0"};
   };
   EXPECT_THROW(make_net_transport(options), std::invalid_argument);
   options.rank = 2;

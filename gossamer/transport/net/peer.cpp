@@ -6,6 +6,22 @@
 
 namespace gossamer {
 
+void Peer::count_on_from(const Peer& former) {
+  used_ = former.used_;
+  sent_ = former.sent_;
+  received_ = former.received_;
+}
+
+bool Peer::refuse(NetOperation& operation, const std::string& reason) const {
+  fail(operation, reason);
+  return true;
+}
+
+bool Peer::refused(NetOperation& operation) {
+  if (!is_closed_for(operation)) reach();
+  return fail_if_closed(operation);
+}
+
 void Peer::add_pending(const Pointer& operation) {
   auto& pending = operation->sending ? sends_ : receives_;
   if (!pending.emplace(operation->tag, operation).second) {
@@ -70,8 +86,8 @@ bool Peer::end(const std::string& reason) {
 }
 
 bool Peer::beat(Deadline before, Deadline silent_since) {
-  say_alive(before);
-  if (!is_connected() || last_heard_ >= silent_since) return false;
+  const bool any = say_alive(before);
+  if (!is_connected() || last_heard_ >= silent_since) return any;
   const auto silence = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - last_heard_);
   const std::string reason =
       "the peer has been silent for " + std::to_string(silence.count()) + " s";
@@ -83,7 +99,7 @@ bool Peer::beat(Deadline before, Deadline silent_since) {
     release(*operation);
     fail(*operation, reason);
   }
-  return !pending.empty();
+  return any || !pending.empty();
 }
 
 }  // namespace gossamer

@@ -7,10 +7,12 @@
 #include <string>
 
 #include "gossamer/transport/net/event_loop.h"
+#include "gossamer/transport/net/handshake.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
 
+class Peer;
 class SharedMapping;
 
 /// One send or receive.
@@ -18,6 +20,7 @@ struct NetOperation {
   bool sending = false;
   int rank = 0;
   int peer = 0;
+  std::shared_ptr<Peer> at = nullptr;  ///< the peer as it was when the operation was posted
   Tag tag;
   std::size_t bytes = 0;
   Deadline posted;
@@ -48,20 +51,45 @@ struct Ending {
   std::string there;
 };
 
+/// Between whom a Peer is.
+struct PeerOptions {
+  Introduction own;  ///< with the card
+  int peer = 0;
+  std::uint64_t generation = 0;  ///< of the peer
+  std::string token;
+};
+
+/// One generation of another worker; see Note [Generations].
 /// Not for several threads at once: the transport has one lock for all its peers. Functions that
 /// return bool tell whether an operation of this worker ended.
 class Peer {
  public:
   using Pointer = std::shared_ptr<NetOperation>;
 
-  Peer(int rank, int peer) : rank_(rank), peer_(peer) {}
+  explicit Peer(PeerOptions options)
+      : own_(std::move(options.own)),
+        token_(std::move(options.token)),
+        rank_(static_cast<int>(own_.rank)),
+        peer_(options.peer),
+        generation_(options.generation) {}
   virtual ~Peer() = default;
+
+  std::uint64_t generation() const { return generation_; }
+  /// Connects unless it has; the peer is closed where nobody is there.
+  virtual bool reach() = 0;
+  /// After close(): the peer is not heard any more. What has been lent either way stays as it is
+  /// until this object goes.
+  virtual void retire(EventLoop& loop) = 0;
+  /// Goes on with the figures of an earlier generation.
+  void count_on_from(const Peer& former);
 
   /// Whether it can read this worker's shared memory, so that other payloads are copied there.
   virtual bool shares_memory() const = 0;
   /// Throws std::invalid_argument when an operation with the same tag is pending on this side.
   virtual bool send(const Pointer& operation, const NetPayload& payload) = 0;
   virtual bool receive(const Pointer& operation) = 0;
+  /// Fails an operation instead of posting it.
+  bool refuse(NetOperation& operation, const std::string& reason) const;
   /// Takes the operation back if it is pending, gives back what it borrowed; afterwards its memory
   /// is not touched any more.
   virtual void release(NetOperation& operation) = 0;
@@ -73,8 +101,8 @@ class Peer {
   virtual bool bury() = 0;
   /// After close(): gives the peer until `limit` to take what was said.
   virtual void finish(Deadline) {}
-  /// Has the loop watch the connections as they are now.
-  virtual void watch(EventLoop& loop) = 0;
+  /// Has the loop watch the connections as they are now; whether requests have ended meanwhile.
+  virtual bool watch(EventLoop& loop) = 0;
 
   /// Fails the operation if it is pending and its deadline is not after `now`.
   bool expire(NetOperation& operation, Deadline now);
@@ -87,8 +115,9 @@ class Peer {
   bool is_used() const { return used_; }
 
  protected:
-  /// Says that it is alive on each connection that has been still since `before`.
-  virtual void say_alive(Deadline before) = 0;
+  /// Says that it is alive on each connection that has been still since `before`, and does what is
+  /// to be done now and then; whether operations have ended by that.
+  virtual bool say_alive(Deadline before) = 0;
   virtual bool is_connected() const = 0;
   /// What is kept of sends beyond `sends_`, or of receives beyond `receives_`, may go.
   virtual void forget_sends() = 0;
@@ -99,8 +128,10 @@ class Peer {
   void fail(NetOperation& operation, const std::string& reason) const;
   /// Whether operations like this one cannot be posted any more.
   bool is_closed_for(const NetOperation& operation) const;
-  /// Fails it then, with the reason.
+  /// Fails an operation that is posted to a closed peer, with the reason.
   bool fail_if_closed(NetOperation& operation) const;
+  /// The same where the peer may not be connected yet.
+  bool refused(NetOperation& operation);
   bool is_closed() const { return closed_sends_ && closed_receives_; }
   /// Nothing more is sent, or received, or both, for this reason; the first one counts.
   ///
@@ -110,8 +141,12 @@ class Peer {
   bool end_receives(const std::string& reason);
   bool end(const std::string& reason);
 
+  const Introduction own_;
+  const std::string token_;
   const int rank_;
   const int peer_;
+  const std::uint64_t generation_;
+  bool is_retired_ = false;
   std::optional<std::string> closed_sends_;     ///< why
   std::optional<std::string> closed_receives_;  ///< why
   Deadline last_heard_ = {};

@@ -19,10 +19,19 @@ std::string random_name() {
   return name;
 }
 
+/// What follows hello: `before` bytes, then the card. Nothing where the lengths differ.
+std::optional<Introduction> introduction_of(const Words& words, std::span<const std::byte> text,
+                                            std::size_t before) {
+  if (text.size() < before || text.size() - before != words.offset) return std::nullopt;
+  return Introduction{
+      .rank = words.number, .generation = words.bytes, .card = text_of(text.subspan(before))};
+}
+
 }  // namespace
 
-Reception::Reception(int rank, std::string token, const std::string& address, EventLoop& loop)
-    : rank_(rank),
+Reception::Reception(Introduction own, std::string token, const std::string& address,
+                     EventLoop& loop)
+    : own_(std::move(own)),
       token_(std::move(token)),
       name_(random_name()),
       loop_(loop),
@@ -76,17 +85,19 @@ std::optional<Arrival> Reception::hear_stranger(Stranger& stranger, bool& leaves
   Descriptor descriptor;
   const PacketResult result = stranger.socket.receive(words, data, descriptor);
   if (result == PacketResult::later) return std::nullopt;
-  const bool is_known = result == PacketResult::done && words.say == Say::hello &&
-                        are_equal(std::as_bytes(std::span(token_)), data);
+  const auto who = introduction_of(words, data, token_.size());
+  const bool is_known =
+      result == PacketResult::done && words.say == Say::hello && who &&
+      are_equal(bytes_of(token_), std::span<const std::byte>(data).first(token_.size()));
   leaves = !is_known;
   if (!is_known) return std::nullopt;
-  return Arrival{.rank = words.number, .socket = std::move(stranger.socket), .stream = {}};
+  return Arrival{.who = *who, .socket = std::move(stranger.socket), .stream = {}};
 }
 
 /// Over TCP the first words prove that the stranger knows the token, and are answered by a proof.
 std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) const {
   bool has_spoken = false;
-  std::optional<std::uint64_t> rank;
+  std::optional<Introduction> who;
   std::vector<std::byte> nonce;
   const auto hear_first = [&](const Words& words, std::span<const std::byte> text) {
     stranger.stream.pause();
@@ -94,8 +105,10 @@ std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) 
     const std::size_t size = stranger.nonce.size();
     if (words.say != Say::hello || text.size() < size) return;
     nonce.assign(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(size));
-    const auto proof = proof_of(token_, "hello", words.number, stranger.nonce, nonce);
-    if (are_equal(text.subspan(size), proof)) rank = words.number;
+    const auto said = introduction_of(words, text, size + kProofBytes);
+    if (!said) return;
+    const auto proof = proof_of(token_, "hello", *said, stranger.nonce, nonce);
+    if (are_equal(text.subspan(size, kProofBytes), proof)) who = said;
   };
   const auto refuse = [&](const Words&) {
     stranger.stream.pause();
@@ -104,10 +117,10 @@ std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) 
   };
   stranger.stream.read({.heard = hear_first, .landing = refuse, .landed = [](const Words&) {}});
   leaves = has_spoken || stranger.stream.has_ended();
-  if (!rank) return std::nullopt;
-  const auto own = static_cast<std::uint64_t>(rank_);
-  stranger.stream.say({.say = Say::welcome}, proof_of(token_, "welcome", own, nonce, nonce));
-  return Arrival{.rank = *rank, .socket = {}, .stream = std::move(stranger.stream)};
+  if (!who) return std::nullopt;
+  stranger.stream.say({.say = Say::welcome, .bytes = own_.generation},
+                      proof_of(token_, "welcome", own_, nonce, nonce));
+  return Arrival{.who = *who, .socket = {}, .stream = std::move(stranger.stream)};
 }
 
 void Reception::beat(Deadline now) {

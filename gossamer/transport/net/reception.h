@@ -15,7 +15,7 @@ namespace gossamer {
 
 /// Somebody who knows the token, and says that it is this worker; over one of the two.
 struct Arrival {
-  std::size_t rank = 0;
+  Introduction who;
   PacketSocket socket;
   Stream stream;
 };
@@ -23,9 +23,9 @@ struct Arrival {
 /// Not for several threads at once. A stranger has a few seconds, and few may wait at once.
 class Reception {
  public:
-  /// Listens on this host and, unless it is empty, on `address`. `rank` is whose it is. Throws as
-  /// listen_for_streams() does. The loop must outlive it.
-  Reception(int rank, std::string token, const std::string& address, EventLoop& loop);
+  /// Listens on this host and, unless it is empty, on `address`. `own` is whose it is, without the
+  /// card. Throws as listen_for_streams() does. The loop must outlive it.
+  Reception(Introduction own, std::string token, const std::string& address, EventLoop& loop);
 
   /// The name under which others of this host connect.
   const std::string& name() const { return name_; }
@@ -51,7 +51,7 @@ class Reception {
   std::optional<Arrival> hear_stranger(Stranger& stranger, bool& leaves) const;
   std::optional<Arrival> hear_stream(Stranger& stranger, bool& leaves) const;
 
-  const int rank_;
+  const Introduction own_;
   const std::string token_;
   const std::string name_;
   EventLoop& loop_;

@@ -9,24 +9,22 @@
 #include <cerrno>
 #include <cstring>
 
+#include "gossamer/transport/net/crc32c.h"
 #include "gossamer/transport/net/stream_socket.h"
 
 namespace gossamer {
 namespace {
 
 // Small enough that a payload that is stopped does not hold up the others.
-constexpr std::size_t kFrameBytes = std::size_t{256} << 10;
+constexpr std::size_t kFrameBytes = std::size_t{512} << 10;
 constexpr std::size_t kMostText = 1024;
-// So that one stream does not keep the others waiting.
-constexpr std::size_t kBytesAtOnce = std::size_t{4} << 20;
+// So that one stream does not keep the others waiting, nor those that wait for the lock.
+constexpr std::size_t kBytesAtOnce = std::size_t{512} << 10;
+constexpr std::size_t kBytesToWake = std::size_t{128} << 10;
 
 std::uint32_t checksum_of(Words words) {
   words.checksum = 0;
-  std::array<unsigned char, sizeof(Words)> bytes;
-  std::memcpy(bytes.data(), &words, sizeof(words));
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const unsigned char byte : bytes) hash = (hash ^ byte) * 16777619U;
-  return hash;
+  return crc32c(std::as_bytes(std::span(&words, 1)));
 }
 
 bool makes_sense(const Words& words) {
@@ -41,11 +39,13 @@ void Stream::say(Words words, std::span<const std::byte> text) {
   if (!socket_ || ended_) return;
   last_said_ = Clock::now();
   words.follows = static_cast<std::uint32_t>(text.size());
+  words.body = crc32c(text);
   words.checksum = checksum_of(words);
   words_.push_back({.words = words, .own = {text.begin(), text.end()}, .body = {}});
 }
 
 void Stream::start(std::uint64_t number, std::span<const std::byte> payload) {
+  if (!is_fit_) is_fit_ = fit_buffer(socket_.get());
   payloads_.push_back({.number = number, .bytes = payload});
 }
 
@@ -70,12 +70,14 @@ bool Stream::next_frame() {
   Payload payload = payloads_.front();
   payloads_.pop_front();
   const std::size_t count = std::min(kFrameBytes, payload.bytes.size() - payload.offset);
+  const std::span<const std::byte> body = payload.bytes.subspan(payload.offset, count);
   frame_ = {.words = {.say = Say::data,
                       .number = payload.number,
                       .offset = payload.offset,
+                      .body = crc32c(body),
                       .follows = static_cast<std::uint32_t>(count)},
             .own = {},
-            .body = payload.bytes.subspan(payload.offset, count)};
+            .body = body};
   frame_.words.checksum = checksum_of(frame_.words);
   payload.offset += count;
   frame_.is_last = payload.offset == payload.bytes.size();
@@ -84,8 +86,7 @@ bool Stream::next_frame() {
   return true;
 }
 
-std::vector<std::uint64_t> Stream::write() {
-  std::vector<std::uint64_t> finished;
+void Stream::write() {
   std::size_t total = 0;
   while (socket_ && !ended_ && total < kBytesAtOnce) {
     if (!has_frame_) has_frame_ = next_frame();
@@ -102,24 +103,25 @@ std::vector<std::uint64_t> Stream::write() {
     if (sent < 0) {
       if (errno == EINTR) continue;
       ended_ = errno != EAGAIN && errno != ENOTCONN && errno != EINPROGRESS;
+      if (ended_) error_ = errno;
       break;
     }
     frame_.written += static_cast<std::size_t>(sent);
     total += static_cast<std::size_t>(sent);
     if (frame_.written < sizeof(Words) + frame_.body.size()) continue;
     has_frame_ = false;
-    if (frame_.is_last) finished.push_back(frame_.words.number);
+    if (frame_.is_last) finished_.push_back(frame_.words.number);
   }
-  return finished;
 }
 
 /// The words are there; what follows them goes to a landing, is kept as text, or is dropped.
 void Stream::begin_body(const StreamListener& listener) {
   if (!makes_sense(heard_)) {
-    ended_ = true;
+    ended_ = is_spoiled_ = true;
     return;
   }
   in_body_ = true;
+  checksum_ = 0;
   left_ = heard_.follows;
   landing_ = nullptr;
   text_.clear();
@@ -136,6 +138,10 @@ void Stream::begin_body(const StreamListener& listener) {
 void Stream::end_body(const StreamListener& listener) {
   in_body_ = false;
   header_ = 0;
+  if (checksum_ != heard_.body) {
+    ended_ = is_spoiled_ = true;
+    return;
+  }
   if (heard_.say == Say::data) {
     listener.landed(heard_);
   } else {
@@ -168,6 +174,7 @@ void Stream::read(const StreamListener& listener) {
     if (got <= 0) {
       if (got < 0 && errno == EINTR) continue;
       ended_ = got == 0 || (errno != EAGAIN && errno != ENOTCONN);
+      if (ended_ && got < 0) error_ = errno;
       break;
     }
     last_heard_ = Clock::now();
@@ -175,15 +182,28 @@ void Stream::read(const StreamListener& listener) {
     total += bytes;
     if (in_body_) {
       const std::size_t of_body = std::min(bytes, left_);
+      const auto* const body_begin = static_cast<const std::byte*>(parts[0].iov_base);
+      checksum_ = crc32c({body_begin, of_body}, checksum_);
       left_ -= of_body;
       bytes -= of_body;
       if (landing_ != nullptr) landing_ += of_body;
       if (left_ > 0) continue;
       end_body(listener);
     }
+    if (ended_) break;
     heard_ = next;
     header_ += bytes;
   }
+  if (socket_ && !ended_ && !pauses_) sleep_through(in_body_ ? std::min(left_, kBytesToWake) : 1);
+}
+
+/// Less than so many bytes are no news: for each packet of a body that will come anyway, to wake up
+/// costs more than to read it.
+void Stream::sleep_through(std::size_t bytes) {
+  if (bytes == wanted_) return;
+  wanted_ = bytes;
+  const int count = static_cast<int>(bytes);
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVLOWAT, &count, sizeof(count));
 }
 
 void Stream::drop(std::uint64_t number) {

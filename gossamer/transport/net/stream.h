@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "gossamer/base/shared_memory.h"
@@ -21,7 +22,8 @@ struct StreamListener {
 };
 
 /// Payloads are cut into frames, and those under way take turns; other words go before the next
-/// frame. Not for several threads at once. Never blocks.
+/// frame. All that travels has a CRC-32C; a frame with another one than it says ends the stream.
+/// Not for several threads at once. Never blocks.
 class Stream {
  public:
   Stream() = default;
@@ -31,16 +33,22 @@ class Stream {
   int descriptor() const { return socket_.get(); }
   /// The other end is gone, or makes no sense.
   bool has_ended() const { return ended_; }
+  /// It has ended because something else arrived than was sent.
+  bool is_spoiled() const { return is_spoiled_; }
+  /// The system's word for how it has ended; 0 for an end as it should be.
+  int error() const { return error_; }
   Clock::time_point last_said() const { return last_said_; }
   Clock::time_point last_heard() const { return last_heard_; }
 
   void say(Words words, std::span<const std::byte> text = {});
-  /// Begins to send a payload, which must stay until write() has returned its number, or stop().
+  /// Begins to send a payload, which must stay until take_finished() has its number, or stop().
   void start(std::uint64_t number, std::span<const std::byte> payload);
   /// Sends no more of it and does not touch it any more.
   void stop(std::uint64_t number);
-  /// Writes what the other end takes; the numbers of payloads that have left entirely.
-  std::vector<std::uint64_t> write();
+  /// Writes what the other end takes.
+  void write();
+  /// The numbers of payloads that have left entirely since it was last asked.
+  std::vector<std::uint64_t> take_finished() { return std::exchange(finished_, {}); }
   bool is_behind() const {
     return !ended_ && (has_frame_ || !words_.empty() || !payloads_.empty());
   }
@@ -73,14 +81,19 @@ class Stream {
   bool next_frame();
   void begin_body(const StreamListener& listener);
   void end_body(const StreamListener& listener);
+  void sleep_through(std::size_t bytes);
 
   Descriptor socket_;
   bool ended_ = false;
+  int error_ = 0;
+  bool is_spoiled_ = false;
+  bool is_fit_ = false;  ///< see fit_buffer()
   Clock::time_point last_said_ = {};
   Clock::time_point last_heard_ = {};
 
   std::deque<Frame> words_;
   std::deque<Payload> payloads_;
+  std::vector<std::uint64_t> finished_;
   Frame frame_;  ///< being written
   bool has_frame_ = false;
 
@@ -90,6 +103,8 @@ class Stream {
   std::size_t header_ = 0;  ///< bytes of it that are there
   std::size_t left_ = 0;    ///< bytes that follow it and are not there yet
   std::byte* landing_ = nullptr;
+  std::uint32_t checksum_ = 0;  ///< of those that are
+  std::size_t wanted_ = 1;      ///< bytes, before which there is no news
   std::vector<std::byte> text_;
 };
 

@@ -1,28 +1,45 @@
 #include "gossamer/transport/net/stream_peer.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/transport/request_table.h"
 
 namespace gossamer {
+namespace {
 
-/// Fails an operation that is posted to a closed peer. At the first time, connects.
-bool StreamPeer::refused(const Pointer& operation) {
-  if (!is_closed_for(*operation) && !has_connected_) {
-    has_connected_ = true;
-    out_ = Stream(connect_stream(address_));
-    last_heard_ = Clock::now();
-    if (!out_) end("no way to " + address_.host);
-  }
-  return fail_if_closed(*operation);
+// For the first meeting.
+constexpr std::chrono::seconds kPatience{30};
+
+const Ending kSpoiled{.here = "what came from the peer has another checksum than what it sent",
+                      .there = "the peer received something else than was sent to it"};
+
+std::string reason_of(const Stream& stream) {
+  const std::string reason = "the peer has ended, or the link to it";
+  return stream.error() == 0 ? reason : reason + " (" + std::strerror(stream.error()) + ")";
+}
+
+}  // namespace
+
+bool StreamPeer::reach() {
+  if (has_connected_) return false;
+  has_connected_ = true;
+  out_ = Stream(connect_stream(address_));
+  last_heard_ = Clock::now();
+  if (first_try_ == Deadline()) first_try_ = last_heard_;
+  return !out_ && end("no way to " + address_.host);
 }
 
 bool StreamPeer::send(const Pointer& operation, const NetPayload& payload) {
-  if (refused(operation)) return true;
+  if (refused(*operation)) return true;
   add_pending(operation);
   operation->payload = payload.bytes;
-  return begin_if_ready(operation) || finish_sends(in_.write());
+  const bool any = begin_if_ready(operation);
+  in_.write();
+  return any;
 }
 
 bool StreamPeer::begin_if_ready(const Pointer& send) {
@@ -49,7 +66,9 @@ bool StreamPeer::begin(const Pointer& send, const Ready& ready) {
   return false;
 }
 
-bool StreamPeer::finish_sends(const std::vector<std::uint64_t>& finished) {
+/// Ends the sends whose payloads have left.
+bool StreamPeer::finish_sends() {
+  const std::vector<std::uint64_t> finished = in_.take_finished();
   for (const std::uint64_t number : finished) {
     const auto found = streaming_.find(number);
     if (found == streaming_.end()) continue;
@@ -63,7 +82,7 @@ bool StreamPeer::finish_sends(const std::vector<std::uint64_t>& finished) {
 }
 
 bool StreamPeer::receive(const Pointer& operation) {
-  if (refused(operation)) return true;
+  if (refused(*operation)) return true;
   add_pending(operation);
   operation->number = ++last_number_;
   landing_.emplace(last_number_, operation);
@@ -131,7 +150,8 @@ bool StreamPeer::greet(Stream stream) {
   return true;
 }
 
-void StreamPeer::say_alive(Deadline before) {
+bool StreamPeer::say_alive(Deadline before) {
+  const bool any = std::exchange(tries_again_, false) && reach();
   for (Stream* stream : {&out_, &in_}) {
     const bool may_speak = stream == &in_ || greeted_;
     if (*stream && may_speak && stream->last_said() < before) {
@@ -139,28 +159,41 @@ void StreamPeer::say_alive(Deadline before) {
       stream->write();
     }
   }
+  return any;
 }
 
-void StreamPeer::watch(EventLoop& loop) {
-  watch(loop, out_, EventLoop::Kind::out);
-  watch(loop, in_, EventLoop::Kind::in);
+void StreamPeer::retire(EventLoop& loop) {
+  is_retired_ = true;
+  for (const Stream* stream : {&out_, &in_}) {
+    if (*stream) loop.forget(stream->descriptor());
+  }
 }
 
-void StreamPeer::watch(EventLoop& loop, Stream& stream, EventLoop::Kind kind) {
-  if (!stream) return;
+bool StreamPeer::watch(EventLoop& loop) {
+  if (is_retired_) return false;
+  bool any = finish_sends();
+  any = watch(loop, out_, EventLoop::Kind::out) || any;
+  return watch(loop, in_, EventLoop::Kind::in) || any;
+}
+
+bool StreamPeer::watch(EventLoop& loop, Stream& stream, EventLoop::Kind kind) {
+  if (!stream) return false;
   if (!stream.has_ended()) {
     loop.watch(stream.descriptor(), {kind, static_cast<std::uint32_t>(peer_)}, stream.is_behind());
-    return;
+    return false;
   }
+  const bool any = lose(kind, stream);
   loop.forget(stream.descriptor());
   stream.reset();
+  return any;
 }
 
 bool StreamPeer::hear(EventLoop::Kind kind) {
   const bool is_out = kind == EventLoop::Kind::out;
   Stream& stream = is_out ? out_ : in_;
   if (!stream) return false;
-  bool any = finish_sends(stream.write());
+  stream.write();
+  bool any = false;
   const StreamListener listener{
       .heard =
           [&](const Words& words, std::span<const std::byte> text) {
@@ -171,9 +204,23 @@ bool StreamPeer::hear(EventLoop::Kind kind) {
       .landed = [&](const Words& words) { any = (is_out && hear_landed(words)) || any; }};
   stream.read(listener);
   last_heard_ = std::max(last_heard_, stream.last_heard());
-  any = finish_sends(stream.write()) || any;  // what the news has begun
-  if (stream.has_ended()) any = end_over(kind, "the peer has ended, or the link to it") || any;
+  stream.write();  // what the news has begun
+  any = finish_sends() || any;
+  if (stream.is_spoiled()) any = close(kSpoiled) || any;
   return any;
+}
+
+/// A connection has ended, which whoever reads or whoever writes has noticed.
+bool StreamPeer::lose(EventLoop::Kind kind, const Stream& stream) {
+  const bool has_met = kind == EventLoop::Kind::in || trusted_ || closed_receives_;
+  if (has_met) return end_over(kind, reason_of(stream));
+  const bool is_refused = stream.error() == ECONNREFUSED;  // nobody listens there any more
+  if (is_refused || Clock::now() > first_try_ + kPatience) {
+    return close({reason_of(stream), "the peer found no way to this worker"});
+  }
+  has_connected_ = greeted_ = false;
+  tries_again_ = true;
+  return false;
 }
 
 /// See Note [Ends in order].
@@ -186,15 +233,19 @@ bool StreamPeer::end_over(EventLoop::Kind kind, const std::string& reason) {
 bool StreamPeer::hear_out(const Words& words, std::span<const std::byte> text) {
   if (words.say == Say::bye) return end_over(EventLoop::Kind::out, text_of(text));
   if (words.say == Say::challenge) return answer(text);
-  if (words.say == Say::welcome) {
-    trusted_ = are_equal(
-        text, proof_of(token_, "welcome", static_cast<std::uint64_t>(peer_), nonce_, nonce_));
-    return !trusted_ && end("somebody else listens at " + address_.host);
-  }
+  if (words.say == Say::welcome) return hear_welcome(words, text);
   if (!trusted_) return end("somebody else listens at " + address_.host);
   if (words.say == Say::refuse) return hear_refuse(words);
   if (words.say == Say::stopped) return hear_stopped(words);
   return false;
+}
+
+bool StreamPeer::hear_welcome(const Words& words, std::span<const std::byte> text) {
+  const Introduction who{.rank = static_cast<std::uint64_t>(peer_), .generation = words.bytes};
+  const bool is_the_worker = are_equal(text, proof_of(token_, "welcome", who, nonce_, nonce_));
+  trusted_ = is_the_worker && words.bytes == generation_;
+  if (trusted_) return false;
+  return end(is_the_worker ? "the peer restarted" : "somebody else listens at " + address_.host);
 }
 
 /// Proves who this is, and says what it waits for.
@@ -202,11 +253,17 @@ bool StreamPeer::answer(std::span<const std::byte> nonce) {
   if (greeted_) return false;
   greeted_ = true;
   nonce_ = random_nonce();
-  const auto rank = static_cast<std::uint64_t>(rank_);
   std::vector<std::byte> text(nonce_.begin(), nonce_.end());
-  const std::vector<std::byte> proof = proof_of(token_, "hello", rank, nonce, nonce_);
-  text.insert(text.end(), proof.begin(), proof.end());
-  out_.say({.say = Say::hello, .number = rank}, text);
+  const auto add = [&](std::span<const std::byte> bytes) {
+    text.insert(text.end(), bytes.begin(), bytes.end());
+  };
+  add(proof_of(token_, "hello", own_, nonce, nonce_));
+  add(bytes_of(own_.card));
+  out_.say({.say = Say::hello,
+            .number = own_.rank,
+            .bytes = own_.generation,
+            .offset = own_.card.size()},
+           text);
   for (const auto& [number, receive] : landing_) say_ready(*receive);
   return false;
 }

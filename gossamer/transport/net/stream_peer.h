@@ -15,10 +15,16 @@
 namespace gossamer {
 
 /// A worker of another host; see Note [Receivers are ready].
+///
+/// Note [Until they have met]: a connection that ends before the peer has proved who it is is made
+/// again, for half a minute: the link may have been down for a moment, or one of the two has stood
+/// still for longer than strangers may. The peer knows nothing of such a connection; if it cannot
+/// be made at all, the whole edge ends, so that the peer does not wait for what this worker would
+/// say over it.
 class StreamPeer final : public Peer {
  public:
-  StreamPeer(int rank, int peer, StreamAddress address, std::string token)
-      : Peer(rank, peer), address_(std::move(address)), token_(std::move(token)) {}
+  StreamPeer(PeerOptions options, StreamAddress address)
+      : Peer(std::move(options)), address_(std::move(address)) {}
 
   bool shares_memory() const override { return false; }
   bool send(const Pointer& operation, const NetPayload& payload) override;
@@ -27,7 +33,9 @@ class StreamPeer final : public Peer {
   bool close(const Ending& ending) override;
   bool hear(EventLoop::Kind kind) override;
   bool bury() override { return false; }
-  void watch(EventLoop& loop) override;
+  bool reach() override;
+  void retire(EventLoop& loop) override;
+  bool watch(EventLoop& loop) override;
   void finish(Deadline limit) override;
   /// The peer has connected and proved who it is; false if it had done so before.
   bool greet(Stream stream);
@@ -38,19 +46,19 @@ class StreamPeer final : public Peer {
     std::uint64_t bytes = 0;
   };
 
-  void say_alive(Deadline before) override;
+  bool say_alive(Deadline before) override;
   bool is_connected() const override { return out_ || in_; }
   void forget_sends() override;
   void forget_receives() override;
 
-  bool refused(const Pointer& operation);
   bool begin_if_ready(const Pointer& send);
   bool begin(const Pointer& send, const Ready& ready);
-  bool finish_sends(const std::vector<std::uint64_t>& finished);
+  bool finish_sends();
   void say_ready(NetOperation& receive);
   bool hear_out(const Words& words, std::span<const std::byte> text);
   bool hear_in(const Words& words, std::span<const std::byte> text);
   bool answer(std::span<const std::byte> nonce);
+  bool hear_welcome(const Words& words, std::span<const std::byte> text);
   bool hear_refuse(const Words& words);
   bool hear_stopped(const Words& words);
   bool hear_ready(const Words& words);
@@ -58,11 +66,13 @@ class StreamPeer final : public Peer {
   std::span<std::byte> landing_of(const Words& words);
   bool hear_landed(const Words& words);
   bool end_over(EventLoop::Kind kind, const std::string& reason);
-  void watch(EventLoop& loop, Stream& stream, EventLoop::Kind kind);
+  bool lose(EventLoop::Kind kind, const Stream& stream);
+  bool watch(EventLoop& loop, Stream& stream, EventLoop::Kind kind);
 
   const StreamAddress address_;
-  const std::string token_;
   bool has_connected_ = false;
+  bool tries_again_ = false;  ///< to connect, at the next beat
+  Deadline first_try_ = {};
   Stream out_;            ///< made by this worker, for what it receives
   Stream in_;             ///< made by the peer, for what this worker sends
   Nonce nonce_ = {};      ///< said over out_

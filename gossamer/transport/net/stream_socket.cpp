@@ -2,8 +2,8 @@
 
 #include <arpa/inet.h>
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -18,6 +18,10 @@ namespace {
 constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 // What is not acknowledged for so long ends the connection.
 constexpr unsigned kUserTimeoutMs = 30'000;
+// On one machine and inside a rack; 640 KiB under way (the system takes twice what it is told) are
+// 3 GB/s there, and stay in a core's cache.
+constexpr unsigned kShortWayUs = 200;
+constexpr int kShortWayBytes = 320 << 10;
 
 struct Name {
   sockaddr_storage value = {};
@@ -99,6 +103,15 @@ Descriptor accept_stream(const Descriptor& door) {
   Descriptor socket(::accept4(door.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket) set_up(socket.get());
   return socket;
+}
+
+bool fit_buffer(int socket) {
+  tcp_info info = {};
+  socklen_t length = sizeof(info);
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return false;
+  if (info.tcpi_min_rtt > kShortWayUs) return false;
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kShortWayBytes, sizeof(kShortWayBytes));
+  return true;
 }
 
 int unacknowledged_bytes(int socket) {

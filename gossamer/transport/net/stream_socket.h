@@ -25,6 +25,9 @@ StreamDoor listen_for_streams(const std::string& host);
 Descriptor connect_stream(const StreamAddress& address);
 /// The next that connects; an empty descriptor without one.
 Descriptor accept_stream(const Descriptor& door);
+/// Over a way that is short enough, has the system keep few bytes under way, which stay in the
+/// caches then; false where it is not, or not known yet.
+bool fit_buffer(int socket);
 /// Bytes that the other end has not acknowledged yet.
 int unacknowledged_bytes(int socket);
 

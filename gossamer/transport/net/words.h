@@ -23,7 +23,8 @@ inline constexpr std::size_t kInlineBytes = std::size_t{16} << 10;
 /// says `ready` over a connection of its own to the sender, and what it waits for comes back over
 /// the same connection, straight into its landing buffer. So nothing unexpected is ever stored.
 enum class Say : std::uint32_t {
-  hello,     ///< first on each connection; `number` is the rank, the job's token follows
+  hello,     ///< first on each connection; `number` is the rank, `bytes` its generation; the job's
+             ///< token or the proof of it follows, then the card, of `offset` bytes
   memory,    ///< a descriptor comes with it: memory `number` of `bytes` bytes
   forget,    ///< memory `number` will not be used any more
   offer,     ///< offer `number` of `bytes` bytes, at `offset` of `memory`; 0: they follow
@@ -34,7 +35,7 @@ enum class Say : std::uint32_t {
   alive,
   bye,        ///< the reason follows
   challenge,  ///< to whoever connects; a nonce follows
-  welcome,    ///< the proof that this end knows the token as well follows
+  welcome,    ///< the proof that this end, of generation `bytes`, knows the token as well follows
   ready,      ///< a receive of `bytes` bytes with this tag, to be called `number`, waits
   unready,    ///< it does not wait any more
   data,       ///< bytes of `number` from `offset` on follow
@@ -48,8 +49,9 @@ struct Words {
   Tag tag = {};
   std::uint64_t number = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t memory = 0;
   std::uint64_t offset = 0;
+  std::uint32_t memory = 0;
+  std::uint32_t body = 0;      ///< checksum of what follows, over streams
   std::uint32_t follows = 0;   ///< bytes after these words, over streams
   std::uint32_t checksum = 0;  ///< of these words, over streams
 };

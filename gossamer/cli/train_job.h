@@ -1,0 +1,48 @@
+#pragma once
+/// One process of a training run that a launcher started: how it meets the others.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gossamer/base/cluster.h"
+#include "gossamer/cli/launcher_env.h"
+#include "gossamer/torch/job_store.h"
+#include "gossamer/transport/transport.h"
+
+namespace gossamer {
+
+/// Every process of the job makes one and calls the same functions in the same order. They throw
+/// TransportError, which names the rank, where another one does not come within the timeout.
+class TrainJob {
+ public:
+  /// Meets the others. Throws std::invalid_argument where ranks are not dealt host by host, or the
+  /// launcher's numbers do not fit each other.
+  TrainJob(LauncherEnv env, double timeout_s);
+
+  int rank() const { return env_.rank; }
+  int workers() const { return env_.workers; }
+  const LauncherEnv& env() const { return env_; }
+  /// The workers of each host, by the launcher's node numbers, else by the hosts' names.
+  const HostShape& shape() const { return shape_; }
+
+  /// Runs `work` here and waits for the others to have run theirs. Where it throws on any rank, all
+  /// throw: each its own exception, the others one of the same kind with the first such rank's
+  /// message. `what` completes "could not".
+  void together(const std::string& what, const std::function<void()>& work);
+  /// Throws std::invalid_argument on all ranks unless all have the words of rank 0; the message has
+  /// the first line that differs.
+  void require_same(const std::string& words);
+  /// The transport to all of them; to be called last, once.
+  std::unique_ptr<Transport> connect();
+
+ private:
+  LauncherEnv env_;
+  std::unique_ptr<JobStore> store_;
+  HostShape shape_;
+  std::string token_;
+  std::vector<std::string> reaches_;  ///< by rank, see reach_of_shared_memory()
+};
+
+}  // namespace gossamer

@@ -1,0 +1,91 @@
+#pragma once
+/// LateEdges: one payload's traffic with neighbours for whom nobody waits.
+
+#include <array>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "gossamer/base/aligned_bytes.h"
+#include "gossamer/base/codec.h"
+#include "gossamer/base/dtype.h"
+#include "gossamer/exchange/plan.h"
+#include "gossamer/transport/transport.h"
+
+namespace gossamer {
+
+/// Note [Late neighbours]: with Late::skip a worker that steps takes of each neighbour the newest
+/// payload that has come. If that came more than `staleness` of this worker's steps ago, the
+/// neighbour's weight goes back to the worker itself for this step: rows of W still sum to 1,
+/// columns need not, so the mean over the workers is no longer preserved exactly. The payloads of
+/// an edge are numbered; one is sent if the neighbour has taken the one before, else it is left
+/// out, so that nothing queues up before a slow neighbour or link. Sums over groups cannot leave
+/// anybody out: here their members send to each other directly.
+struct LateSpec {
+  DType dtype = DType::f32;
+  std::int64_t count = 0;
+  Codec codec = Codec::fp32;  ///< of what crosses hosts
+  std::int32_t stream = 0;
+  std::int64_t first_number = 0;  ///< the same on all workers, and beyond those used before
+  std::int64_t staleness = 1;
+};
+
+class LateEdges {
+ public:
+  /// Expects payloads from the workers that `plans`, direct ones for this payload, receive from.
+  LateEdges(Transport& transport, const LateSpec& spec, std::span<const Plan* const> plans);
+  ~LateEdges();
+
+  /// Sends copies of the payload to those that the plan names, and waits for nobody. `error` is
+  /// that of the coding, or null.
+  void send(const Plan& plan, const void* payload, void* error);
+  /// Takes what has come and asks for the next. From any thread; errors wait for usable().
+  void collect();
+  /// The plan's pieces for this worker's step `step`, without the terms of late neighbours. Throws
+  /// TransportError for a neighbour that is lost.
+  std::vector<Piece> usable(const Plan& plan, std::int64_t step);
+  /// Where the elements of a term of usable() are, until the next call of it.
+  const std::byte* at(const Slice& slice) const {
+    return bases_[static_cast<std::size_t>(slice.buffer)];
+  }
+  /// How many neighbours usable() has left out so far.
+  std::int64_t skipped() const { return skipped_; }
+
+ private:
+  struct In {
+    std::size_t bytes = 0;
+    Request request = 0;
+    std::int64_t number = 0;
+    std::array<AlignedBytes, 3> memory;  ///< one lands, one is the newest, one is read
+    int landing = 0;
+    int newest = -1;
+    int current = -1;
+    std::int64_t since = 0;  ///< the step at which `current` was taken
+    std::exception_ptr error;
+  };
+  struct Out {
+    Request request = 0;
+    std::int64_t number = 0;
+    AlignedBytes memory;
+    std::size_t bytes = 0;
+  };
+
+  std::size_t bytes_of(bool coded) const;
+  void ask(int peer, In& edge);
+  void collect(int peer, In& edge);
+  bool has_left(Out& edge);
+
+  Transport& transport_;
+  const LateSpec spec_;
+  std::mutex mutex_;      // guards in_
+  std::map<int, In> in_;  ///< by peer
+  std::map<int, Out> out_;
+  AlignedBytes coded_;                   ///< what was sent last, coded
+  std::vector<const std::byte*> bases_;  ///< by buffer of the plan
+  std::int64_t skipped_ = 0;
+};
+
+}  // namespace gossamer

@@ -1,0 +1,207 @@
+#include "gossamer/torch/job_store.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/shared_memory.h"
+
+namespace gossamer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+constexpr std::chrono::milliseconds kLongestNap{50};
+constexpr double kLinger_s = 2;
+constexpr int kBacklog = 1024;
+
+std::string place_of(const JobStoreOptions& options) {
+  return options.address + ":" + std::to_string(options.port);
+}
+
+/// Null with the system's words in `why` where the name is unknown.
+AddressList addresses_of(const JobStoreOptions& options, std::string& why) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string port = std::to_string(options.port);
+  const int error = ::getaddrinfo(options.address.c_str(), port.c_str(), &wanted, &found);
+  if (error != 0) why = ::gai_strerror(error);
+  return {found, &::freeaddrinfo};
+}
+
+/// A socket on which `use` succeeds, for one of the addresses; none with `why` where it fails.
+Descriptor open_socket(const JobStoreOptions& options, std::string& why,
+                       const std::function<bool(int socket, const addrinfo& to)>& use) {
+  const AddressList list = addresses_of(options, why);
+  for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {
+    Descriptor socket(::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol));
+    if (socket && use(socket.get(), *at)) return socket;
+    why = std::strerror(errno);
+  }
+  return Descriptor();
+}
+
+/// TCPStore by itself listens on every interface, so it is given a socket that does not.
+int listen_on(const JobStoreOptions& options) {
+  std::string why;
+  const Descriptor socket = open_socket(options, why, [](int number, const addrinfo& at) {
+    const int yes = 1;
+    ::setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    return ::bind(number, at.ai_addr, at.ai_addrlen) == 0 && ::listen(number, kBacklog) == 0;
+  });
+  if (!socket) {
+    fail_argument(
+        {.place = "job store",
+         .what = "rank " + std::to_string(options.rank) + " cannot listen on " + place_of(options),
+         .got = why,
+         .remedy = "set MASTER_ADDR to an address of rank 0's host that the others reach, "
+                   "and MASTER_PORT to a free port of it"});
+  }
+  return ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);  // the store closes it
+}
+
+[[noreturn]] void fail_late(const JobStoreOptions& options, int peer, const std::string& operation,
+                            double elapsed_s, const std::string& reason) {
+  throw TransportError({.rank = options.rank,
+                        .peer = peer,
+                        .operation = operation,
+                        .elapsed_s = elapsed_s,
+                        .reason = reason});
+}
+
+/// A call of ours that c10d answers with an exception becomes an error of ours.
+template <class Call>
+auto ask(const JobStoreOptions& options, const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    const std::string words = error.what();
+    fail_late(
+        options, 0, "meeting", 0,
+        "the store at " + place_of(options) + " is gone: " + words.substr(0, words.find('\n')));
+  }
+}
+
+}  // namespace
+
+struct JobStore::State {
+  JobStoreOptions options;
+  c10::intrusive_ptr<c10d::TCPStore> store;
+
+  std::string key(const std::string& topic, int rank) const {
+    return "gossamer/" + options.prefix + "/" + topic + "/" + std::to_string(rank);
+  }
+  void wait_until(int peer, const std::string& late, const std::function<bool()>& done) const;
+  void wait_for_server() const;
+};
+
+/// Asks again and again: c10d's own waits write to stderr what they think of a timeout.
+void JobStore::State::wait_until(int peer, const std::string& late,
+                                 const std::function<bool()>& done) const {
+  const auto begin = Clock::now();
+  std::chrono::milliseconds nap{1};
+  while (!done()) {
+    const std::chrono::duration<double> elapsed = Clock::now() - begin;
+    if (elapsed.count() > options.timeout_s) {
+      fail_late(options, peer, "meeting", elapsed.count(),
+                late +
+                    "; it has failed, or was started too late: see what it said, or raise "
+                    "timeout_s");
+    }
+    std::this_thread::sleep_for(nap);
+    nap = std::min(2 * nap, kLongestNap);
+  }
+}
+
+void JobStore::State::wait_for_server() const {
+  std::string why;
+  const auto connects = [&] {
+    return static_cast<bool>(open_socket(options, why, [](int number, const addrinfo& to) {
+      return ::connect(number, to.ai_addr, to.ai_addrlen) == 0;
+    }));
+  };
+  try {
+    wait_until(0, "nobody answers at " + place_of(options), connects);
+  } catch (const TransportError& error) {
+    TransportError::Details details = error.details();
+    details.reason += " (" + why + ")";
+    throw TransportError(details);
+  }
+}
+
+JobStore::JobStore(JobStoreOptions options) : state_(std::make_unique<State>()) {
+  state_->options = std::move(options);
+  const JobStoreOptions& own = state_->options;
+  c10d::TCPStoreOptions store;
+  store.port = static_cast<std::uint16_t>(own.port);
+  store.isServer = own.serves;
+  store.waitWorkers = false;
+  store.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * own.timeout_s));
+  if (own.serves) {
+    store.masterListenFd = listen_on(own);
+  } else {
+    state_->wait_for_server();
+  }
+  state_->store = ask(own, [&] { return c10::make_intrusive<c10d::TCPStore>(own.address, store); });
+}
+
+/// Those that still read what is the matter must not find the store gone.
+JobStore::~JobStore() {
+  state_->options.timeout_s = std::min(state_->options.timeout_s, kLinger_s);
+  try {
+    done();
+  } catch (const std::exception&) {  // somebody has not come, or the server has gone
+  }
+}
+
+void JobStore::done() {
+  if (!state_->store) return;
+  const auto store = std::exchange(state_->store, nullptr);
+  const std::string key = state_->key("done", 0);
+  const auto count = [&](std::int64_t more) {
+    return ask(state_->options, [&] { return store->add(key, more); });
+  };
+  const int workers = state_->options.workers;
+  if (count(1) == workers || !state_->options.serves) return;
+  const int last = workers - 1;  // whoever it is
+  state_->wait_until(last, "not all workers have connected", [&] { return count(0) == workers; });
+}
+
+void JobStore::tell(const std::string& topic, const std::string& words) {
+  const std::vector<std::uint8_t> bytes(words.begin(), words.end());
+  ask(state_->options,
+      [&] { state_->store->set(state_->key(topic, state_->options.rank), bytes); });
+}
+
+std::string JobStore::hear(const std::string& topic, int rank) {
+  const std::string key = state_->key(topic, rank);
+  const auto is_there = [&] {
+    return ask(state_->options, [&] { return state_->store->check({key}); });
+  };
+  state_->wait_until(rank, "it has not come to '" + topic + "'", is_there);
+  const std::vector<std::uint8_t> bytes =
+      ask(state_->options, [&] { return state_->store->get(key); });
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<std::string> JobStore::share(const std::string& topic, const std::string& mine) {
+  tell(topic, mine);
+  std::vector<std::string> all;
+  for (int rank = 0; rank < state_->options.workers; ++rank) all.push_back(hear(topic, rank));
+  return all;
+}
+
+}  // namespace gossamer

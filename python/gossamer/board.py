@@ -1,0 +1,132 @@
+"""The store of a process group, with calls that come back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+import torch.distributed as dist
+
+from gossamer._core import TransportError
+
+T = TypeVar("T")
+
+# For the way to the store and back, on top of what the store itself is told to wait.
+_GRACE_S = 1.0
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Who waits for whom, in which operation, and until when (``time.monotonic``)."""
+
+    rank: int
+    peer: int
+    operation: str
+    deadline: float
+    timeout_s: float
+
+
+class Board:
+    """What ranks of a group tell each other through its store.
+
+    Torch's client of the store waits without bound for a server that does not answer: one that
+    stands still, or whose host cannot be reached. Here each call has a thread, which is left behind
+    then, and TransportError is raised, as it is for whatever else is wrong with the store.
+    """
+
+    def __init__(self, store: dist.Store, rank: int, timeout_s: float) -> None:
+        self._store = store
+        self._rank = rank
+        self._timeout_s = timeout_s
+
+    def set(self, key: str, value: str) -> None:
+        self._ask(lambda: self._store.set(key, value))
+
+    def add(self, key: str, number: int) -> int:
+        """The sum of all that has been added so far."""
+        return self._ask(lambda: int(self._store.add(key, number)))
+
+    def get(self, key: str) -> bytes:
+        """What is there already."""
+        return self._ask(lambda: bytes(self._store.get(key)))
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        """What is there afterwards."""
+        return self._ask(lambda: bytes(self._store.compare_set(key, expected, desired)))
+
+    def read(self, key: str, who: Waiting, late: str) -> bytes:
+        """What a peer has put there or puts there in time; raises TransportError, which says
+        ``late`` of it, when it does not."""
+
+        def fetch() -> bytes:
+            try:
+                self._store.wait([key], timedelta(seconds=left_s))
+            except RuntimeError as cause:
+                if time.monotonic() < who.deadline:
+                    raise  # it is the store that fails
+                reason = str(cause).splitlines()[0]
+                raise _failure(who, f"rank {who.peer} {late} ({reason})", reason) from cause
+            return bytes(self._store.get(key))
+
+        left_s = max(who.deadline - time.monotonic(), 1e-3)
+        return self._ask(fetch, left_s + _GRACE_S, who)
+
+    def _ask(
+        self, call: Callable[[], T], limit_s: float | None = None, who: Waiting | None = None
+    ) -> T:
+        limit_s = self._timeout_s if limit_s is None else limit_s
+        answer = _Answer(call)
+        threading.Thread(target=answer.run, name="gossamer-store", daemon=True).start()
+        problem = ""
+        if not answer.is_there.wait(limit_s):
+            problem = f"has not answered for {limit_s:.3g} s"
+        elif isinstance(answer.error, RuntimeError) and not isinstance(
+            answer.error, TransportError
+        ):
+            problem = f"cannot be asked any more ({str(answer.error).splitlines()[0]})"
+        elif answer.error is not None:
+            raise answer.error
+        if not problem:
+            return answer.value[0]
+        peer = who.peer if who else 0
+        what = (
+            f"{f'waiting for rank {who.peer} to {who.operation}: ' if who else ''}the launcher's "
+            f"store, on rank 0's host, {problem}; see whether that host, the launcher there and "
+            "the link to it are up"
+        )
+        operation = who.operation if who else "meet"
+        waiting = Waiting(self._rank, peer, operation, 0.0, limit_s)
+        raise _failure(waiting, what, problem) from answer.error
+
+
+class _Answer(Generic[T]):
+    """What a call has come to in another thread."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self.is_there = threading.Event()
+        self.value: list[T] = []
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            self.value = [self._call()]
+        except Exception as error:
+            self.error = error
+        self.is_there.set()
+
+
+def _failure(who: Waiting, what: str, reason: str) -> TransportError:
+    error = TransportError(f"[Gossip] rank {who.rank}: {what}")
+    error.rank, error.peer, error.operation = who.rank, who.peer, who.operation
+    error.elapsed_s, error.reason = who.timeout_s, reason
+    return error
+
+
+def next_number(board: Board, rank: int, size: int) -> int:
+    """How often all ranks of a store have come by here: a fresh name for what they do next."""
+    return (board.add("gossamer/visits/" + str(rank), 1) - 1) if size > 1 else 0

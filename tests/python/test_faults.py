@@ -1,0 +1,97 @@
+"""The benches of faults: what they draw is theirs to repeat, and they see what they look for."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import conftest  # noqa: F401  the package's place, before the package
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FAULTS = ROOT / "bench" / "faults"
+sys.path[:0] = [str(FAULTS), str(ROOT / "tools")]
+
+import cluster as clusters  # noqa: E402
+import exchanger  # noqa: E402
+import moments  # noqa: E402
+import soak  # noqa: E402
+import training  # noqa: E402
+
+
+@pytest.fixture
+def rights() -> None:
+    if reason := clusters.missing_rights():
+        pytest.skip(reason)
+
+
+def run(script: str, *words: str) -> subprocess.CompletedProcess:
+    package = {"GOSSAMER_PYTHON_PATH": moments.PACKAGE}
+    return subprocess.run(
+        [sys.executable, str(FAULTS / script), *words],
+        env={**os.environ, **package},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_moments_are_the_same_for_the_same_seed_and_cover_everything() -> None:
+    drawn = [moments.draw(7, number, 2.0) for number in range(70)]
+    assert drawn == [moments.draw(7, number, 2.0) for number in range(70)]
+    assert {moment.fault for moment in drawn} == set(moments.FAULTS)
+    assert {moment.phase for moment in drawn} == {"", *training.PHASES}
+    assert {moment.layout for moment in drawn} == set(moments.LAYOUTS)
+
+
+def test_an_error_names_a_rank_or_does_not() -> None:
+    assert moments.names_a_rank({"message": "receive with worker 3 failed", "peer": None})
+    assert moments.names_a_rank({"message": "", "peer": 0})
+    assert not moments.names_a_rank({"message": "Connection reset by peer", "peer": None})
+
+
+def test_a_landing_that_is_written_to_shows() -> None:
+    landing = exchanger.Landing.of(100)
+    assert landing.is_untouched()
+    landing.inner[0] = 1
+    assert landing.margins_are_whole()
+    assert not landing.is_untouched()
+    landing.whole[-1] = 1
+    assert not landing.margins_are_whole()
+
+
+def test_only_failures_that_a_fault_explains_are_excused() -> None:
+    hosts = [0, 0, 1, 1]
+    unplugged, killed = soak.Fault("unplug", 0, 5.0, 6.0), soak.Fault("kill", 2, 5.0, 6.0)
+    assert unplugged.concerns(1, 2, hosts)
+    assert not unplugged.concerns(0, 1, hosts)
+    assert killed.concerns(2, 3, hosts)
+    assert not killed.concerns(0, 3, hosts)
+
+
+def test_more_descriptors_at_the_end_are_a_problem() -> None:
+    early = {"anonymous_kib": 1000, "shared_kib": 0, "descriptors": 20, "threads": 2}
+    ends = {rank: {"early": early, "late": dict(early)} for rank in soak.RANKS}
+    assert soak.Soak.growth(ends) == []
+    ends[1]["late"]["descriptors"] = 21
+    assert soak.Soak.growth(ends) == ["1 holds more: descriptors 20 early, 21 late"]
+
+
+@pytest.mark.usefixtures("rights")
+def test_a_worker_killed_at_a_random_moment(tmp_path: Path) -> None:
+    number = next(n for n in range(99) if moments.draw(3, n, 1.0).fault == "kill")
+    done = run("moments.py", "--seed=3", f"--only={number}", "--usual=1", f"--out={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "moments.json").read_text())
+    assert (result["moments"], result["hangs"], result["wrong"]) == (1, 0, 0)
+
+
+@pytest.mark.usefixtures("rights")
+def test_a_short_soak(tmp_path: Path) -> None:
+    done = run("soak.py", "--seconds=4", "--first=1", "--seed=5", f"--out={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "soak.json").read_text())
+    assert sum(result["faults"].values()) >= 1
+    assert result["rounds"] > soak.LAST_ROUNDS
