@@ -63,8 +63,8 @@ class Settings:
                 )
         if self.staleness < 0:
             raise ValueError(
-                f"[Gossip] staleness must not be negative, got {self.staleness}; give the number of "
-                "steps that a neighbour's parameters may be old"
+                f"[Gossip] staleness must not be negative, got {self.staleness}; give the number "
+                "of steps that a neighbour's parameters may be old"
             )
         if self.late == "skip" and self.pattern != "cwa":
             raise ValueError(

@@ -24,6 +24,7 @@ import conftest  # noqa: E402, F401  the package's place, before the package
 import gossip_scenarios_allreduce  # noqa: E402
 import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
+import gossip_scenarios_codecs  # noqa: E402
 import gossip_scenarios_ends  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
@@ -38,6 +39,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_allreduce.SCENARIOS,
     **gossip_scenarios_backward.SCENARIOS,
     **gossip_scenarios_basic.SCENARIOS,
+    **gossip_scenarios_codecs.SCENARIOS,
     **gossip_scenarios_ends.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,

@@ -85,6 +85,8 @@ def disagreements(rank: int, size: int) -> Any:
         "pattern": lambda: gossip(pattern="atc" if odd else "cwa"),
         "optimizer": lambda: gossip(kind=Adam if odd else SGD),
         "bucket_bytes": lambda: gossip(bucket_bytes=4096 if odd else 64),
+        "codec": lambda: gossip(codec="bf16" if odd else "int8"),
+        "staleness": lambda: gossip(late="skip", staleness=3 if odd else 2),
         "foreign": foreign,
         "misspelt": lambda: gossip(topology="rong"),
         "size": lambda: gossip(topology="hypercube"),

@@ -225,6 +225,11 @@ CASES: dict[str, Callable[[], object]] = {
     "buffers": lambda: Gossip((m := mlp()), sgd(m), buffers="average"),
     "transport": lambda: Gossip((m := mlp()), sgd(m), transport="gloo"),
     "bucket_bytes": lambda: Gossip((m := mlp()), sgd(m), bucket_bytes=0),
+    "codec": lambda: Gossip((m := mlp()), sgd(m), codec="fp16"),
+    "codec of gradients": lambda: Gossip((m := mlp()), sgd(m), codec="int8", pattern="allreduce"),
+    "late": lambda: Gossip((m := mlp()), sgd(m), late="skipp"),
+    "late after the step": lambda: Gossip((m := mlp()), sgd(m), late="skip", pattern="atc"),
+    "staleness": lambda: Gossip((m := mlp()), sgd(m), late="skip", staleness=-1),
     "timeout_s": lambda: Gossip((m := mlp()), sgd(m), timeout_s=-1.0),
     "schedule for others": lambda: Gossip(
         (m := mlp()), sgd(m), topology=gossamer.make_schedule("ring", [4])

@@ -17,6 +17,8 @@ SAID = {
     "pattern": ("rank 0 has pattern cwa", "got pattern atc", "rank 2"),
     "optimizer": ("rank 0 has optimizer SGD (sgd)", "got optimizer Adam (adam)", "rank 2"),
     "bucket_bytes": ("rank 0 has bucket_bytes 64", "got bucket_bytes 4096", "rank 2"),
+    "codec": ("rank 0 has codec int8", "got codec bf16", "rank 2"),
+    "staleness": ("rank 0 has late skip, staleness 2", "got late skip, staleness 3", "rank 2"),
     "foreign": ("is not a parameter of the model", "make the optimizer from model.parameters()"),
     "misspelt": ("unknown topology, got 'rong'", "did you mean 'ring'?"),
     "size": ("hypercube needs a power of two", "got 3", "base_k"),
