@@ -139,8 +139,8 @@ void bind_engine(py::module_& module) {
   py::class_<EngineOptions>(module, "EngineOptions", "How parameters are mixed and stepped.")
       .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
            py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"),
-           py::arg("in_backward") = false, py::arg("codec") = "fp32",
-           py::arg("skips_late") = false, py::arg("staleness") = 1);
+           py::arg("in_backward") = false, py::arg("codec") = "fp32", py::arg("skips_late") = false,
+           py::arg("staleness") = 1);
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
              "The ranks that a worker exchanges anything with, ascending.");
   module.def("can_be_fused", &can_be_fused, py::arg("tensor"),
