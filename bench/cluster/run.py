@@ -110,14 +110,13 @@ def summary(
     for run in runs:
         if run["status"] != "ok":
             return {**row, "status": run["status"], "words": run["words"]}
-    seconds = [statistics.mean(w["seconds"] for w in run["workers"]) for run in runs]
     factors = setting.factors or (1.0,) * cluster.size
-    compute = statistics.median(
-        statistics.mean(
-            worker["computed_s"] / factor
-            for worker, factor in zip(run["workers"], factors, strict=True)
-        )
-        * max(factors)
+    skips = CONTENDERS[name].skips_late
+    pace = min(factors) if skips else max(factors)
+    counted = [rank for rank, factor in enumerate(factors) if factor == pace or not skips]
+    seconds = [statistics.mean(run["workers"][r]["seconds"] for r in counted) for run in runs]
+    compute = pace * statistics.median(
+        statistics.mean(run["workers"][r]["computed_s"] / factors[r] for r in counted)
         for run in runs
     )
     hosts = [by_host(run["workers"], len(cluster.workers)) for run in runs]

@@ -55,7 +55,10 @@ EngineOptions engine_options(const TrainSpec& spec, const FlatParameters& flat) 
           .groups = {spec.hyper, undecayed},  // decay_group: weights, then biases and norms
           .update = update_of(spec),
           .group_method = group_method_of(spec),
+          .codec = find_codec(spec.codec),
           .stagger = spec.stagger,
+          .late = late_of(spec),
+          .staleness = spec.staleness,
           .clip_norm = spec.clip_norm,
           .measure_distance = true,
           .timeout_s = spec.timeout_s,

@@ -18,6 +18,7 @@ namespace gossamer {
 namespace {
 
 constexpr std::string_view kUpdates[] = {"step", "backward"};
+constexpr std::string_view kLates[] = {"wait", "skip"};
 constexpr std::string_view kGroupMethods[] = {"hierarchical", "direct", "ring"};
 constexpr std::string_view kLrSchedules[] = {"constant", "cosine", "inverse_sqrt"};
 constexpr std::string_view kSections[] = {"data",      "model",     "cluster",
@@ -120,6 +121,9 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
        "how groups average: hierarchical, direct or ring (default: ring for allreduce)",
        &s.group_method},
       {"algorithm", "update", "step or backward (default: backward for allreduce)", &s.update},
+      {"algorithm", "codec", "of payloads between hosts: fp32, bf16 or int8", &s.codec},
+      {"algorithm", "late", "wait for late neighbours, or skip them", &s.late},
+      {"algorithm", "staleness", "with late = skip: steps that a payload may be old", &s.staleness},
       {"algorithm", "stagger", "let bucket b follow the schedule at t + b", &s.stagger},
       {"algorithm", "buckets", "at least so many buckets of equal size", &s.buckets},
       {"algorithm", "degree", "neighbours per round (base_k)", &s.degree},
@@ -202,9 +206,14 @@ UpdateAt update_of(const TrainSpec& spec) {
 
 GroupMethod group_method_of(const TrainSpec& spec) {
   if (spec.group_method.empty()) {
-    return spec.pattern == "allreduce" ? GroupMethod::ring : GroupMethod::hierarchical;
+    const bool is_plain_allreduce = spec.pattern == "allreduce" && spec.codec == "fp32";
+    return is_plain_allreduce ? GroupMethod::ring : GroupMethod::hierarchical;
   }
   return static_cast<GroupMethod>(index_of("group_method", spec.group_method, kGroupMethods));
+}
+
+Late late_of(const TrainSpec& spec) {
+  return index_of("late", spec.late, kLates) == 0 ? Late::wait : Late::skip;
 }
 
 Schedule schedule_of(const TrainSpec& spec) {
@@ -240,6 +249,8 @@ void check_train_spec(const TrainSpec& spec) {
   schedule_of(spec);
   update_of(spec);
   group_method_of(spec);
+  late_of(spec);
+  find_codec(spec.codec);
   index_of("lr_schedule", spec.lr_schedule, kLrSchedules);
   require(spec.steps >= 1, "steps", "at least 1", std::to_string(spec.steps));
   require(spec.warmup >= 0, "warmup", "not negative", std::to_string(spec.warmup));

@@ -40,8 +40,11 @@ struct TrainSpec {
   // [algorithm]
   std::string topology = "alternating_exponential_ring";
   std::string pattern = "cwa";
-  std::string group_method;  ///< empty: ring for allreduce, else hierarchical
+  std::string group_method;  ///< empty: ring for uncoded allreduce, else hierarchical
   std::string update;        ///< empty: backward for allreduce, else step
+  std::string codec = "fp32";
+  std::string late = "wait";
+  std::int64_t staleness = 1;
   bool stagger = true;
   int buckets = 8;
   int degree = 1;
@@ -102,5 +105,6 @@ double lr_factor(const TrainSpec& spec, std::int64_t t);
 
 UpdateAt update_of(const TrainSpec& spec);
 GroupMethod group_method_of(const TrainSpec& spec);
+Late late_of(const TrainSpec& spec);
 
 }  // namespace gossamer

@@ -38,6 +38,24 @@ def test_bytes_per_host_are_half_a_payload_for_the_alternating_ring(text: list[s
     assert payload / 2 <= summary["bytes_per_host_per_step"] < 1.05 * payload / 2 + 64 * 8 * 4
 
 
+@pytest.mark.parametrize(("codec", "bytes_per_element"), [("bf16", 2), ("int8", 260 / 256)])
+def test_coded_payloads_send_fewer_bytes(
+    codec: str, bytes_per_element: float, text: list[str]
+) -> None:
+    flags = ["--steps", "8", "--json", "--buckets", "4", "--topology", "ring"]
+    plain = json.loads(train(*text, *flags).stdout)
+    coded = json.loads(train(*text, *flags, "--codec", codec).stdout)
+    ratio = coded["bytes_per_host_per_step"] / plain["bytes_per_host_per_step"]
+    assert ratio == pytest.approx(bytes_per_element / 4, rel=0.02)
+    assert coded["val_loss"] == pytest.approx(plain["val_loss"], rel=0.02)
+    assert coded["val_loss"] != plain["val_loss"]
+
+
+def test_late_neighbours_can_be_skipped(text: list[str]) -> None:
+    summary = json.loads(train(*text, "--steps", "8", "--json", "--late", "skip").stdout)
+    assert 0 < summary["val_loss"] < 6
+
+
 @pytest.mark.parametrize(
     "method",
     [
@@ -46,6 +64,7 @@ def test_bytes_per_host_are_half_a_payload_for_the_alternating_ring(text: list[s
         "--optimizer adamw --pattern allreduce",
         "--optimizer adamw --topology one_peer_exponential --update backward",
         "--optimizer adamw --topology ring --adaptive-average 2",
+        "--optimizer adamw --topology aer --codec bf16",
     ],
 )
 def test_resume_goes_on_bit_for_bit(method: str, text: list[str], tmp_path: Path) -> None:
