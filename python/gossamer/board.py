@@ -15,6 +15,8 @@ from gossamer._core import TransportError
 
 T = TypeVar("T")
 
+# A wait for the store is rounded to milliseconds.
+_ROUNDING_S = 0.1
 # For the way to the store and back, on top of what the store itself is told to wait.
 _GRACE_S = 1.0
 
@@ -66,7 +68,7 @@ class Board:
             try:
                 self._store.wait([key], timedelta(seconds=left_s))
             except RuntimeError as cause:
-                if time.monotonic() < who.deadline:
+                if time.monotonic() < who.deadline - _ROUNDING_S:
                     raise  # it is the store that fails
                 reason = str(cause).splitlines()[0]
                 raise _failure(who, f"rank {who.peer} {late} ({reason})", reason) from cause
@@ -80,11 +82,14 @@ class Board:
     ) -> T:
         limit_s = self._timeout_s if limit_s is None else limit_s
         answer = _Answer(call)
-        threading.Thread(target=answer.run, name="gossamer-store", daemon=True).start()
+        thread = threading.Thread(target=answer.run, name="gossamer-store", daemon=True)
+        thread.start()
         problem = ""
         if not answer.is_there.wait(limit_s):
             problem = f"has not answered for {limit_s:.3g} s"
-        elif isinstance(answer.error, RuntimeError) and not isinstance(
+        else:
+            thread.join()  # one that still ends while the interpreter does would abort it
+        if isinstance(answer.error, RuntimeError) and not isinstance(
             answer.error, TransportError
         ):
             problem = f"cannot be asked any more ({str(answer.error).splitlines()[0]})"

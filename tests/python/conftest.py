@@ -1,8 +1,13 @@
 """The package as it was built: build/python, or where GOSSAMER_PYTHON_PATH says."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, os.environ.get("GOSSAMER_PYTHON_PATH", str(ROOT / "build" / "python")))
+
+# Started in the background of a shell that ignores it for us, processes of the tests would, too.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
