@@ -89,9 +89,7 @@ class Board:
             problem = f"has not answered for {limit_s:.3g} s"
         else:
             thread.join()  # one that still ends while the interpreter does would abort it
-        if isinstance(answer.error, RuntimeError) and not isinstance(
-            answer.error, TransportError
-        ):
+        if isinstance(answer.error, RuntimeError) and not isinstance(answer.error, TransportError):
             problem = f"cannot be asked any more ({str(answer.error).splitlines()[0]})"
         elif answer.error is not None:
             raise answer.error
