@@ -201,6 +201,7 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Sent]:
     """
     refuse_inside(gossip._block, "load()")
     shards.refuse(gossip._parameters, "load()")
+    gossip.stats()  # refuses a closed one
     world = gossip._world
     path = _found(world, folder)
     tell = partial(exchange, world, "load()", timeout_s=gossip._settings.timeout_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
 import functools
 import os
 import weakref
@@ -300,8 +301,6 @@ class Gossip:
         self._watch_backward()
         self._loaded.is_set = False
 
-    # The consensus.
-
     @contextlib.contextmanager
     def averaged(self) -> Iterator[nn.Module]:
         """The model with the mean of all workers' parameters; afterwards the local ones are back.
@@ -383,6 +382,8 @@ class Gossip:
         self._engine.close()
         if self._transport is not None:
             self._transport.stop()
+        # A group that outlives destroy_process_group has threads that may abort at exit.
+        self._world = dataclasses.replace(self._world, group=None)
 
     def __enter__(self) -> Gossip:
         return self
