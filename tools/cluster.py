@@ -253,6 +253,15 @@ def end(processes: Sequence[subprocess.Popen]) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def exit_on_sigterm() -> None:
+    """From now on SIGTERM leaves through all blocks, so that workers and namespaces go, too."""
+
+    def leave(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
 def _connect(cluster: Cluster, number: int) -> None:
     host, port = cluster.host(number), f"to{number}"
     _make_namespace(host)
@@ -289,20 +298,21 @@ def _path() -> str:
     return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
+def _call(*command: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "PATH": _path()}
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=variables)
+
+
 def _try(*command: str) -> str:
     """What the command complains about; empty if it succeeded."""
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, env={**os.environ, "PATH": _path()}
-    )
+    done = _call(*command)
     if done.returncode == 0:
         return ""
     return done.stderr.strip() or f"exit status {done.returncode}"
 
 
 def _run(*command: str) -> str:
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, env={**os.environ, "PATH": _path()}
-    )
+    done = _call(*command)
     if done.returncode != 0:
         raise ClusterError(f"'{' '.join(command)}' failed: {done.stderr.strip()}")
     return done.stdout
@@ -326,13 +336,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _stop(*_: object) -> None:
-    raise SystemExit(143)
-
-
 def main() -> int:
     arguments = _parser().parse_args()
-    signal.signal(signal.SIGTERM, _stop)
+    exit_on_sigterm()
     try:
         if arguments.action == "up":
             workers = parse_hosts(arguments.hosts)

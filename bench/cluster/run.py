@@ -250,14 +250,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _stop(*_: object) -> None:
-    raise SystemExit(143)
-
-
 def main() -> int:
     """0, or 1 where something could not run or computed the wrong thing."""
     arguments = _parser().parse_args()
-    signal.signal(signal.SIGTERM, _stop)
+    emulated.exit_on_sigterm()
     settings = {setting.name: setting for setting in SETTINGS}
     try:
         if not (BUILT / "gossamer" / "_built.py").exists():

@@ -102,8 +102,7 @@ void Engine::skip_late() {
   double steps = static_cast<double>(step_);
   collectives_.mean({&steps, 1});
   // Beyond all numbers that any worker has used: one per step at most.
-  const LateSpec spec{.codec = options_.codec,
-                      .first_number = std::llround(steps * schedule.shape.workers()),
+  const LateSpec spec{.first_number = std::llround(steps * schedule.shape.workers()),
                       .staleness = options_.staleness};
   for (const auto& lane : lanes_) {
     std::vector<std::shared_ptr<const Plan>> plans;

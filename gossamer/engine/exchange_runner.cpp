@@ -11,10 +11,6 @@
 namespace gossamer {
 namespace {
 
-std::size_t bytes_of(const Scratch& scratch, Codec codec, DType dtype) {
-  return coded_bytes(scratch.is_coded ? codec : Codec::fp32, scratch.count, dtype);
-}
-
 /// A summand of a Sum.
 struct Part {
   const std::byte* data = nullptr;
@@ -54,8 +50,8 @@ Deadline deadline_after(double seconds) {
 
 std::size_t Arena::bytes_for(const Plan& plan, DType dtype) {
   std::size_t needed = 0;
-  for (const Scratch& scratch : plan.scratch) {
-    needed += aligned(bytes_of(scratch, plan.codec, dtype));
+  for (int k = 1; k <= static_cast<int>(plan.scratch.size()); ++k) {
+    needed += aligned(bytes_of(plan, whole_scratch(plan, k), dtype));
   }
   return needed;
 }
@@ -73,9 +69,9 @@ void Arena::fit(const Plan& plan, DType dtype) {
   }
   starts_.assign(1, nullptr);
   std::size_t offset = 0;
-  for (const Scratch& scratch : plan.scratch) {
+  for (int k = 1; k <= static_cast<int>(plan.scratch.size()); ++k) {
     starts_.push_back(memory_.data() + offset);
-    offset += aligned(bytes_of(scratch, plan.codec, dtype));
+    offset += aligned(bytes_of(plan, whole_scratch(plan, k), dtype));
   }
 }
 
@@ -148,11 +144,6 @@ void Exchange::check_deadline(Deadline deadline) const {
                         .reason = "deadline passed; the peer is late or gone"});
 }
 
-std::size_t Exchange::bytes_in(const Slice& slice) const {
-  const Plan& plan = *spec_.plan;
-  return coded_bytes(is_coded(plan, slice) ? plan.codec : Codec::fp32, slice.count, spec_.dtype);
-}
-
 void Exchange::post_receives() {
   const std::size_t element = size_of(spec_.dtype);
   for (const Message& message : spec_.plan->phases[phase_].receives) {
@@ -160,10 +151,10 @@ void Exchange::post_receives() {
     make_own(slice.buffer);  // an earlier phase may have received it in place
     std::byte* landing =
         spec_.arena->buffer(slice.buffer) + static_cast<std::size_t>(slice.offset) * element;
-    const bool is_whole = slice.count == scratch_of(slice.buffer).count;
+    const bool is_whole = slice == whole_scratch(*spec_.plan, slice.buffer);
     const Request request =
         transport_.receive(message.peer, {spec_.step, spec_.stream, message.slot},
-                           {landing, bytes_in(slice)}, deadline_);
+                           {landing, bytes_of(*spec_.plan, slice, spec_.dtype)}, deadline_);
     receives_.push_back({request, message.peer, landing, is_whole ? slice.buffer : -1});
   }
 }
@@ -200,8 +191,9 @@ void Exchange::post_sends() {
     if (is_payload && payload_.lent != nullptr) {
       payload = static_cast<const std::byte*>(payload_.lent) + (payload - bases_[0]);
     }
-    const Request request = transport_.send(message.peer, {spec_.step, spec_.stream, message.slot},
-                                            {payload, bytes_in(message.slice)}, deadline_, owner);
+    const Request request = transport_.send(
+        message.peer, {spec_.step, spec_.stream, message.slot},
+        {payload, bytes_of(*spec_.plan, message.slice, spec_.dtype)}, deadline_, owner);
     const bool lends = static_cast<bool>(owner);
     (lends ? lent_ : sends_).push_back({.request = request, .peer = message.peer});
   }
@@ -257,7 +249,7 @@ void Exchange::make_own(int buffer) {
   const std::byte*& base = bases_[static_cast<std::size_t>(buffer)];
   std::byte* own = spec_.arena->buffer(buffer);
   if (base == own) return;
-  std::memcpy(own, base, bytes_of(scratch_of(buffer), spec_.plan->codec, spec_.dtype));
+  std::memcpy(own, base, bytes_of(*spec_.plan, whole_scratch(*spec_.plan, buffer), spec_.dtype));
   base = own;
 }
 

@@ -113,10 +113,6 @@ class Exchange {
   };
 
   bool needs_runner() const { return spec_.plan->phases.size() > 1; }
-  const Scratch& scratch_of(int buffer) const {
-    return spec_.plan->scratch[static_cast<std::size_t>(buffer - 1)];
-  }
-  std::size_t bytes_in(const Slice& slice) const;
   void post_receives();
   void code();
   void post_sends();

@@ -313,8 +313,9 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
   GOSSAMER_ASSERT(launched());
   const double distance = visit_dtype(bucket_.dtype, [&]<class T>(T) {
     const Plan& plan = *current_->plan;
-    const auto pieces = late_.empty() ? plan.pieces : late_[0]->usable(plan, step_);
-    return sweep<T>(pieces, pattern_.combine<T>(), groups, pool, measure);
+    if (late_.empty()) return sweep<T>(plan.pieces, pattern_.combine<T>(), groups, pool, measure);
+    const std::vector<Piece> usable = late_[0]->usable(plan, step_);
+    return sweep<T>(usable, pattern_.combine<T>(), groups, pool, measure);
   });
   for (const auto& exchange : current_->exchanges) {
     if (exchange) exchange->finish();

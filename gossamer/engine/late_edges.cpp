@@ -20,7 +20,7 @@ LateEdges::LateEdges(Transport& transport, const LateSpec& spec, std::span<const
       for (const Message& message : phase.receives) {
         const auto [edge, is_new] = in_.try_emplace(message.peer);
         if (!is_new) continue;
-        edge->second.bytes = bytes_of(is_coded(*plan, message.slice));
+        edge->second.bytes = bytes_of(*plan, message.slice, spec_.dtype);
         for (AlignedBytes& memory : edge->second.memory) {
           memory = make_aligned_bytes(edge->second.bytes);
         }
@@ -33,10 +33,6 @@ LateEdges::LateEdges(Transport& transport, const LateSpec& spec, std::span<const
 LateEdges::~LateEdges() {
   for (auto& [peer, edge] : in_) transport_.release(edge.request);
   for (auto& [peer, edge] : out_) transport_.release(edge.request);
-}
-
-std::size_t LateEdges::bytes_of(bool coded) const {
-  return coded_bytes(coded ? spec_.codec : Codec::fp32, spec_.count, spec_.dtype);
 }
 
 void LateEdges::ask(int peer, In& edge) {
@@ -81,11 +77,12 @@ void LateEdges::send(const Plan& plan, const void* payload, void* error) {
   const Phase& phase = plan.phases[0];
   GOSSAMER_ASSERT(plan.phases.size() == 1 && phase.codings.size() <= 1);
   if (!phase.codings.empty()) {
-    if (!coded_) coded_ = make_aligned_bytes(bytes_of(true));
+    const std::size_t bytes = coded_bytes(plan.codec, spec_.count, spec_.dtype);
+    if (!coded_) coded_ = make_aligned_bytes(bytes);
     visit_dtype(spec_.dtype, [&]<class T>(T) {
-      encode<T>(spec_.codec,
+      encode<T>(plan.codec,
                 {.x = {static_cast<const T*>(payload), static_cast<std::size_t>(spec_.count)},
-                 .coded = {coded_.get(), bytes_of(true)},
+                 .coded = {coded_.get(), bytes},
                  .error = static_cast<T*>(error)});
     });
   }
@@ -94,7 +91,7 @@ void LateEdges::send(const Plan& plan, const void* payload, void* error) {
     if (!has_left(edge)) continue;
     const bool coded = is_coded(plan, message.slice);
     if (!edge.memory) {
-      edge.bytes = bytes_of(coded);
+      edge.bytes = bytes_of(plan, message.slice, spec_.dtype);
       edge.memory = make_aligned_bytes(edge.bytes);
     }
     std::memcpy(edge.memory.get(), coded ? coded_.get() : payload, edge.bytes);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "gossamer/base/aligned_bytes.h"
-#include "gossamer/base/codec.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
@@ -27,7 +26,6 @@ namespace gossamer {
 struct LateSpec {
   DType dtype = DType::f32;
   std::int64_t count = 0;
-  Codec codec = Codec::fp32;  ///< of what crosses hosts
   std::int32_t stream = 0;
   std::int64_t first_number = 0;  ///< the same on all workers, and beyond those used before
   std::int64_t staleness = 1;
@@ -73,7 +71,6 @@ class LateEdges {
     std::size_t bytes = 0;
   };
 
-  std::size_t bytes_of(bool coded) const;
   void ask(int peer, In& edge);
   void collect(int peer, In& edge);
   bool has_left(Out& edge);

@@ -105,8 +105,16 @@ Plan compile(const Round& round, const HostShape& shape, int worker, std::int64_
   __builtin_unreachable();
 }
 
+Slice whole_scratch(const Plan& plan, int k) {
+  return {k, 0, plan.scratch[static_cast<std::size_t>(k - 1)].count};
+}
+
 bool is_coded(const Plan& plan, const Slice& slice) {
   return slice.buffer > 0 && plan.scratch[static_cast<std::size_t>(slice.buffer - 1)].is_coded;
+}
+
+std::size_t bytes_of(const Plan& plan, const Slice& slice, DType dtype) {
+  return coded_bytes(is_coded(plan, slice) ? plan.codec : Codec::fp32, slice.count, dtype);
 }
 
 bool has_coded_terms(const Plan& plan) {

@@ -1,12 +1,14 @@
 #pragma once
 /// A Plan: what one worker sends, receives and adds up for one bucket in one round, as plain data.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/base/codec.h"
+#include "gossamer/base/dtype.h"
 #include "gossamer/graph/round.h"
 
 namespace gossamer {
@@ -94,7 +96,11 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+/// All of scratch buffer k ≥ 1.
+Slice whole_scratch(const Plan& plan, int k);
 bool is_coded(const Plan& plan, const Slice& slice);
+/// What a slice takes in memory and on the way, in parameters of this dtype.
+std::size_t bytes_of(const Plan& plan, const Slice& slice, DType dtype);
 /// Whether the fused pass reads coded elements.
 bool has_coded_terms(const Plan& plan);
 
