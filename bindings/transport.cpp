@@ -190,7 +190,7 @@ std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict
 
 std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::string& token,
                                           const py::function& share, const std::string& address,
-                                          bool share_memory, std::uint64_t generation,
+                                          bool share_memory, bool tls, std::uint64_t generation,
                                           double longest_silence_s) {
   const auto ask = [&share](const std::string& mine) {
     return share(mine).cast<std::vector<std::string>>();
@@ -202,6 +202,7 @@ std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::stri
                           .share = ask,
                           .address = address,
                           .share_memory = share_memory,
+                          .tls = tls,
                           .generation = generation,
                           .longest_silence = std::chrono::duration<double>(longest_silence_s)}));
   stop_at_exit(handle);
@@ -311,7 +312,7 @@ void bind_transport(py::module_& module) {
   module.def(
       "net_transport", &make_net, py::arg("rank"), py::arg("workers"), py::kw_only(),
       py::arg("token"), py::arg("share"), py::arg("address") = "", py::arg("share_memory") = true,
-      py::arg("generation") = 0, py::arg("longest_silence_s") = 30.0,
+      py::arg("tls") = false, py::arg("generation") = 0, py::arg("longest_silence_s") = 30.0,
       "A transport over shared memory inside a host and TCP between hosts; share(mine) gives "
       "everybody's words by rank.");
   module.def("reach_of_shared_memory", &reach_of_shared_memory,

@@ -1,6 +1,6 @@
 /// One end of a pair over the transport net; see run.py.
 ///
-/// net_pair <rank> <folder> <in_place | landed | staged | streams> <address or ->
+/// net_pair <rank> <folder> <in_place | landed | staged | streams | tls> <address or ->
 
 #include <cstring>
 #include <memory>
@@ -23,7 +23,8 @@ class NetLink {
       const std::string other = pair_bench::swap_words(folder, rank, mine);
       return rank == 0 ? std::vector{mine, other} : std::vector{other, mine};
     };
-    options.share_memory = mode != "streams";
+    options.tls = mode == "tls";
+    options.share_memory = mode != "streams" && !options.tls;
     if (!options.share_memory) options.address = address;
     transport_ = make_net_transport(options);
   }

@@ -39,7 +39,7 @@ class Contender:
 
 def contenders(link: Link, build: Path, ucx_folders: list[str]) -> list[Contender]:
     net = str(build / "bin" / "net_pair")
-    modes = {"net": "streams"}
+    modes = {"net": "streams", "net, TLS": "tls"}
     if link.shares_memory:
         modes = {"net, in place": "in_place", "net, landed": "landed", "net, staged": "staged"}
     made = [

@@ -179,7 +179,7 @@ void TrainJob::require_same(const std::string& words) {
   });
 }
 
-std::unique_ptr<Transport> TrainJob::connect() {
+std::unique_ptr<Transport> TrainJob::connect(const ConnectOptions& options) {
   const auto all_alike = [](const auto& words) {
     return std::ranges::adjacent_find(words, std::ranges::not_equal_to()) == words.end();
   };
@@ -194,7 +194,8 @@ std::unique_ptr<Transport> TrainJob::connect() {
        .workers = env_.workers,
        .token = token_,
        .share = [this](const std::string& mine) { return store_->share("connect", mine); },
-       .address = address});
+       .address = address,
+       .tls = options.tls});
   store_->done();
   return transport;
 }

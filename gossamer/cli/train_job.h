@@ -13,6 +13,10 @@
 
 namespace gossamer {
 
+struct ConnectOptions {
+  bool tls = false;  ///< between hosts; the same for all
+};
+
 /// Every process of the job makes one and calls the same functions in the same order. They throw
 /// TransportError, which names the rank, where another one does not come within the timeout.
 class TrainJob {
@@ -35,7 +39,7 @@ class TrainJob {
   /// the first line that differs.
   void require_same(const std::string& words);
   /// The transport to all of them; to be called last, once.
-  std::unique_ptr<Transport> connect();
+  std::unique_ptr<Transport> connect(const ConnectOptions& options);
 
  private:
   LauncherEnv env_;

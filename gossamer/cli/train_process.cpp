@@ -155,7 +155,7 @@ TrainResult run_process(const TrainSpec& spec, const Task& task, const TrainRunA
                              .resume = args.resume,
                              .stop = args.stop,
                              .progress = args.progress};
-  const std::unique_ptr<Transport> transport = job.connect();
+  const std::unique_ptr<Transport> transport = job.connect({.tls = spec.tls});
   try {
     result.summary = train_worker(context, *transport);
   } catch (const TransportError& error) {

@@ -114,6 +114,7 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"cluster", "link_latency", "latency of the emulated links, e.g. 200us", &s.link_latency},
       {"cluster", "inside_rate", "rate between workers of one host", &s.inside_rate},
       {"cluster", "compute_ms", "compute time of a step for gamma; 0: measure it", &s.compute_ms},
+      {"cluster", "tls", "encrypt what processes of several hosts exchange (TLS 1.3)", &s.tls},
       {"algorithm", "topology", "who averages with whom; see gossamer topology --list",
        &s.topology},
       {"algorithm", "pattern", "cwa, atc or allreduce", &s.pattern},

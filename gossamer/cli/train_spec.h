@@ -37,6 +37,7 @@ struct TrainSpec {
   std::string link_latency = "0s";
   std::string inside_rate = "unlimited";
   double compute_ms = 0;  ///< of a step, for gamma; 0: measured before the run
+  bool tls = false;       ///< for what processes send over TCP; threads send nothing
   // [algorithm]
   std::string topology = "alternating_exponential_ring";
   std::string pattern = "cwa";

@@ -28,11 +28,16 @@ std::vector<std::unique_ptr<Transport>> make_with_streams(int workers) {
   return make_net_team(workers, {.address = "127.0.0.1", .share_memory = false});
 }
 
+std::vector<std::unique_ptr<Transport>> make_with_tls(int workers) {
+  return make_net_team(workers, {.address = "127.0.0.1", .share_memory = false, .tls = true});
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, TransportConformance,
                          ::testing::Values(Case{"threads", make_free},
                                            Case{"threads_with_links", make_with_links},
                                            Case{"net", [](int n) { return make_net_team(n); }},
-                                           Case{"net_streams", make_with_streams}),
+                                           Case{"net_streams", make_with_streams},
+                                           Case{"net_tls", make_with_tls}),
                          name_of);
 
 }  // namespace

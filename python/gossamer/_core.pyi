@@ -108,6 +108,7 @@ def net_transport(
     share: Callable[[str], list[str]],
     address: str = "",
     share_memory: bool = True,
+    tls: bool = False,
     generation: int = 0,
     longest_silence_s: float = 30.0,
 ) -> Transport:
@@ -116,11 +117,12 @@ def net_transport(
     ``token``: a secret that all workers of the job know. ``share(mine)`` gives everybody's words by
     rank in exchange for this worker's; it is called once. ``address``: of an interface of this
     host, in numbers, where workers connect that cannot share memory with this one; empty: nowhere.
-    Not ``share_memory``: TCP inside a host as well. ``generation``: how often a worker of this rank
-    has been there before; one that comes back takes its former self's place with all others. A peer
-    of which nothing has been heard for ``longest_silence_s`` costs the requests with it. ValueError
-    for ranks out of range and for workers that cannot reach each other, IoError where the system
-    gives no sockets or no memory.
+    Not ``share_memory``: TCP inside a host as well. ``tls``: what goes over TCP is encrypted and
+    authenticated by TLS 1.3 with a key from the token. ``generation``: how often a worker of this
+    rank has been there before; one that comes back takes its former self's place with all others. A
+    peer of which nothing has been heard for ``longest_silence_s`` costs the requests with it.
+    ValueError for ranks out of range, workers that cannot reach each other, and those of which only
+    some have ``tls``; IoError where the system gives no sockets or no memory.
     """
 
 def reach_of_shared_memory() -> str:

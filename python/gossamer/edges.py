@@ -14,17 +14,22 @@ from gossamer.world import World, board_of
 
 
 def make_transport(
-    world: World, peers: Iterable[int], timeout_s: float, kind: str = "auto"
+    world: World,
+    peers: Iterable[int],
+    timeout_s: float,
+    kind: str = "auto",
+    *,
+    tls: bool = False,
 ) -> _core.Transport | None:
     """A transport to ``peers``, or None for a worker alone. Collective over the world.
 
     ``"net"`` and ``"auto"`` are Gossamer's own, over shared memory inside a host and TCP between
-    hosts; ``"c10d"`` goes over Gloo.
+    hosts, with ``tls`` over TLS 1.3; ``"c10d"`` goes over Gloo.
     """
     if world.size == 1:
         return None
     if kind != "c10d":
-        return _net(world, timeout_s)
+        return _net(world, timeout_s, tls)
     number = next_number(board_of(world, timeout_s), world.rank, world.size)
     store = dist.distributed_c10d._get_process_group_store(world.group)
     edges = dist.PrefixStore(f"gossamer/edges/{number}", store)
@@ -32,7 +37,7 @@ def make_transport(
     return _core.c10d_transport(world.rank, world.size, groups)
 
 
-def _net(world: World, timeout_s: float) -> _core.Transport:
+def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
     mine = {"reach": _core.reach_of_shared_memory(), "token": secrets.token_hex(32)}
     cards = exchange(world, "connect", mine, None, timeout_s)
     is_one_host = mine["reach"] != "" and all(card["reach"] == mine["reach"] for card in cards)
@@ -47,4 +52,5 @@ def _net(world: World, timeout_s: float) -> _core.Transport:
         token=cards[0]["token"],
         share=share,
         address="" if is_one_host else _machine.address_for_peers(),
+        tls=tls,
     )

@@ -17,7 +17,6 @@ from torch import nn
 
 from gossamer import _core, backward, checkpoints, consensus, mesh, parameters, setup, shards
 from gossamer.checkpoints import Sent
-from gossamer.edges import make_transport
 from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.replaced_step import ReplacedStep, scale_gradients, scaling, without_scaler
 from gossamer.totals import Totals
@@ -57,6 +56,8 @@ class Gossip:
             several hosts a 32nd of the parameters if that is less, but not below 256 KiB.
         transport: ``"net"`` (shared memory inside a host, TCP between hosts, which is what
             ``"auto"`` takes) or ``"c10d"`` (over Gloo).
+        tls: TLS 1.3 for what ``"net"`` sends over TCP, with a key that the ranks agree on through
+            the group's store; needs no certificates.
         seed: of random topologies.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
@@ -85,6 +86,7 @@ class Gossip:
         timeout_s: float = 300.0,
         bucket_bytes: int | None = None,
         transport: str = "auto",
+        tls: bool = False,
         seed: int = 0,
     ) -> None:
         self._model, ddp = mesh.unwrapped(model)
@@ -101,6 +103,7 @@ class Gossip:
             timeout_s=timeout_s,
             bucket_bytes=bucket_bytes,
             transport=transport,
+            tls=tls,
             seed=seed,
         )
         self._late = backward.LateWatch()
@@ -112,12 +115,7 @@ class Gossip:
         about, problem = setup.prepare(self, optimizer, model, ddp, seat)
         self._world = meet(seat, about, problem, timeout_s)
         self._schedule = schedule_for(self._world, topology, pattern, seed)
-        self._transport = make_transport(
-            self._world,
-            _core.peers_of(setup.engine_options(self), self._world.rank),
-            timeout_s,
-            transport,
-        )
+        self._transport = setup.connect(self)
         self._make_engine()
         self._engine.start()
         self._trusts_versions = ddp is None

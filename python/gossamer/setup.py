@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from gossamer import _core, backward, mesh, parameters
+from gossamer.edges import make_transport
 from gossamer.world import Seat
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Settings:
     timeout_s: float
     bucket_bytes: int | None
     transport: str
+    tls: bool
     seed: int
 
     def check(self) -> None:
@@ -65,6 +67,11 @@ class Settings:
             raise ValueError(
                 f"[Gossip] staleness must not be negative, got {self.staleness}; give the number "
                 "of steps that a neighbour's parameters may be old"
+            )
+        if self.tls and self.transport == "c10d":
+            raise ValueError(
+                "[Gossip] tls is for Gossamer's own transport, got transport='c10d', whose Gloo "
+                "encrypts nothing; use transport='net'"
             )
         if self.late == "skip" and self.pattern != "cwa":
             raise ValueError(
@@ -127,10 +134,19 @@ def about(gossip: Gossip) -> str:
         f"codec {gossip._settings.codec}",
         f"late {gossip._settings.late}, staleness {gossip._settings.staleness}",
         f"bucket_bytes {gossip._settings.bucket_bytes or 'chosen'}",
-        f"transport {gossip._settings.transport}",
+        f"transport {gossip._settings.transport}, tls {gossip._settings.tls}",
         f"optimizer {type(gossip._optimizer).__name__} ({step})",
     ]
     return "\n".join([*lines, *parameters.describe(gossip._model, gossip._named)])
+
+
+def connect(gossip: Gossip) -> _core.Transport | None:
+    """The transport to all with whom the schedule has it exchange. Collective."""
+    settings = gossip._settings
+    peers = _core.peers_of(engine_options(gossip), gossip._world.rank)
+    return make_transport(
+        gossip._world, peers, settings.timeout_s, settings.transport, tls=settings.tls
+    )
 
 
 def engine_options(gossip: Gossip) -> _core.EngineOptions:

@@ -79,6 +79,7 @@ def set_up(rank: int, size: int) -> Any:
         "more parameters on a rank": lambda: make(Named("abc" if odd else "ab")),
         "another dtype on a rank": lambda: make(Named("ab").double() if odd else Named("ab")),
         "other arguments on a rank": lambda: make(mlp(), pattern="atc" if odd else "cwa"),
+        "tls on some ranks": lambda: make(mlp(), tls=not odd),
         "another optimizer on a rank": lambda: make(mlp(), Adam if odd else SGD),
         "fused on some ranks": lambda: make(mlp(), partial(Adam, amsgrad=True) if odd else Adam),
         "another model's optimizer on a rank": lambda: another_optimizer(odd),
@@ -201,6 +202,7 @@ another order on a rank
 more parameters on a rank
 another dtype on a rank
 other arguments on a rank
+tls on some ranks
 another optimizer on a rank
 fused on some ranks
 another model's optimizer on a rank

@@ -11,7 +11,7 @@ from torch.optim import SGD, AdamW, RMSprop
 
 from gossamer import _core
 
-TRANSPORTS = ("net", "hosts", "c10d")
+TRANSPORTS = ("net", "hosts", "tls", "c10d")
 RUNS = {
     "cwa": (AdamW, {"topology": "ring"}),
     "atc": (SGD, {"topology": "complete", "pattern": "atc"}),
@@ -41,12 +41,12 @@ def transports(rank: int, size: int) -> Any:
         for transport in TRANSPORTS:
             model = mlp(seed=rank, hidden=3000)  # more than travels in a single message
             optimizer = make(model.parameters(), lr=0.01)
-            kind = "net" if transport == "hosts" else transport
+            over_tcp = transport in {"hosts", "tls"}
+            kind = "net" if over_tcp else transport
+            ways = {"transport": kind, "tls": transport == "tls", "bucket_bytes": 1 << 16}
             with (
-                as_on_hosts(rank) if transport == "hosts" else contextlib.nullcontext(),
-                gossiping(
-                    model, optimizer, transport=kind, bucket_bytes=1 << 16, **options
-                ) as gossip,
+                as_on_hosts(rank) if over_tcp else contextlib.nullcontext(),
+                gossiping(model, optimizer, **ways, **options) as gossip,
             ):
                 start = numbers(model)[::11]
                 for step in range(6):

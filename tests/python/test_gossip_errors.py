@@ -224,6 +224,7 @@ CASES: dict[str, Callable[[], object]] = {
     "pattern": lambda: Gossip((m := mlp()), sgd(m), pattern="cta"),
     "buffers": lambda: Gossip((m := mlp()), sgd(m), buffers="average"),
     "transport": lambda: Gossip((m := mlp()), sgd(m), transport="gloo"),
+    "tls over Gloo": lambda: Gossip((m := mlp()), sgd(m), transport="c10d", tls=True),
     "bucket_bytes": lambda: Gossip((m := mlp()), sgd(m), bucket_bytes=0),
     "codec": lambda: Gossip((m := mlp()), sgd(m), codec="fp16"),
     "codec of gradients": lambda: Gossip((m := mlp()), sgd(m), codec="int8", pattern="allreduce"),

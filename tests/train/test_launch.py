@@ -196,6 +196,7 @@ def test_what_is_wrong_for_all_is_refused_by_all(case: str, text: list[str]) -> 
     [
         ("--steps 9", "rank 0 has steps = 8, got steps = 9 on rank 1"),
         ("--data /nowhere/at/all", "/nowhere/at/all"),
+        ("--tls", "rank 0 has tls = false, got tls = true on rank 1"),
     ],
 )
 def test_what_is_wrong_for_one_ends_all(flags: str, words: str, text: list[str]) -> None:

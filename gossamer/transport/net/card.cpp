@@ -11,19 +11,48 @@
 #include "gossamer/transport/net/net_transport.h"
 
 namespace gossamer {
+namespace {
+
+constexpr const char* kTls = "tls";
+
+}  // namespace
 
 std::string to_text(const Card& card) {
   std::ostringstream text;
   text << card.reach << ' ' << card.name << ' ' << card.generation << ' ' << card.streams.host
        << ' ' << card.streams.port;
+  if (card.tls) text << ' ' << kTls;
   return text.str();
 }
 
 Card card_of(const std::string& text) {
   Card card;
   std::istringstream words(text);
+  std::string tls;
   words >> card.reach >> card.name >> card.generation >> card.streams.host >> card.streams.port;
+  card.tls = words >> tls && tls == kTls;
   return card;
+}
+
+bool share_memory(const Card& own, const Card& other) {
+  return own.reach == other.reach && own.reach != "-";
+}
+
+void check_way(int rank, const Card& own, int peer, const Card& other) {
+  const std::string one = std::to_string(own.tls ? rank : peer);
+  const std::string another = std::to_string(own.tls ? peer : rank);
+  if (own.tls != other.tls) {
+    fail_argument({.place = "net",
+                   .what = "all workers must have the same tls",
+                   .got = "tls on worker " + one + ", none on worker " + another,
+                   .remedy = "give tls to all of them, or to none"});
+  }
+  if (share_memory(own, other) || (own.streams.port != 0 && other.streams.port != 0)) return;
+  fail_argument({.place = "net",
+                 .what = "workers " + std::to_string(rank) + " and " + std::to_string(peer) +
+                         " cannot share memory",
+                 .got = "'" + own.reach + "' and '" + other.reach + "'",
+                 .remedy = "give all workers an address to listen on"});
 }
 
 std::string reach_of_shared_memory() {

@@ -13,10 +13,16 @@ struct Card {
   std::string name;   ///< on its host
   StreamAddress streams;
   std::uint64_t generation = 0;
+  bool tls = false;  ///< its streams are over TLS
 };
 
 /// A line without ends of lines, and back; words that are missing are left empty.
 std::string to_text(const Card& card);
 Card card_of(const std::string& text);
+
+/// Throws std::invalid_argument where worker `rank` and worker `peer` have no way to each other.
+void check_way(int rank, const Card& own, int peer, const Card& other);
+/// Whether the two can share memory.
+bool share_memory(const Card& own, const Card& other);
 
 }  // namespace gossamer

@@ -26,8 +26,8 @@ constexpr std::byte kSentinel{0xE5};
 /// Workers of this process; any of them may be made again.
 class Team {
  public:
-  Team(int workers, bool share_memory)
-      : share_memory_(share_memory),
+  Team(int workers, NetOptions options)
+      : options_(std::move(options)),
         words_(static_cast<std::size_t>(workers)),
         generations_(words_.size()),
         transports_(words_.size()) {
@@ -62,9 +62,11 @@ class Team {
   }
 
   std::unique_ptr<Transport> make(int rank, std::barrier<>* all_here) {
-    NetOptions options{.rank = rank, .workers = size(), .token = "open sesame"};
+    NetOptions options = options_;
+    options.rank = rank;
+    options.workers = size();
+    options.token = "open sesame";
     options.address = "127.0.0.1";
-    options.share_memory = share_memory_;
     options.generation = at(generations_, rank);
     options.share = [&](const std::string& mine) {
       {
@@ -78,7 +80,7 @@ class Team {
     return make_net_transport(options);
   }
 
-  const bool share_memory_;
+  const NetOptions options_;
   std::mutex mutex_;  // guards words_
   std::vector<std::string> words_;
   std::vector<std::uint64_t> generations_;
@@ -133,10 +135,15 @@ void expect_exchange(Team& team, int from, int to, int& step, std::size_t size) 
   ADD_FAILURE() << from << " and " << to << " do not meet again";
 }
 
-class NetGenerations : public ::testing::TestWithParam<bool> {};
+struct Kind {
+  const char* name;
+  NetOptions options;
+};
+
+class NetGenerations : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(NetGenerations, AWorkerThatComesBackIsAnotherPeer) {
-  Team team(3, GetParam());
+  Team team(3, GetParam().options);
   int step = 0;
   expect_exchange(team, 0, 1, step, 100'000);
   expect_exchange(team, 1, 2, step, 100'000);
@@ -152,7 +159,7 @@ TEST_P(NetGenerations, AWorkerThatComesBackIsAnotherPeer) {
 }
 
 TEST_P(NetGenerations, NothingOfAFormerGenerationIsHeard) {
-  Team team(3, GetParam());
+  Team team(3, GetParam().options);
   int step = 0;
   expect_exchange(team, 1, 0, step, 1000);
   const Tag tag{.step = ++step};
@@ -177,7 +184,7 @@ TEST_P(NetGenerations, NothingOfAFormerGenerationIsHeard) {
 }
 
 TEST_P(NetGenerations, AClosedEdgeStaysClosedUntilOneComesBack) {
-  Team team(2, GetParam());
+  Team team(2, GetParam().options);
   int step = 0;
   expect_exchange(team, 0, 1, step, 1000);
   team[0].close(1);
@@ -192,7 +199,7 @@ TEST_P(NetGenerations, AClosedEdgeStaysClosedUntilOneComesBack) {
 }
 
 TEST_P(NetGenerations, BothMayComeBackAtOnce) {
-  Team team(2, GetParam());
+  Team team(2, GetParam().options);
   int step = 0;
   for (int i = 0; i < 20; ++i) {
     const std::jthread other([&] { team.restart(1); });
@@ -213,7 +220,7 @@ struct Doubtful {
 TEST_P(NetGenerations, RandomRestartsBringNothingStale) {
   constexpr int kWorkers = 4;
   constexpr int kRounds = 200;
-  Team team(kWorkers, GetParam());
+  Team team(kWorkers, GetParam().options);
   int step = 0;
   Rng rng(11, 0);
   const auto below = [&](int limit) {
@@ -265,8 +272,11 @@ TEST_P(NetGenerations, RandomRestartsBringNothingStale) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Net, NetGenerations, ::testing::Values(true, false),
-                         [](const auto& made) { return made.param ? "memory" : "streams"; });
+INSTANTIATE_TEST_SUITE_P(Net, NetGenerations,
+                         ::testing::Values(Kind{"memory", {}},
+                                           Kind{"streams", {.share_memory = false}},
+                                           Kind{"tls", {.share_memory = false, .tls = true}}),
+                         [](const auto& made) { return made.param.name; });
 
 }  // namespace
 }  // namespace gossamer

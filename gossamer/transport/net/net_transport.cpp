@@ -56,6 +56,7 @@ class NetTransport final : public Transport {
 
   const int rank_;
   const std::string token_;
+  const std::shared_ptr<const TlsKeys> keys_;  ///< none: streams are not over TLS
   const std::uint64_t generation_;
   const Clock::duration longest_silence_;
   Bell bell_;
@@ -77,17 +78,22 @@ class NetTransport final : public Transport {
 NetTransport::NetTransport(const NetOptions& options)
     : rank_(options.rank),
       token_(options.token),
+      keys_(options.tls ? std::make_shared<const TlsKeys>(token_) : nullptr),
       generation_(options.generation),
       longest_silence_(std::chrono::duration_cast<Clock::duration>(options.longest_silence)),
       is_local_(static_cast<std::size_t>(options.workers)),
       last_beat_(Clock::now()),
       loop_(kBeat),
-      reception_({.rank = static_cast<std::uint64_t>(rank_), .generation = generation_}, token_,
-                 options.address, loop_) {
+      reception_({.own = {.rank = static_cast<std::uint64_t>(rank_), .generation = generation_},
+                  .token = token_,
+                  .address = options.address,
+                  .keys = keys_},
+                 loop_) {
   mine_ = {.reach = options.share_memory ? reach_of_shared_memory() : "",
            .name = reception_.name(),
            .streams = reception_.address(),
-           .generation = generation_};
+           .generation = generation_,
+           .tls = options.tls};
   if (mine_.reach.empty()) mine_.reach = "-";
   if (mine_.streams.port == 0) mine_.streams.host = "-";
   const std::vector<std::string> cards = options.share(to_text(mine_));
@@ -113,16 +119,11 @@ void NetTransport::make_peer(std::size_t rank, const Card& card) {
   const int number = static_cast<int>(rank);
   const PeerOptions options{
       .own = own, .peer = number, .generation = card.generation, .token = token_};
-  const bool is_local = card.reach == mine_.reach && card.reach != "-";
-  if (!is_local && (card.streams.port == 0 || mine_.streams.port == 0)) {
-    fail_argument({.place = "net",
-                   .what = "workers " + std::to_string(rank_) + " and " + std::to_string(number) +
-                           " cannot share memory",
-                   .got = "'" + mine_.reach + "' and '" + card.reach + "'",
-                   .remedy = "give all workers an address to listen on"});
-  }
+  check_way(rank_, mine_, number, card);
+  const bool is_local = share_memory(mine_, card);
   const auto local = is_local ? std::make_shared<LocalPeer>(options, card.name) : nullptr;
-  const auto stream = is_local ? nullptr : std::make_shared<StreamPeer>(options, card.streams);
+  const auto stream =
+      is_local ? nullptr : std::make_shared<StreamPeer>(options, card.streams, keys_);
   local_[rank] = local.get();
   streams_[rank] = stream.get();
   is_local_[rank] = is_local;

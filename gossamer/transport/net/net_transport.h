@@ -24,6 +24,9 @@ struct NetOptions {
   std::string address = {};
   /// Whether workers of one host share memory; else they use streams as between hosts.
   bool share_memory = true;
+  /// Whether streams are encrypted and authenticated by TLS 1.3, with a key that the token gives;
+  /// the same for all workers. See Note [A key instead of certificates].
+  bool tls = false;
   /// How often a worker of this rank has been there before; see Note [Generations].
   std::uint64_t generation = 0;
   /// A peer of which nothing has been heard for so long costs the requests with it.
@@ -34,8 +37,9 @@ struct NetOptions {
 /// without a name in any file system; payloads lie in shared memory, where their receiver reads
 /// them: one that has an owner in SharedMemory is read where it is, any other one is copied once by
 /// its sender. Others use TCP, from the payload's memory to the receiver's; both ends prove that
-/// they know the token, and nothing is encrypted. A thread hears what peers say; a peer that ends,
-/// closes or falls silent costs the requests with it, and no others.
+/// they know the token, and nothing is encrypted, unless with `tls` all that goes over TCP. A
+/// thread hears what peers say; a peer that ends, closes or falls silent costs the requests with
+/// it, and no others.
 ///
 /// Note [Generations]: a connection that has ended is not made again, whoever ended it: by close(),
 /// by the end of the peer, or by the system because nothing has been acknowledged for 30 s. Both
@@ -47,8 +51,9 @@ struct NetOptions {
 /// before. A lower generation than the known one is not let in. A shorter interruption only costs
 /// the requests whose deadline passes; what is left goes on when it is over.
 ///
-/// Throws std::invalid_argument for ranks out of range and for workers that cannot reach each
-/// other, IoError where the system has no such sockets or memory.
+/// Throws std::invalid_argument for ranks out of range, for workers that cannot reach each other
+/// and for those of which only some have tls; IoError where the system has no such sockets or
+/// memory.
 std::unique_ptr<Transport> make_net_transport(const NetOptions& options);
 
 /// What is the same for all processes that can reach each other over shared memory, and for no

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "gossamer/transport/conformance_fixture.h"
+#include "gossamer/transport/net/guest.h"
 #include "gossamer/transport/net/net_team.h"
 #include "gossamer/transport/net/packet_socket.h"
 #include "gossamer/transport/net/stream_peer.h"
@@ -24,31 +25,6 @@ using conformance::finish_failed;
 using conformance::in_ms;
 using conformance::patience;
 using conformance::pattern;
-
-constexpr const char* kToken = "open sesame";
-constexpr const char* kLoopback = "127.0.0.1";
-
-/// Worker 0 of two, and where it listens; worker 1 is whoever the test lets be it.
-struct Alone {
-  std::unique_ptr<Transport> transport;
-  std::string name;
-  int port = 0;
-
-  explicit Alone(bool share_memory = true) {
-    NetOptions options{.rank = 0, .workers = 2, .token = kToken};
-    options.address = kLoopback;
-    options.share_memory = share_memory;
-    options.share = [this](const std::string& mine) {
-      std::istringstream words(mine);
-      std::string reach;
-      std::string generation;
-      std::string host;
-      words >> reach >> name >> generation >> host >> port;
-      return std::vector<std::string>{mine, reach + " gossamer-nobody 0 " + kLoopback + " 1"};
-    };
-    transport = make_net_transport(options);
-  }
-};
 
 void say(const PacketSocket& socket, const Words& words, const std::string& text = {}) {
   EXPECT_EQ(socket.send(words, std::as_bytes(std::span(text)), -1), PacketResult::done);
@@ -82,13 +58,13 @@ TEST(NetTransport, HangsUpOnRanksThatDoNotExistAndOnTheSecondOfARank) {
   const Alone alone;
   for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {
     const PacketSocket stranger = PacketSocket::connect(alone.name);
-    say(stranger, {.say = Say::hello, .number = rank}, kToken);
+    say(stranger, {.say = Say::hello, .number = rank}, kGuestToken);
     EXPECT_TRUE(is_hung_up(stranger)) << rank;
   }
   const PacketSocket first = PacketSocket::connect(alone.name);
-  say(first, {.say = Say::hello, .number = 1}, kToken);
+  say(first, {.say = Say::hello, .number = 1}, kGuestToken);
   const PacketSocket second = PacketSocket::connect(alone.name);
-  say(second, {.say = Say::hello, .number = 1}, kToken);
+  say(second, {.say = Say::hello, .number = 1}, kGuestToken);
   EXPECT_TRUE(is_hung_up(second));
   EXPECT_FALSE(first.has_news());
 }
@@ -96,7 +72,7 @@ TEST(NetTransport, HangsUpOnRanksThatDoNotExistAndOnTheSecondOfARank) {
 TEST(NetTransport, HangsUpOnGarbage) {
   const Alone alone;
   const PacketSocket stranger = PacketSocket::connect(alone.name);
-  say(stranger, {.magic = 1, .say = Say::hello, .number = 1}, kToken);
+  say(stranger, {.magic = 1, .say = Say::hello, .number = 1}, kGuestToken);
   EXPECT_TRUE(is_hung_up(stranger));
 }
 
@@ -106,7 +82,7 @@ TEST(NetTransport, AnOfferOfMemoryThatWasNotGivenEndsTheEdge) {
                            Words{.say = Say::memory, .number = 7, .bytes = 8}}) {
     const Alone alone;
     const PacketSocket liar = PacketSocket::connect(alone.name);
-    say(liar, {.say = Say::hello, .number = 1}, kToken);
+    say(liar, {.say = Say::hello, .number = 1}, kGuestToken);
     say(liar, lie);
     Bytes landing(8);
     const Request request = alone.transport->receive(1, {}, landing, in_ms(20'000));
@@ -114,67 +90,8 @@ TEST(NetTransport, AnOfferOfMemoryThatWasNotGivenEndsTheEdge) {
   }
 }
 
-/// Somebody who connects to a worker over TCP and says what the test wants.
-class Guest {
- public:
-  explicit Guest(int port) : stream_(connect_stream({kLoopback, port})) {}
-
-  /// The nonce of the challenge.
-  Bytes challenged() {
-    wait([&] { return !nonce_.empty(); });
-    return nonce_;
-  }
-  void introduce(std::uint64_t rank, const std::string& token) {
-    const Bytes asked = challenged();
-    const Nonce own = random_nonce();
-    Bytes text(own.begin(), own.end());
-    const auto proof = proof_of(token, "hello", {.rank = rank}, asked, own);
-    text.insert(text.end(), proof.begin(), proof.end());
-    say({.say = Say::hello, .number = rank}, text);
-  }
-  void say(const Words& words, std::span<const std::byte> text = {}) {
-    stream_.say(words, text);
-    stream_.write();
-  }
-  bool is_hung_up() {
-    return wait([&] { return stream_.has_ended(); });
-  }
-  bool is_welcome() {
-    return wait([&] { return welcome_; });
-  }
-  int descriptor() const { return stream_.descriptor(); }
-  /// Goes without a farewell: whoever writes to it is told of a reset.
-  void vanish() {
-    const linger at_once{.l_onoff = 1, .l_linger = 0};
-    ::setsockopt(descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
-    stream_.reset();
-  }
-
- private:
-  template <class Condition>
-  bool wait(const Condition& condition) {
-    const Deadline limit = in_ms(20'000);
-    while (!condition() && Clock::now() < limit) {
-      pollfd entry{.fd = stream_.descriptor(), .events = POLLIN, .revents = 0};
-      ::poll(&entry, 1, 100);
-      stream_.read({.heard =
-                        [&](const Words& words, std::span<const std::byte> text) {
-                          if (words.say == Say::challenge) nonce_.assign(text.begin(), text.end());
-                          welcome_ = welcome_ || words.say == Say::welcome;
-                        },
-                    .landing = [](const Words&) { return std::span<std::byte>(); },
-                    .landed = [](const Words&) {}});
-    }
-    return condition();
-  }
-
-  Stream stream_;
-  Bytes nonce_;
-  bool welcome_ = false;
-};
-
 TEST(NetStreams, LetsInWhoeverKnowsTheTokenAndNobodyElse) {
-  const Alone alone(false);
+  const Alone alone({.share_memory = false});
   for (const char* token : {"", "open sesamf", "open sesame2"}) {
     Guest stranger(alone.port);
     stranger.introduce(1, token);
@@ -182,24 +99,24 @@ TEST(NetStreams, LetsInWhoeverKnowsTheTokenAndNobodyElse) {
   }
   for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {
     Guest stranger(alone.port);
-    stranger.introduce(rank, kToken);
+    stranger.introduce(rank, kGuestToken);
     EXPECT_TRUE(stranger.is_hung_up()) << rank;
   }
   Guest worker(alone.port);
-  worker.introduce(1, kToken);
+  worker.introduce(1, kGuestToken);
   EXPECT_TRUE(worker.is_welcome());
   Guest second(alone.port);
-  second.introduce(1, kToken);
+  second.introduce(1, kGuestToken);
   EXPECT_TRUE(second.is_hung_up());
 }
 
 TEST(NetStreams, HangsUpOnARepeatedHello) {
-  const Alone alone(false);
+  const Alone alone({.share_memory = false});
   Guest first(alone.port);
   const Bytes asked = first.challenged();
   const Nonce own = random_nonce();
   Bytes text(own.begin(), own.end());
-  const auto proof = proof_of(kToken, "hello", {.rank = 1}, asked, own);
+  const auto proof = proof_of(kGuestToken, "hello", {.rank = 1}, asked, own);
   text.insert(text.end(), proof.begin(), proof.end());
   Guest replay(alone.port);  // with what it has overheard
   replay.challenged();
@@ -208,7 +125,7 @@ TEST(NetStreams, HangsUpOnARepeatedHello) {
 }
 
 TEST(NetStreams, HangsUpOnGarbageAndOnLengthsThatAreTooLarge) {
-  const Alone alone(false);
+  const Alone alone({.share_memory = false});
   for (const std::string& text :
        {std::string(64, 'x'), std::string("GET / HTTP/1.1\r\n\r\n") + std::string(64, ' ')}) {
     Guest stranger(alone.port);
@@ -223,7 +140,7 @@ TEST(NetStreams, HangsUpOnGarbageAndOnLengthsThatAreTooLarge) {
 }
 
 TEST(NetStreams, HangsUpOnWhoeverSaysNothingForLong) {
-  const Alone alone(false);
+  const Alone alone({.share_memory = false});
   Guest silent(alone.port);
   EXPECT_TRUE(silent.is_hung_up());
 }
@@ -232,9 +149,9 @@ TEST(NetStreams, HangsUpOnWhoeverSaysNothingForLong) {
 TEST(NetStreams, AnEndThatAWriteNoticesFailsWhatIsPending) {
   const Bytes payload = pattern(1 << 20, 3);
   for (int i = 0; i < 50; ++i) {
-    const Alone alone(false);
+    const Alone alone({.share_memory = false});
     Guest guest(alone.port);
-    guest.introduce(1, kToken);
+    guest.introduce(1, kGuestToken);
     ASSERT_TRUE(guest.is_welcome());
     guest.say({.say = Say::ready, .number = 1, .bytes = payload.size()});
     const Request first = alone.transport->send(1, {.step = 1}, payload, in_ms(20'000));
@@ -263,8 +180,8 @@ TEST(NetTransport, MixesSharedMemoryAndStreams) {
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
-      NetOptions options{.rank = rank, .workers = 3, .token = kToken};
-      options.address = kLoopback;
+      NetOptions options{.rank = rank, .workers = 3, .token = kGuestToken};
+      options.address = kGuestHost;
       options.share_memory = rank < 2;
       options.share = [&](const std::string& mine) {
         words[static_cast<std::size_t>(rank)] = mine;
@@ -289,7 +206,7 @@ TEST(NetTransport, MixesSharedMemoryAndStreams) {
 }
 
 TEST(NetTransport, RefusesWorkersThatCannotShareMemory) {
-  NetOptions options{.rank = 0, .workers = 2, .token = kToken};
+  NetOptions options{.rank = 0, .workers = 2, .token = kGuestToken};
   options.share = [](const std::string& mine) {
     return std::vector<std::string>{mine, "elsewhere gossamer-1 0 - 0"};
   };

@@ -29,16 +29,16 @@ std::optional<Introduction> introduction_of(const Words& words, std::span<const 
 
 }  // namespace
 
-Reception::Reception(Introduction own, std::string token, const std::string& address,
-                     EventLoop& loop)
-    : own_(std::move(own)),
-      token_(std::move(token)),
+Reception::Reception(ReceptionOptions options, EventLoop& loop)
+    : own_(std::move(options.own)),
+      token_(std::move(options.token)),
+      keys_(std::move(options.keys)),
       name_(random_name()),
       loop_(loop),
       door_(PacketSocket::listen(name_)) {
   loop_.watch(door_.descriptor(), {EventLoop::Kind::door, 0}, false);
-  if (address.empty()) return;
-  stream_door_ = listen_for_streams(address);
+  if (options.address.empty()) return;
+  stream_door_ = listen_for_streams(options.address);
   loop_.watch(stream_door_.socket.get(), {EventLoop::Kind::stream_door, 0}, false);
 }
 
@@ -64,7 +64,9 @@ void Reception::open_door() {
 
 void Reception::open_stream_door() {
   while (Descriptor next = accept_stream(stream_door_.socket)) {
-    Stranger stranger{.socket = {}, .stream = Stream(std::move(next)), .nonce = random_nonce()};
+    Stranger stranger{.socket = {},
+                      .stream = Stream(std::move(next), keys_, Tls::End::accepts),
+                      .nonce = random_nonce()};
     stranger.stream.say({.say = Say::challenge}, stranger.nonce);
     stranger.stream.write();
     admit(std::move(stranger));
@@ -116,6 +118,7 @@ std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) 
     return std::span<std::byte>();
   };
   stranger.stream.read({.heard = hear_first, .landing = refuse, .landed = [](const Words&) {}});
+  if (!has_spoken) stranger.stream.write();  // after a handshake of TLS, the challenge
   leaves = has_spoken || stranger.stream.has_ended();
   if (!who) return std::nullopt;
   stranger.stream.say({.say = Say::welcome, .bytes = own_.generation},

@@ -1,6 +1,7 @@
 #pragma once
 /// Reception: where others connect, and what they must prove before they are let in.
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -20,12 +21,19 @@ struct Arrival {
   Stream stream;
 };
 
+struct ReceptionOptions {
+  Introduction own;  ///< whose it is, without the card
+  std::string token;
+  std::string address = {};                       ///< to listen on besides this host; empty: none
+  std::shared_ptr<const TlsKeys> keys = nullptr;  ///< streams are over TLS where there are some
+};
+
 /// Not for several threads at once. A stranger has a few seconds, and few may wait at once.
 class Reception {
  public:
-  /// Listens on this host and, unless it is empty, on `address`. `own` is whose it is, without the
-  /// card. Throws as listen_for_streams() does. The loop must outlive it.
-  Reception(Introduction own, std::string token, const std::string& address, EventLoop& loop);
+  /// Listens on this host and on the address. Throws as listen_for_streams() does. The loop must
+  /// outlive it.
+  Reception(ReceptionOptions options, EventLoop& loop);
 
   /// The name under which others of this host connect.
   const std::string& name() const { return name_; }
@@ -53,6 +61,7 @@ class Reception {
 
   const Introduction own_;
   const std::string token_;
+  const std::shared_ptr<const TlsKeys> keys_;
   const std::string name_;
   EventLoop& loop_;
   PacketSocket door_;

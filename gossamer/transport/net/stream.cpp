@@ -2,10 +2,8 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -35,11 +33,36 @@ bool makes_sense(const Words& words) {
 
 }  // namespace
 
+Stream::Stream(Descriptor socket, const std::shared_ptr<const TlsKeys>& keys, Tls::End end)
+    : socket_(std::move(socket)),
+      tls_(socket_ && keys ? std::make_unique<Tls>(keys, socket_.get(), end) : nullptr) {}
+
+/// 0 over TLS, which authenticates every record.
+std::uint32_t Stream::checksum(std::span<const std::byte> bytes, std::uint32_t before) const {
+  return tls_ ? 0 : crc32c(bytes, before);
+}
+
+ssize_t Stream::send(std::array<iovec, 2>& parts) {
+  if (tls_) return tls_->send(parts);
+  msghdr message = {};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t Stream::receive(std::array<iovec, 2>& parts) {
+  if (tls_) return tls_->receive(parts);
+  msghdr message = {};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+}
+
 void Stream::say(Words words, std::span<const std::byte> text) {
   if (!socket_ || ended_) return;
   last_said_ = Clock::now();
   words.follows = static_cast<std::uint32_t>(text.size());
-  words.body = crc32c(text);
+  words.body = checksum(text);
   words.checksum = checksum_of(words);
   words_.push_back({.words = words, .own = {text.begin(), text.end()}, .body = {}});
 }
@@ -74,7 +97,7 @@ bool Stream::next_frame() {
   frame_ = {.words = {.say = Say::data,
                       .number = payload.number,
                       .offset = payload.offset,
-                      .body = crc32c(body),
+                      .body = checksum(body),
                       .follows = static_cast<std::uint32_t>(count)},
             .own = {},
             .body = body};
@@ -86,9 +109,18 @@ bool Stream::next_frame() {
   return true;
 }
 
+/// Else the other end takes no more for now, or there is none any more.
+bool Stream::was_sent(ssize_t result) {
+  if (result >= 0) return true;
+  ended_ = errno != EAGAIN && errno != ENOTCONN && errno != EINPROGRESS && errno != EINTR;
+  if (ended_) error_ = errno;
+  return false;
+}
+
 void Stream::write() {
   std::size_t total = 0;
-  while (socket_ && !ended_ && total < kBytesAtOnce) {
+  const bool may_send = !tls_ || tls_->is_ready();
+  while (socket_ && !ended_ && may_send && total < kBytesAtOnce) {
     if (!has_frame_) has_frame_ = next_frame();
     if (!has_frame_) break;
     const std::size_t head = std::min(frame_.written, sizeof(Words));
@@ -96,22 +128,15 @@ void Stream::write() {
     std::array<iovec, 2> parts = {
         {{reinterpret_cast<std::byte*>(&frame_.words) + head, sizeof(Words) - head},
          {const_cast<std::byte*>(frame_.body.data()) + body, frame_.body.size() - body}}};
-    msghdr message = {};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0) {
-      if (errno == EINTR) continue;
-      ended_ = errno != EAGAIN && errno != ENOTCONN && errno != EINPROGRESS;
-      if (ended_) error_ = errno;
-      break;
-    }
+    const ssize_t sent = send(parts);
+    if (!was_sent(sent)) break;
     frame_.written += static_cast<std::size_t>(sent);
     total += static_cast<std::size_t>(sent);
     if (frame_.written < sizeof(Words) + frame_.body.size()) continue;
     has_frame_ = false;
     if (frame_.is_last) finished_.push_back(frame_.words.number);
   }
+  if (tls_ && !ended_) was_sent(tls_->flush());
 }
 
 /// The words are there; what follows them goes to a landing, is kept as text, or is dropped.
@@ -152,8 +177,11 @@ void Stream::end_body(const StreamListener& listener) {
 void Stream::read(const StreamListener& listener) {
   std::array<std::byte, 4096> dropped;
   std::size_t total = 0;
+  bool all = false;
   pauses_ = false;
-  while (socket_ && !ended_ && !pauses_ && total < kBytesAtOnce) {
+  if (tls_) tls_->allow(kBytesAtOnce);
+  // What TLS has taken from the socket has to be read now: the system tells of it no more.
+  while (socket_ && !ended_ && !pauses_ && (tls_ || total < kBytesAtOnce)) {
     if (header_ == sizeof(Words) && !in_body_) {
       begin_body(listener);
       continue;
@@ -167,14 +195,13 @@ void Stream::read(const StreamListener& listener) {
     std::array<iovec, 2> parts = {
         {{drops ? dropped.data() : landing_, body},
          {reinterpret_cast<std::byte*>(&next) + have, reads_words ? sizeof(Words) - have : 0}}};
-    msghdr message = {};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+    const ssize_t got = receive(parts);
     if (got <= 0) {
       if (got < 0 && errno == EINTR) continue;
+      all = true;
       ended_ = got == 0 || (errno != EAGAIN && errno != ENOTCONN);
       if (ended_ && got < 0) error_ = errno;
+      is_spoiled_ = tls_ && tls_->is_spoiled();
       break;
     }
     last_heard_ = Clock::now();
@@ -183,7 +210,7 @@ void Stream::read(const StreamListener& listener) {
     if (in_body_) {
       const std::size_t of_body = std::min(bytes, left_);
       const auto* const body_begin = static_cast<const std::byte*>(parts[0].iov_base);
-      checksum_ = crc32c({body_begin, of_body}, checksum_);
+      checksum_ = checksum({body_begin, of_body}, checksum_);
       left_ -= of_body;
       bytes -= of_body;
       if (landing_ != nullptr) landing_ += of_body;
@@ -194,7 +221,13 @@ void Stream::read(const StreamListener& listener) {
     heard_ = next;
     header_ += bytes;
   }
-  if (socket_ && !ended_ && !pauses_) sleep_through(in_body_ ? std::min(left_, kBytesToWake) : 1);
+  const std::size_t hidden = tls_ ? Tls::kMostHidden : 0;
+  const bool may_sleep = in_body_ && left_ > hidden;
+  if (socket_ && !ended_ && !pauses_) {
+    sleep_through(may_sleep ? std::min(left_ - hidden, kBytesToWake) : 1);
+    const auto rate = window_.read(total, all, in_body_, Clock::now());
+    if (rate) fit_window(*rate);
+  }
 }
 
 /// Less than so many bytes are no news: for each packet of a body that will come anyway, to wake up
@@ -204,6 +237,14 @@ void Stream::sleep_through(std::size_t bytes) {
   wanted_ = bytes;
   const int count = static_cast<int>(bytes);
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVLOWAT, &count, sizeof(count));
+}
+
+/// See Note [Short queues]. The system's own limit may have grown meanwhile.
+void Stream::fit_window(double bytes_per_s) {
+  if (!window_.is_limited && !window_for(bytes_per_s, {})) return;
+  const auto bytes = window_for(bytes_per_s, way_of(socket_.get()));
+  if (bytes || window_.is_limited) limit_window(socket_.get(), bytes);
+  window_.is_limited = bytes.has_value();
 }
 
 void Stream::drop(std::uint64_t number) {
@@ -222,6 +263,7 @@ void Stream::finish(Deadline limit) {
     pollfd entry{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
     ::poll(&entry, 1, 10);
   }
+  if (tls_ && !ended_) tls_->finish();
   ::shutdown(socket_.get(), SHUT_WR);
   while (Clock::now() < limit && !ended_ && unacknowledged_bytes(socket_.get()) > 0) {
     pollfd entry{.fd = socket_.get(), .events = POLLIN, .revents = 0};

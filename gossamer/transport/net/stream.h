@@ -1,12 +1,17 @@
 #pragma once
 /// Stream: words and payloads over a TCP connection, both ways.
 
+#include <array>
 #include <deque>
 #include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/receive_window.h"
+#include "gossamer/transport/net/tls.h"
 #include "gossamer/transport/net/words.h"
 
 namespace gossamer {
@@ -22,12 +27,14 @@ struct StreamListener {
 };
 
 /// Payloads are cut into frames, and those under way take turns; other words go before the next
-/// frame. All that travels has a CRC-32C; a frame with another one than it says ends the stream.
-/// Not for several threads at once. Never blocks.
+/// frame. All that travels has a CRC-32C, or, over TLS, what that has instead of it; a frame with
+/// another one than it says ends the stream. Not for several threads at once. Never blocks.
 class Stream {
  public:
   Stream() = default;
-  explicit Stream(Descriptor socket) : socket_(std::move(socket)) {}
+  /// Over TLS where there are keys.
+  explicit Stream(Descriptor socket, const std::shared_ptr<const TlsKeys>& keys = nullptr,
+                  Tls::End end = Tls::End::connects);
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
   int descriptor() const { return socket_.get(); }
@@ -37,6 +44,8 @@ class Stream {
   bool is_spoiled() const { return is_spoiled_; }
   /// The system's word for how it has ended; 0 for an end as it should be.
   int error() const { return error_; }
+  /// Why TLS has ended it; empty unless it has.
+  std::string tls_failure() const { return tls_ ? tls_->failure() : std::string(); }
   Clock::time_point last_said() const { return last_said_; }
   Clock::time_point last_heard() const { return last_heard_; }
 
@@ -50,6 +59,8 @@ class Stream {
   /// The numbers of payloads that have left entirely since it was last asked.
   std::vector<std::uint64_t> take_finished() { return std::exchange(finished_, {}); }
   bool is_behind() const {
+    if (tls_ && tls_->is_behind()) return !ended_;
+    if (tls_ && !tls_->is_ready()) return false;  // the handshake waits for the other end
     return !ended_ && (has_frame_ || !words_.empty() || !payloads_.empty());
   }
 
@@ -78,12 +89,18 @@ class Stream {
     std::size_t offset = 0;
   };
 
+  std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before = 0) const;
+  ssize_t send(std::array<iovec, 2>& parts);
+  ssize_t receive(std::array<iovec, 2>& parts);
+  bool was_sent(ssize_t result);
   bool next_frame();
   void begin_body(const StreamListener& listener);
   void end_body(const StreamListener& listener);
   void sleep_through(std::size_t bytes);
+  void fit_window(double bytes_per_s);
 
   Descriptor socket_;
+  std::unique_ptr<Tls> tls_;  ///< over the socket
   bool ended_ = false;
   int error_ = 0;
   bool is_spoiled_ = false;
@@ -106,6 +123,7 @@ class Stream {
   std::uint32_t checksum_ = 0;  ///< of those that are
   std::size_t wanted_ = 1;      ///< bytes, before which there is no news
   std::vector<std::byte> text_;
+  ReceiveWindow window_;
 };
 
 }  // namespace gossamer

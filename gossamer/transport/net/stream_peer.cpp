@@ -19,6 +19,7 @@ const Ending kSpoiled{.here = "what came from the peer has another checksum than
 
 std::string reason_of(const Stream& stream) {
   const std::string reason = "the peer has ended, or the link to it";
+  if (!stream.tls_failure().empty()) return reason + " (TLS: " + stream.tls_failure() + ")";
   return stream.error() == 0 ? reason : reason + " (" + std::strerror(stream.error()) + ")";
 }
 
@@ -27,7 +28,7 @@ std::string reason_of(const Stream& stream) {
 bool StreamPeer::reach() {
   if (has_connected_) return false;
   has_connected_ = true;
-  out_ = Stream(connect_stream(address_));
+  out_ = Stream(connect_stream(address_), keys_, Tls::End::connects);
   last_heard_ = Clock::now();
   if (first_try_ == Deadline()) first_try_ = last_heard_;
   return !out_ && end("no way to " + address_.host);
@@ -214,6 +215,12 @@ bool StreamPeer::hear(EventLoop::Kind kind) {
 bool StreamPeer::lose(EventLoop::Kind kind, const Stream& stream) {
   const bool has_met = kind == EventLoop::Kind::in || trusted_ || closed_receives_;
   if (has_met) return end_over(kind, reason_of(stream));
+  if (!stream.tls_failure().empty()) {
+    return close({"what listens at " + address_.host +
+                      " does not open TLS with this job's token (" + stream.tls_failure() +
+                      "); give tls and the token to all workers alike",
+                  "the peer could not open TLS with this worker"});
+  }
   const bool is_refused = stream.error() == ECONNREFUSED;  // nobody listens there any more
   if (is_refused || Clock::now() > first_try_ + kPatience) {
     return close({reason_of(stream), "the peer found no way to this worker"});

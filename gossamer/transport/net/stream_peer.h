@@ -19,12 +19,13 @@ namespace gossamer {
 /// Note [Until they have met]: a connection that ends before the peer has proved who it is is made
 /// again, for half a minute: the link may have been down for a moment, or one of the two has stood
 /// still for longer than strangers may. The peer knows nothing of such a connection; if it cannot
-/// be made at all, the whole edge ends, so that the peer does not wait for what this worker would
-/// say over it.
+/// be made at all, or TLS finds that the other end is not of this job, the whole edge ends, so that
+/// the peer does not wait for what this worker would say over it.
 class StreamPeer final : public Peer {
  public:
-  StreamPeer(PeerOptions options, StreamAddress address)
-      : Peer(std::move(options)), address_(std::move(address)) {}
+  /// Over TLS where there are keys.
+  StreamPeer(PeerOptions options, StreamAddress address, std::shared_ptr<const TlsKeys> keys)
+      : Peer(std::move(options)), address_(std::move(address)), keys_(std::move(keys)) {}
 
   bool shares_memory() const override { return false; }
   bool send(const Pointer& operation, const NetPayload& payload) override;
@@ -70,6 +71,7 @@ class StreamPeer final : public Peer {
   bool watch(EventLoop& loop, Stream& stream, EventLoop::Kind kind);
 
   const StreamAddress address_;
+  const std::shared_ptr<const TlsKeys> keys_;
   bool has_connected_ = false;
   bool tries_again_ = false;  ///< to connect, at the next beat
   Deadline first_try_ = {};

@@ -22,6 +22,8 @@ constexpr unsigned kUserTimeoutMs = 30'000;
 // 3 GB/s there, and stay in a core's cache.
 constexpr unsigned kShortWayUs = 200;
 constexpr int kShortWayBytes = 320 << 10;
+// TCP's own.
+constexpr std::size_t kNoLimit = std::size_t{1} << 30;
 
 struct Name {
   sockaddr_storage value = {};
@@ -112,6 +114,18 @@ bool fit_buffer(int socket) {
   if (info.tcpi_min_rtt > kShortWayUs) return false;
   ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kShortWayBytes, sizeof(kShortWayBytes));
   return true;
+}
+
+Way way_of(int socket) {
+  tcp_info info = {};
+  socklen_t length = sizeof(info);
+  if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return {};
+  return {std::chrono::microseconds(info.tcpi_min_rtt), info.tcpi_advmss};
+}
+
+void limit_window(int socket, std::optional<std::size_t> bytes) {
+  const int limit = static_cast<int>(bytes.value_or(kNoLimit));
+  ::setsockopt(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, &limit, sizeof(limit));
 }
 
 int unacknowledged_bytes(int socket) {

@@ -1,9 +1,11 @@
 #pragma once
 /// TCP sockets as net uses them: never blocking, closed on exec.
 
+#include <optional>
 #include <string>
 
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/receive_window.h"
 
 namespace gossamer {
 
@@ -29,6 +31,9 @@ Descriptor accept_stream(const Descriptor& door);
 /// caches then; false where it is not, or not known yet.
 bool fit_buffer(int socket);
 /// Bytes that the other end has not acknowledged yet.
+Way way_of(int socket);
+/// From now on no more is to be under way to this end; null: as much as the system likes.
+void limit_window(int socket, std::optional<std::size_t> bytes);
 int unacknowledged_bytes(int socket);
 
 }  // namespace gossamer

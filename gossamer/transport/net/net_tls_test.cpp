@@ -1,0 +1,236 @@
+// Whole transports over TLS, and whoever comes to them without it or with something else.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <thread>
+
+#include "gossamer/transport/conformance_fixture.h"
+#include "gossamer/transport/net/guest.h"
+#include "gossamer/transport/net/net_team.h"
+
+namespace gossamer {
+namespace {
+
+using conformance::Bytes;
+using conformance::finish;
+using conformance::finish_failed;
+using conformance::in_ms;
+using conformance::patience;
+using conformance::pattern;
+
+const NetOptions kOverTls{.share_memory = false, .tls = true};
+
+std::shared_ptr<const TlsKeys> keys(const std::string& token = kGuestToken) {
+  return std::make_shared<const TlsKeys>(token);
+}
+
+/// A connection over which the test sends bytes of its own.
+class Stranger {
+ public:
+  explicit Stranger(int port) : socket_(connect_stream({kGuestHost, port})) {
+    pollfd entry{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
+    EXPECT_EQ(::poll(&entry, 1, 20'000), 1);
+  }
+
+  bool send(std::span<const std::byte> bytes) const {
+    return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == std::ssize(bytes);
+  }
+  void end_its_side() const { ::shutdown(socket_.get(), SHUT_WR); }
+  bool is_hung_up() const {
+    Bytes part(4096);
+    for (const Deadline limit = in_ms(20'000); Clock::now() < limit;) {
+      const ssize_t got = ::recv(socket_.get(), part.data(), part.size(), 0);
+      if (got == 0 || (got < 0 && errno != EAGAIN)) return true;
+      pollfd entry{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+      ::poll(&entry, 1, 100);
+    }
+    return false;
+  }
+
+ private:
+  Descriptor socket_;
+};
+
+/// What an end that connects says first.
+Bytes first_words() {
+  std::array<int, 2> ends = {};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  Stream stream(Descriptor(ends[0]), keys(), Tls::End::connects);
+  const Descriptor other(ends[1]);
+  stream.write();
+  Bytes said(4096);
+  said.resize(static_cast<std::size_t>(
+      std::max<ssize_t>(0, ::recv(other.get(), said.data(), said.size(), 0))));
+  EXPECT_GT(said.size(), 100U);
+  return said;
+}
+
+TEST(NetTls, LetsInWhoeverKnowsTheTokenAndNobodyElse) {
+  const Alone alone(kOverTls);
+  for (const char* token : {"open sesamf", "open sesame2"}) {
+    Guest stranger(alone.port, keys(token));
+    stranger.introduce(1, token);
+    EXPECT_TRUE(stranger.is_hung_up()) << token;
+  }
+  for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {  // the key alone does not say who it is
+    Guest stranger(alone.port, keys());
+    stranger.introduce(rank, kGuestToken);
+    EXPECT_TRUE(stranger.is_hung_up()) << rank;
+  }
+  Guest liar(alone.port, keys());
+  liar.introduce(1, "open sesamf");
+  EXPECT_TRUE(liar.is_hung_up());
+  Guest worker(alone.port, keys());
+  worker.introduce(1, kGuestToken);
+  EXPECT_TRUE(worker.is_welcome());
+  Guest second(alone.port, keys());
+  second.introduce(1, kGuestToken);
+  EXPECT_TRUE(second.is_hung_up());
+  EXPECT_FALSE(worker.has_ended());
+}
+
+TEST(NetTls, HangsUpOnWhoeverSpeaksSomethingElseAndServesTheOthers) {
+  const Alone alone(kOverTls);
+  const Bytes good = first_words();
+  Bytes changed = good;
+  changed[60] ^= std::byte{1};
+  Bytes long_words = good;
+  long_words[3] = std::byte{0xff};  // a record of 64 KB
+  std::vector<Bytes> all = {Bytes(64, std::byte{'x'}), pattern(5000, 1), changed, long_words};
+  for (const char* text : {"GET / HTTP/1.1\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"}) {
+    const auto bytes = bytes_of(std::string(text));
+    all.emplace_back(bytes.begin(), bytes.end());
+  }
+  for (const Bytes& bytes : all) {
+    const Stranger stranger(alone.port);
+    EXPECT_TRUE(stranger.send(bytes));
+    EXPECT_TRUE(stranger.is_hung_up());
+  }
+  Guest plain(alone.port);
+  plain.say({.say = Say::hello, .number = 1}, Bytes(64));
+  EXPECT_TRUE(plain.is_hung_up());
+  Guest worker(alone.port, keys());
+  worker.introduce(1, kGuestToken);
+  EXPECT_TRUE(worker.is_welcome());
+}
+
+/// They wait all at once, and the worker that comes meanwhile does not wait for them.
+TEST(NetTls, HangsUpOnWhoeverIsSlowOrStopsHalfWay) {
+  const Alone alone(kOverTls);
+  const Bytes good = first_words();
+  const Stranger silent(alone.port);
+  const Stranger half(alone.port);
+  half.send(std::span(good).first(good.size() / 2));
+  const Stranger whole(alone.port);  // that never answers
+  whole.send(good);
+  const Stranger leaver(alone.port);
+  leaver.send(std::span(good).first(good.size() / 2));
+  leaver.end_its_side();
+  const Stranger slow(alone.port);
+  const std::jthread drip([&](const std::stop_token& stop) {
+    for (std::size_t at = 0; at < good.size() && !stop.stop_requested(); ++at) {
+      if (!slow.send(std::span(good).subspan(at, 1))) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  Guest worker(alone.port, keys());
+  worker.introduce(1, kGuestToken);
+  EXPECT_TRUE(worker.is_welcome());
+  EXPECT_TRUE(leaver.is_hung_up());
+  EXPECT_TRUE(silent.is_hung_up());
+  EXPECT_TRUE(half.is_hung_up());
+  EXPECT_TRUE(whole.is_hung_up());
+  EXPECT_TRUE(slow.is_hung_up());
+  EXPECT_FALSE(worker.has_ended());
+}
+
+/// Worker `rank` of two, whose peer says of itself what the card does.
+NetOptions beside(int rank, const std::string& card) {
+  NetOptions options{.rank = rank, .workers = 2, .token = kGuestToken};
+  options.share = [rank, card](const std::string& mine) {
+    return rank == 0 ? std::vector{mine, card} : std::vector{card, mine};
+  };
+  options.address = kGuestHost;
+  options.share_memory = false;
+  return options;
+}
+
+TEST(NetTls, WorkersOfWhichOnlySomeHaveItAreToldSo) {
+  for (const bool has_tls : {true, false}) {
+    for (const int rank : {0, 1}) {
+      NetOptions options =
+          beside(rank, std::string("- other 0 127.0.0.1 1") + (has_tls ? "" : " tls"));
+      options.tls = has_tls;
+      try {
+        make_net_transport(options);
+        ADD_FAILURE() << "nobody minds";
+      } catch (const std::invalid_argument& error) {
+        const int with = has_tls ? rank : 1 - rank;
+        const std::string expected = "tls on worker " + std::to_string(with) + ", none on worker " +
+                                     std::to_string(1 - with);
+        EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+      }
+    }
+  }
+}
+
+/// Whatever the card promises: the worker does not speak without TLS.
+TEST(NetTls, APeerThatAnswersWithoutItFailsTheRequestSoon) {
+  const StreamDoor door = listen_for_streams(kGuestHost);
+  NetOptions options =
+      beside(0, "- other 0 127.0.0.1 " + std::to_string(door.address.port) + " tls");
+  options.tls = true;
+  const auto transport = make_net_transport(options);
+  Bytes landing(8);
+  const Request received = transport->receive(1, {}, landing, patience());
+  pollfd knock{.fd = door.socket.get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&knock, 1, 20'000), 1);
+  Stream plain(accept_stream(door.socket));
+  plain.say({.say = Say::challenge}, random_nonce());
+  plain.write();
+  const auto failure = finish_failed(*transport, received);
+  EXPECT_EQ(failure.peer, 1);
+  EXPECT_LT(failure.elapsed_s, 20);
+  EXPECT_NE(failure.reason.find("give tls"), std::string::npos) << failure.reason;
+}
+
+TEST(NetTls, NeedsAToken) {
+  NetOptions options = beside(0, "- other 0 127.0.0.1 1 tls");
+  options.token = "";
+  options.tls = true;
+  EXPECT_THROW(make_net_transport(options), std::invalid_argument);
+}
+
+/// Both ends send large payloads and small words, with threads that wait and threads that do not.
+TEST(NetTls, ManyThreadsExchangeLargeAndSmall) {
+  constexpr int kThreads = 3;
+  constexpr int kSteps = 20;
+  const auto team = make_net_team(2, {.address = kGuestHost, .share_memory = false, .tls = true});
+  const auto work = [&](int rank, int stream) {
+    Transport& own = *team[static_cast<std::size_t>(rank)];
+    for (int step = 0; step < kSteps; ++step) {
+      const std::size_t size = stream == 0 ? 8 : (1UL << 20) * static_cast<std::size_t>(stream) + 7;
+      const auto seed = static_cast<std::uint64_t>(step * kThreads + stream);
+      const Tag tag{.step = step, .stream = stream};
+      const Bytes payload = pattern(size, 2 * seed + static_cast<std::uint64_t>(rank));
+      Bytes landing(size);
+      const Request received = own.receive(1 - rank, tag, landing, patience());
+      const Request sent = own.send(1 - rank, tag, payload, patience());
+      const Bytes expected = pattern(size, 2 * seed + static_cast<std::uint64_t>(1 - rank));
+      EXPECT_TRUE(finish(own, received) == expected) << step << ", " << stream;
+      finish(own, sent);
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (int rank : {0, 1}) {
+    for (int stream = 0; stream < kThreads; ++stream) threads.emplace_back(work, rank, stream);
+  }
+}
+
+}  // namespace
+}  // namespace gossamer

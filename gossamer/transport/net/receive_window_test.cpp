@@ -1,0 +1,134 @@
+#include "gossamer/transport/net/receive_window.h"
+
+#include <gtest/gtest.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+
+#include "gossamer/transport/net/stream_socket.h"
+
+namespace gossamer {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr Way kShort{.round_trip = microseconds(50), .segment_bytes = 1448};
+constexpr std::size_t kKiB = 1024;
+
+TEST(WindowFor, IsAFewMillisecondsOfTheLink) {
+  EXPECT_EQ(window_for(10e6, kShort), 51'000);  // 10 MB/s, 5 ms and twice 50 µs
+}
+
+TEST(WindowFor, IsTheSameForAllSlowLinks) {
+  EXPECT_EQ(window_for(2.5e6, kShort), 16 * kKiB);
+  EXPECT_EQ(window_for(0.6e6, kShort), 16 * kKiB);
+  EXPECT_EQ(window_for(0, kShort), 16 * kKiB);
+}
+
+TEST(WindowFor, HoldsSomeSegments) {
+  EXPECT_EQ(window_for(1e6, {.round_trip = microseconds(50), .segment_bytes = 8948}), 4 * 8948);
+}
+
+TEST(WindowFor, LeavesFastLinksAlone) { EXPECT_EQ(window_for(300e6, kShort), std::nullopt); }
+
+/// What a window lets through in a round trip is measured and gives the next window.
+TEST(WindowFor, GrowsUntilItFillsTheLink) {
+  for (const int round_trip_us : {20, 200, 2'000, 20'000, 200'000}) {
+    const Way way{.round_trip = microseconds(round_trip_us), .segment_bytes = 1448};
+    const double round_trip_s = round_trip_us * 1e-6;
+    const double link = 100e6;
+    double rate = std::min(link, 16.0 * kKiB / round_trip_s);
+    for (int k = 0; k < 20; ++k) {
+      const auto window = window_for(rate, way);
+      rate = window ? std::min(link, static_cast<double>(*window) / round_trip_s) : link;
+    }
+    EXPECT_EQ(rate, link) << round_trip_us;
+  }
+}
+
+TEST(ReceiveWindow, MeasuresBetweenMomentsAtWhichAllWasRead) {
+  ReceiveWindow window;
+  const Clock::time_point start;
+  EXPECT_FALSE(window.read(50'000, true, true, start));
+  EXPECT_FALSE(window.read(5'000, true, true, start + milliseconds(2)));
+  const auto rate = window.read(20'000, true, true, start + milliseconds(10));
+  ASSERT_TRUE(rate);
+  EXPECT_DOUBLE_EQ(*rate, 2.5e6);
+}
+
+TEST(ReceiveWindow, EndsAMeasurementWithTheFrame) {
+  ReceiveWindow window;
+  const Clock::time_point start;
+  EXPECT_FALSE(window.read(1'000, true, true, start));
+  EXPECT_EQ(window.read(20'000, true, false, start + milliseconds(10)), 2e6);
+}
+
+TEST(ReceiveWindow, DoesNotCountWhatTheSenderDidNotHave) {
+  ReceiveWindow window;
+  const Clock::time_point start;
+  EXPECT_FALSE(window.read(1'000, true, true, start));
+  EXPECT_FALSE(window.read(1'000, true, false, start + milliseconds(1)));
+  EXPECT_FALSE(window.read(50'000, true, true, start + milliseconds(500)));
+  EXPECT_EQ(window.read(20'000, true, true, start + milliseconds(510)), 2e6);
+}
+
+TEST(ReceiveWindow, DoesNotCountWhatLayThereUnread) {
+  ReceiveWindow window;
+  const Clock::time_point start;
+  EXPECT_FALSE(window.read(500'000, false, true, start));
+  EXPECT_FALSE(window.read(500'000, true, true, start + milliseconds(1)));
+}
+
+/// A connection within this machine.
+struct Connection {
+  StreamDoor door = listen_for_streams("127.0.0.1");
+  Descriptor sender = connect_stream(door.address);
+  Descriptor receiver;
+
+  Connection() {
+    while (!receiver) receiver = accept_stream(door.socket);
+  }
+
+  /// What the receiver grants, after so much has been sent and read.
+  std::size_t granted_after(std::size_t bytes) const {
+    std::array<std::byte, 4096> block{};
+    for (std::size_t done = 0; done < bytes; done += block.size()) {
+      std::size_t sent = 0;
+      std::size_t read = 0;
+      while (read < block.size()) {
+        const ssize_t gone = ::send(sender.get(), block.data(), block.size() - sent, MSG_DONTWAIT);
+        if (gone > 0) sent += static_cast<std::size_t>(gone);
+        const ssize_t got = ::recv(receiver.get(), block.data(), block.size(), MSG_DONTWAIT);
+        if (got > 0) read += static_cast<std::size_t>(got);
+      }
+    }
+    tcp_info info = {};
+    socklen_t length = sizeof(info);
+    EXPECT_EQ(::getsockopt(sender.get(), IPPROTO_TCP, TCP_INFO, &info, &length), 0);
+    return info.tcpi_snd_wnd;
+  }
+};
+
+TEST(LimitWindow, HoldsUntilItIsTakenBack) {
+  const Connection connection;
+  EXPECT_GT(connection.granted_after(512 * kKiB), 32 * kKiB);
+  limit_window(connection.receiver.get(), 16 * kKiB);
+  EXPECT_LE(connection.granted_after(512 * kKiB), 16 * kKiB);
+  limit_window(connection.receiver.get(), std::nullopt);
+  EXPECT_GT(connection.granted_after(512 * kKiB), 32 * kKiB);
+}
+
+TEST(WayOf, IsShortWithinAMachine) {
+  const Connection connection;
+  connection.granted_after(4 * kKiB);
+  const Way way = way_of(connection.sender.get());
+  EXPECT_LT(way.round_trip, milliseconds(100));
+  EXPECT_GT(way.segment_bytes, 1000);
+}
+
+}  // namespace
+}  // namespace gossamer
