@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import torch
 import torch.distributed as dist
-from contenders import LR, Contender, Mixing
+from contenders import LR
+from methods import Contender, Mixing
 from sleeping_model import SleepingModel
 
 SAMPLES = 64  # of a layer, compared across the workers

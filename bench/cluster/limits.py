@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from contenders import Mixing
+from methods import Mixing
 
 # A full Ethernet frame and what TCP, with timestamps, carries in it.
 FRAME_BYTES = 1514

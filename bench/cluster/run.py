@@ -6,11 +6,8 @@ Needs Linux, iproute2 and root (tools/cluster.py). Decent-DP's rows need decent-
 """
 
 import argparse
-import importlib.metadata
 import json
 import os
-import platform
-import signal
 import statistics
 import sys
 import tempfile
@@ -22,21 +19,16 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
-BUILT = Path(os.environ.get("GOSSAMER_PYTHON_PATH", ROOT / "build" / "python"))
-sys.path[:0] = [str(BUILT), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT / "tools")]
 
 import cluster as emulated  # noqa: E402
 from contenders import CONTENDERS  # noqa: E402
+from launches import START_S, Launch, check_package, chosen, launch, machine  # noqa: E402
 from limits import link_s, planned_bytes  # noqa: E402
 from settings import SETTINGS, Setting  # noqa: E402
 from sleeping_model import payload_bytes  # noqa: E402
 
-START_S = 90.0  # for the imports of all workers
-TO_END_S = 10.0  # between the stacks of a launch that hangs and its end
-FIRST_PORT = 29400
-PORTS = 500  # taken in turn: the last launch's may still be closing
 COLUMNS = ("s/step", "spread", "/compute", "limit s", "/limit", "CPU s", "MB/host")
-_launches = iter(range(sys.maxsize))
 
 
 def patience_s(setting: Setting, slowest: float) -> float:
@@ -46,60 +38,25 @@ def patience_s(setting: Setting, slowest: float) -> float:
     return START_S + (setting.warm + setting.steps) * 2 * (compute_s + 6 * payload_s)
 
 
-def launch(
+def planned_launch(
     setting: Setting, cluster: emulated.Cluster, name: str, seed: int, logs: Path
-) -> dict[str, Any]:
-    """One run of one contender: what its workers found, or a status and words instead."""
-    logs.mkdir(parents=True, exist_ok=True)
+) -> Launch:
+    """One run of one contender."""
     shaped = [rate for rate in cluster.rates if rate]
-    patience = patience_s(setting, min(shaped, default=0.0))
     factors = setting.factors or (1.0,) * cluster.size
-    with tempfile.TemporaryDirectory() as out:
-        options = {
-            "contender": name,
-            "hosts": ",".join(map(str, cluster.workers)),
-            "bytes": setting.payload_bytes,
-            "compute": setting.compute_s,
-            "jitter": setting.jitter,
-            "factors": ",".join(map(str, factors)),
-            "seed": seed,
-            "warm": setting.warm,
-            "steps": setting.steps,
-            "patience": patience,
-            "out": out,
-        }
-        command = [sys.executable, str(FOLDER / "worker.py")]
-        for option, value in options.items():
-            command += [f"--{option}", str(value)]
-        number = next(_launches)
-        path = os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])
-        log_path = logs / f"{setting.name}-{name.replace(' ', '-')}-{number}.log"
-        with log_path.open("w") as log:
-            processes = emulated.start(
-                cluster,
-                command,
-                port=FIRST_PORT + (os.getpid() + number) % PORTS,
-                extra={"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-                output=log,
-            )
-            codes = emulated.finish(processes, patience + TO_END_S)
-        return {**read(Path(out), codes, patience), "log": str(log_path)}
-
-
-def read(out: Path, codes: Sequence[int], patience: float) -> dict[str, Any]:
-    """What the workers of a launch left. A result counts also if they failed to end well."""
-    if (out / "result.json").exists():
-        workers = json.loads((out / "result.json").read_text())
-        said = sorted({worker["complaint"] for worker in workers} - {""})
-        status = "wrong" if said else "ok"
-        return {"status": status, "words": "; ".join(said), "workers": workers, "codes": codes}
-    left = [json.loads(path.read_text()) for path in out.glob("rank*.json")]
-    if left:  # a refusal is the cause of what others saw; else the first error is
-        first = min(left, key=lambda each: (each["status"] != "refused", each["at"]))
-        return {"status": first["status"], "words": first["words"], "codes": codes}
-    if all(code in (0, -signal.SIGKILL) for code in codes):
-        return {"status": "hung", "words": f"no result after {patience:.0f} s", "codes": codes}
-    return {"status": "failed", "words": f"workers ended with {codes}", "codes": codes}
+    options = {
+        "contender": name,
+        "hosts": ",".join(map(str, cluster.workers)),
+        "bytes": setting.payload_bytes,
+        "compute": setting.compute_s,
+        "jitter": setting.jitter,
+        "factors": ",".join(map(str, factors)),
+        "seed": seed,
+        "warm": setting.warm,
+        "steps": setting.steps,
+    }
+    patience = patience_s(setting, min(shaped, default=0.0))
+    return Launch(FOLDER / "worker.py", options, patience, logs, f"{setting.name}-{name}")
 
 
 def summary(
@@ -192,7 +149,8 @@ def run_setting(
                 if any(run["status"] != "ok" for run in runs[name]):
                     continue
                 begin = time.monotonic()
-                found = launch(setting, cluster, name, seed + repetition, logs)
+                planned = planned_launch(setting, cluster, name, seed + repetition, logs)
+                found = launch(cluster, planned)
                 runs[name].append(found)
                 loads.append(os.getloadavg()[0])
                 took = time.monotonic() - begin
@@ -202,36 +160,6 @@ def run_setting(
     for row in rows:
         print(line(row), flush=True)
     return {"setting": asdict(setting), "load_average": loads, "rows": rows}
-
-
-def machine() -> dict[str, Any]:
-    """What the figures depend on besides the settings."""
-    packages = {}
-    for package in ("torch", "decent-dp"):
-        try:
-            packages[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            packages[package] = "not installed"
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = {each.split(":")[1].strip() for each in lines if each.startswith("model name")}
-    return {
-        "cpu": sorted(models),
-        "cpus": os.cpu_count(),
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-        "gossamer": importlib.import_module("gossamer._built").VERSION,
-        "congestion_control": emulated.CONGESTION_CONTROL,
-        **packages,
-    }
-
-
-def chosen(text: str, known: Sequence[str], what: str) -> list[str]:
-    """The names in a list separated by commas."""
-    names = text.split(",")
-    for name in names:
-        if name not in known:
-            raise emulated.ClusterError(f"no {what} '{name}'; there are: {', '.join(known)}")
-    return names
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -256,8 +184,7 @@ def main() -> int:
     emulated.exit_on_sigterm()
     settings = {setting.name: setting for setting in SETTINGS}
     try:
-        if not (BUILT / "gossamer" / "_built.py").exists():
-            raise emulated.ClusterError(f"no gossamer in {BUILT}; run make build")
+        check_package()
         about: dict[str, Any] = {"machine": machine(), "seed": arguments.seed, "settings": []}
         if arguments.repetitions < 1:
             raise emulated.ClusterError(f"one repetition at least, got {arguments.repetitions}")

@@ -1,43 +1,16 @@
 """One worker of the comparison; run.py starts it in its host."""
 
 import argparse
-import faulthandler
 import json
-import os
-import resource
 import time
-import traceback
 from pathlib import Path
 
-import torch
 import torch.distributed as dist
 from answers import complaint
-from contenders import CONTENDERS, Contender
+from contenders import CONTENDERS, sleeping_job
+from methods import Contender
 from sleeping_model import Pace, SleepingModel
-
-LINK = Path("/sys/class/net/eth0/statistics")
-
-
-def cpu_s() -> float:
-    """User and system time of this process so far."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
-def link_bytes() -> tuple[int, int]:
-    """Sent and received by this host over its link so far, headers included."""
-    sent, received = ((LINK / f"{way}_bytes").read_text() for way in ("tx", "rx"))
-    return int(sent), int(received)
-
-
-def retransmissions() -> int:
-    """Segments that this host has sent again so far."""
-    names, values = (
-        each.split()
-        for each in Path("/proc/net/snmp").read_text().splitlines()
-        if each.startswith("Tcp:")
-    )
-    return int(values[names.index("RetransSegs")])
+from worker_side import cpu_s, guarded, host_number, leave, link_bytes, retransmissions
 
 
 def measure(contender: Contender, pace: Pace, warm: int, steps: int) -> dict[str, float]:
@@ -70,7 +43,7 @@ def work(arguments: argparse.Namespace) -> None:
     model = SleepingModel(arguments.bytes, pace, float(rank + 1))
     entry = CONTENDERS[arguments.contender]
     try:
-        contender = entry.make(model)
+        contender = entry.make(sleeping_job(model))
     except ValueError as error:
         leave(arguments.out, rank, "refused", str(error))
         raise
@@ -84,18 +57,6 @@ def work(arguments: argparse.Namespace) -> None:
     dist.barrier()
     contender.close()
     dist.destroy_process_group()
-
-
-def host_number() -> int:
-    """As the launcher counts."""
-    return int(os.environ["GROUP_RANK"])
-
-
-def leave(folder: Path, rank: int, status: str, words: str) -> None:
-    """Tells run.py why there is no result; what was said first stays."""
-    path = folder / f"rank{rank}.json"
-    if not path.exists():
-        path.write_text(json.dumps({"at": time.time(), "status": status, "words": words}))
 
 
 def main() -> int:
@@ -113,16 +74,7 @@ def main() -> int:
     parser.add_argument("--patience", type=float, required=True, help="seconds, then stacks")
     parser.add_argument("--out", type=Path, required=True, help="a folder")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    faulthandler.dump_traceback_later(arguments.patience)
-    try:
-        work(arguments)
-    except Exception as error:
-        traceback.print_exc()
-        words = f"{type(error).__name__}: {error}"
-        leave(arguments.out, int(os.environ["RANK"]), "failed", words)
-        return 1
-    return 0
+    return guarded(work, arguments)
 
 
 if __name__ == "__main__":

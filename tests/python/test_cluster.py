@@ -49,7 +49,8 @@ COMPLAIN = """
 import json, torch
 import torch.distributed as dist
 from answers import complaint
-from contenders import LR, Contender, Mixing
+from contenders import LR
+from methods import Contender, Mixing
 from sleeping_model import Pace, SleepingModel
 
 def about(all_of_it, two_rows):

@@ -1,0 +1,171 @@
+"""Ways to train a job on many workers, each from the package that offers it."""
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler
+
+Step = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is trained. `loss` gets the model as the method wrapped it; `schedule`, if there is one,
+    steps after every step of the optimizer."""
+
+    model: nn.Module
+    loss: Callable[[nn.Module], torch.Tensor]
+    optimizer: Callable[[Sequence[torch.Tensor]], Optimizer]
+    schedule: Callable[[Optimizer], LRScheduler] | None = None
+
+
+@dataclass
+class Contender:
+    """One that trains. `averaged`: the job's model with the mean of all workers' parameters, for a
+    while. `mean_error`: how far the mean over the workers may be from the exact one, relative to
+    it, and, where `is_synchronous`, a worker from the others."""
+
+    step: Step
+    close: Callable[[], None]
+    is_synchronous: bool = False
+    mean_error: float = 1e-5
+    averaged: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+Make = Callable[[Job], Contender]
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What of Gossamer's plans and matrices a contender uses. `recursion_error`: how far parameters
+    may be from x ← W x - lr g, relative to the mean; None: that is not what it computes."""
+
+    topology: str
+    averages_gradients: bool = False
+    bytes_per_element: float = 4.0
+    recursion_error: float | None = 1e-5
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the table. Without `mixing` the limit of a step follows from the bytes measured. Who
+    `skips_late` is measured by the workers that are not late."""
+
+    make: Make
+    mixing: Mixing | None = None
+    skips_late: bool = False
+
+
+def _nothing() -> None:
+    pass
+
+
+def _train(job: Job, model: nn.Module, optimizer: Optimizer) -> Step:
+    schedule = job.schedule(optimizer) if job.schedule else None
+
+    def step() -> None:
+        optimizer.zero_grad()
+        job.loss(model).backward()
+        optimizer.step()
+        if schedule:
+            schedule.step()
+
+    return step
+
+
+def _optimizer(job: Job) -> Optimizer:
+    return job.optimizer(list(job.model.parameters()))
+
+
+def alone(job: Job) -> Contender:
+    """Nobody talks."""
+    return Contender(_train(job, job.model, _optimizer(job)), _nothing, mean_error=float("inf"))
+
+
+def ddp(hook: str = "", bucket_mb: float = 25) -> Entry:
+    """PyTorch's, with one of its communication hooks."""
+
+    def make(job: Job) -> Contender:
+        wrapped = DistributedDataParallel(job.model, bucket_cap_mb=bucket_mb)
+        hooks = "torch.distributed.algorithms.ddp_comm_hooks."
+        if hook == "bf16":
+            default_hooks = importlib.import_module(hooks + "default_hooks")
+            compress = default_hooks.bf16_compress_hook
+            # DDP refuses this hook, by its name, without NCCL; Gloo can do what it asks for.
+            wrapped.register_comm_hook(None, lambda state, bucket: compress(state, bucket))
+        if hook == "powersgd":
+            power = importlib.import_module(hooks + "powerSGD_hook")
+            state = power.PowerSGDState(None, matrix_approximation_rank=4, start_powerSGD_iter=2)
+            wrapped.register_comm_hook(state, power.powerSGD_hook)
+        step = _train(job, wrapped, _optimizer(job))
+        return Contender(step, _nothing, is_synchronous=True, mean_error=1e-2 if hook else 1e-5)
+
+    return Entry(make)
+
+
+def decent_dp(topology: str, bucket_mb: float = 25) -> Entry:
+    """Decent-DP 0.2.3, whose backward steps."""
+
+    def make(job: Job) -> Contender:
+        os.environ.setdefault("LOGURU_LEVEL", "ERROR")
+        package = importlib.import_module("decent_dp.ddp")
+        heard: list[str] = []
+        importlib.import_module("loguru").logger.add(heard.append, format="{message}")
+        try:
+            wrapped = package.DecentralizedDataParallel(
+                job.model,
+                lambda named: job.optimizer([parameter for _, parameter in named]),
+                job.schedule,
+                topology=topology,
+                bucket_size_in_mb=bucket_mb,
+            )
+        except (ValueError, AssertionError) as error:
+            words = heard[-1] if heard else str(error)
+            raise ValueError(" ".join(words.split())) from error
+
+        def step() -> None:
+            loss = job.loss(wrapped)
+            wrapped.zero_grad()
+            loss.backward()
+
+        @contextmanager
+        def averaged():
+            wrapped.global_avg()
+            yield
+            wrapped.revert_global_avg()
+
+        return Contender(step, _nothing, averaged=averaged)
+
+    return Entry(make)
+
+
+def gossamer(
+    topology: str,
+    *,
+    mean_error: float = 1e-5,
+    recursion_error: float | None = 1e-5,
+    bytes_per_element: float = 4.0,
+    **keywords: object,
+) -> Entry:
+    """Ours; `keywords` go to Gossip."""
+    averages_gradients = keywords.get("pattern") == "allreduce"
+
+    def make(job: Job) -> Contender:
+        from gossamer import Gossip
+
+        optimizer = _optimizer(job)
+        gossip = Gossip(job.model, optimizer, topology=topology, **keywords)
+        step = _train(job, job.model, optimizer)
+        return Contender(step, gossip.close, averages_gradients, mean_error, gossip.averaged)
+
+    skips_late = keywords.get("late") == "skip"
+    error = None if averages_gradients or skips_late else recursion_error
+    mixing = Mixing(topology, averages_gradients, bytes_per_element, error)
+    return Entry(make, mixing, skips_late)
