@@ -8,10 +8,12 @@ ARROWS: dict[str, set[str]] = {
     "base": set(),
     "graph": {"base"},
     "exchange": {"base", "graph"},
+    "model": {"base", "graph", "exchange"},
     "kernels": {"base"},
     "transport": {"base", "kernels"},
     "algo": {"base", "graph", "kernels"},
     "engine": {"base", "graph", "exchange", "kernels", "transport", "algo"},
+    "sim": {"base", "graph", "exchange"},
     "torch": {"base", "graph", "exchange", "kernels", "transport", "algo", "engine"},
     "cli": {"base", "graph", "exchange", "kernels", "transport", "algo", "engine", "torch"},
 }

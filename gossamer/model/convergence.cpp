@@ -1,0 +1,79 @@
+#include "gossamer/model/convergence.h"
+
+#include <cmath>
+#include <string>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/graph/spectra.h"
+
+namespace gossamer {
+namespace {
+
+using enum TransientMethod;
+using enum Curvature;
+using enum DataSplit;
+
+constexpr TransientRow kRows[] = {
+    {d_sgd, strongly_convex, iid, 1, 2, 1, 0},
+    {d_sgd, strongly_convex, non_iid, 1, 2, 2, 0},
+    {d_sgd, generally_convex, iid, 3, 4, 2, 0},
+    {d_sgd, generally_convex, non_iid, 3, 4, 4, 0},
+    {d_sgd, non_convex, iid, 3, 4, 2, 0},
+    {d_sgd, non_convex, non_iid, 3, 4, 4, 0},
+    // Its rate does not depend on how data differ.
+    {exact_diffusion, strongly_convex, iid, 1, 2, 1, 0},
+    {exact_diffusion, strongly_convex, non_iid, 1, 2, 1, 0},
+    {exact_diffusion, generally_convex, iid, 3, 4, 2, 0},
+    {exact_diffusion, generally_convex, non_iid, 3, 4, 2, 0},
+    {global_average, non_convex, iid, 3, 4, 0, 2},
+    {global_average, non_convex, non_iid, 3, 4, 0, 4},
+};
+
+constexpr TopologyOrder kOrders[] = {
+    {"ring", 7, 0},
+    {"star", 7, 0},
+    {"grid", 5, 2},
+    {"torus", 5, 0},
+    {"random", 3, 0},
+    {"exponential", 3, 2},
+    {"one_peer_exponential", 3, 2},
+};
+
+void check(bool good, std::string_view what, const std::string& got) {
+  if (!good) fail_argument({.place = "convergence", .what = what, .got = got});
+}
+
+}  // namespace
+
+std::span<const TransientRow> transient_rows() { return kRows; }
+
+const TransientRow* find_transient_row(TransientMethod method, Curvature curvature,
+                                       DataSplit data) {
+  for (const TransientRow& row : kRows) {
+    if (row.method == method && row.curvature == curvature && row.data == data) return &row;
+  }
+  return nullptr;
+}
+
+double transient_iterations(const TransientRow& row, const MixingStrength& mixing) {
+  check(mixing.workers >= 1, "there must be at least 1 worker", std::to_string(mixing.workers));
+  check(mixing.rho >= 0 && mixing.rho <= 1, "rho must lie between 0 and 1",
+        std::to_string(mixing.rho));
+  check(mixing.global_average_every >= 1, "the distance of global averages must be at least 1",
+        std::to_string(mixing.global_average_every));
+  return std::pow(mixing.workers, row.workers_power) * std::pow(mixing.rho, row.rho_power) /
+         std::pow(1 - mixing.rho, row.gap_power) *
+         std::pow(mixing.global_average_every, row.period_power);
+}
+
+double effective_rho(const Schedule& schedule) {
+  return 1 - (1 - period_contraction(schedule)) / observed_rounds(schedule);
+}
+
+MixingStrength mixing_strength(const Schedule& schedule) {
+  return {.workers = schedule.shape.workers(), .rho = effective_rho(schedule)};
+}
+
+std::span<const TopologyOrder> published_topology_orders() { return kOrders; }
+
+}  // namespace gossamer

@@ -1,0 +1,79 @@
+#pragma once
+/// How many steps decentralized SGD needs until it keeps up with parallel SGD: transient
+/// iterations.
+
+#include <span>
+#include <string_view>
+
+#include "gossamer/graph/schedule.h"
+
+namespace gossamer {
+
+enum class TransientMethod {
+  d_sgd,
+  exact_diffusion,
+  global_average,  ///< PGA: D-SGD with a global average every H steps
+};
+
+enum class Curvature { strongly_convex, generally_convex, non_convex };
+
+/// iid: all workers' data come from one distribution. non_iid: they differ.
+enum class DataSplit { iid, non_iid };
+
+/// Note [Transient iterations]: T = n^a ρ^b / (1 − ρ)^c · H^d, the step from which on the term that
+/// decentralization adds to the error is no larger than the error of parallel SGD with n workers.
+/// From the tables of the lecture "Decentralized SGD and its variants" and the rates they follow
+/// from. Orders, without constants and logarithms: good for ratios between topologies, sizes and
+/// methods, not for numbers of steps. Where the lecture prints a strongly convex row without ρ²
+/// (D-SGD, iid), the rate it gives has it, and so has the row here.
+struct TransientRow {
+  TransientMethod method = TransientMethod::d_sgd;
+  Curvature curvature = Curvature::non_convex;
+  DataSplit data = DataSplit::iid;
+  int workers_power = 0;  ///< a, of n
+  int rho_power = 0;      ///< b
+  int gap_power = 0;      ///< c, of 1/(1 − ρ)
+  int period_power = 0;   ///< d, of H
+};
+
+/// All rows.
+std::span<const TransientRow> transient_rows();
+
+/// The row; null where no such result is known (Exact-Diffusion for non-convex losses has the
+/// dependence on the data removed, but no better one on the network; PGA is analysed there only).
+const TransientRow* find_transient_row(TransientMethod method, Curvature curvature, DataSplit data);
+
+/// What a row is evaluated at.
+struct MixingStrength {
+  int workers = 1;
+  double rho = 0;
+  int global_average_every = 1;  ///< H, of global_average only
+};
+
+/// The row's T: infinity for ρ = 1 unless the gap does not count, 0 for ρ = 0. Throws
+/// std::invalid_argument unless n ≥ 1, 0 ≤ ρ ≤ 1 and H ≥ 1.
+double transient_iterations(const TransientRow& row, const MixingStrength& mixing);
+
+/// ρ of a static graph with the same bound on accumulated disagreement: 1 − (1 − c)/τ where a
+/// period of τ rounds contracts by c. (Rounds never expand, so what a step leaves behind sums up to
+/// at most τ(1 + c + c² + …) = τ/(1 − c), against 1/(1 − ρ).) ρ itself for τ = 1; for exact
+/// averages after τ rounds 1 − 1/τ, which gives the lecture's n³ log²n of one-peer exponential
+/// graphs, where ρ of a single round is 1 and says nothing.
+double effective_rho(const Schedule& schedule);
+
+/// Workers and effective ρ of a schedule.
+MixingStrength mixing_strength(const Schedule& schedule);
+
+/// A row of the lecture's comparison of topologies (D-SGD, iid): T = n^a log₂^b n, as printed. The
+/// rows of star and grid are loose: the formula of d_sgd gives n⁵ for both. One-peer exponential is
+/// printed as n³ log², which is also what its period gives; the rate printed beside it, with
+/// log^(2/3) n, would give n³ log⁴.
+struct TopologyOrder {
+  std::string_view topology;
+  int workers_power = 0;
+  int log_power = 0;
+};
+
+std::span<const TopologyOrder> published_topology_orders();
+
+}  // namespace gossamer

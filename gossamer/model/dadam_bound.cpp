@@ -1,0 +1,57 @@
+#include "gossamer/model/dadam_bound.h"
+
+#include <cmath>
+#include <string>
+
+#include "gossamer/base/errors.h"
+
+namespace gossamer {
+namespace {
+
+void check(bool good, std::string_view what, double got) {
+  if (!good) fail_argument({.place = "DAdam bound", .what = what, .got = std::to_string(got)});
+}
+
+void check(const DAdamSetting& s) {
+  check(s.beta1 > 0 && s.beta1 < s.beta2, "beta1 must lie between 0 and beta2", s.beta1);
+  check(s.beta2 < 1, "beta2 must be below 1", s.beta2);
+  check(s.step_size > 0, "the step size must be positive", s.step_size);
+  check(s.epsilon > 0, "epsilon must be positive", s.epsilon);
+  check(s.steps > s.beta1 / (1 - s.beta1), "there must be more than beta1/(1 - beta1) steps",
+        s.steps);
+  check(s.parameters >= 1, "there must be at least 1 parameter", s.parameters);
+  check(s.gradient_bound > 0, "the bound on gradients must be positive", s.gradient_bound);
+  check(s.smoothness >= 0, "the smoothness must not be negative", s.smoothness);
+  check(s.excess_loss >= 0, "the excess loss must not be negative", s.excess_loss);
+  check(s.lambda >= 0 && s.lambda <= 1, "lambda must lie between 0 and 1", s.lambda);
+}
+
+}  // namespace
+
+DAdamBound dadam_bound(const DAdamSetting& setting) {
+  check(setting);
+  const double alpha = setting.step_size;
+  const double R = setting.gradient_bound;
+  const double L = setting.smoothness;
+  const double D = setting.parameters;
+  const double one_less_beta1 = 1 - setting.beta1;
+  const double one_less_beta2 = 1 - setting.beta2;
+  const double one_less_ratio = 1 - setting.beta1 / setting.beta2;
+  const double lambda2 = setting.lambda * setting.lambda;
+  const double effective_steps = setting.steps - setting.beta1 / one_less_beta1;
+  DAdamBound bound;
+  bound.optimization = 4 * R / (alpha * effective_steps) * setting.excess_loss;
+  bound.noise = 24 * D * R * R * std::sqrt(one_less_beta1) /
+                (std::sqrt(one_less_beta2) * std::pow(one_less_ratio, 1.5));
+  bound.curvature = 2 * alpha * D * L * R * one_less_beta1 / (one_less_beta2 * one_less_ratio);
+  bound.momentum = 4 * alpha * alpha * L * L * D * setting.beta1 /
+                   (one_less_ratio * std::pow(one_less_beta2, 1.5));
+  bound.disagreement =
+      8 * alpha * alpha * (1 + lambda2) * R * L * L * D * std::sqrt(one_less_beta1) /
+      (std::pow(1 - lambda2, 2) * one_less_beta2 * one_less_ratio * std::sqrt(setting.epsilon));
+  bound.per_step = std::log1p(R / (setting.epsilon * one_less_beta2)) / effective_steps -
+                   setting.steps / effective_steps * std::log(setting.beta2);
+  return bound;
+}
+
+}  // namespace gossamer

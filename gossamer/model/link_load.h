@@ -1,0 +1,54 @@
+#pragma once
+/// What the exchanges of a round put on the links of each host, counted from the plans.
+
+#include <cstdint>
+#include <vector>
+
+#include "gossamer/base/cluster.h"
+#include "gossamer/base/dtype.h"
+#include "gossamer/exchange/plan.h"
+#include "gossamer/graph/round.h"
+
+namespace gossamer {
+
+/// A full Ethernet frame over what TCP, with timestamps, carries in it: bytes on the wire per byte
+/// of payload.
+inline constexpr double kEthernetOverhead = 1514.0 / 1448.0;
+
+/// What is exchanged, and how.
+struct ExchangedPayload {
+  std::int64_t elements = 0;
+  DType dtype = DType::f32;
+  PlanOptions plan;
+};
+
+/// Bytes of payload that a host sends to other hosts, receives from them, and moves inside.
+struct HostLoad {
+  int host = 0;
+  std::int64_t sent_bytes = 0;
+  std::int64_t received_bytes = 0;
+  std::int64_t inside_bytes = 0;
+  bool operator==(const HostLoad&) const = default;
+};
+
+/// An exchange that can begin when all its members have launched it and that all of them wait for:
+/// a group that averages, or one directed edge j → i of a round in sparse rows (j must not change
+/// its payload before it is sent, so that it waits as well).
+struct ExchangeLoad {
+  std::vector<int> members;
+  std::vector<HostLoad> hosts;  ///< those of the members, ascending
+};
+
+/// The exchanges of one round, without those of workers that keep their own. The bytes are those of
+/// the plans that compile() makes. Only in groups of more than 256 workers, with as many on each
+/// host, they are those of the group's first host: the others differ by how shards are rounded,
+/// by less than 16 elements per message. Cost: linear in workers and edges, apart from compiling
+/// one group of each form.
+std::vector<ExchangeLoad> exchange_loads(const Round& round, const HostShape& shape,
+                                         const ExchangedPayload& payload);
+
+/// By host, the sum over all exchanges of the round.
+std::vector<HostLoad> host_loads(const Round& round, const HostShape& shape,
+                                 const ExchangedPayload& payload);
+
+}  // namespace gossamer

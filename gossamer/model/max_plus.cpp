@@ -1,0 +1,247 @@
+#include "gossamer/model/max_plus.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/model/exchange_jobs.h"
+
+namespace gossamer {
+namespace {
+
+void check(bool good, std::string_view what, const std::string& got) {
+  if (!good) fail_argument({.place = "max-plus", .what = what, .got = got});
+}
+
+void check(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+           const MaxPlusOptions& options) {
+  check(cluster.shape().workers_per_host == schedule.shape.workers_per_host,
+        "the schedule is for other hosts than the cluster's",
+        std::to_string(schedule.shape.workers()) + " workers on " +
+            std::to_string(schedule.shape.hosts()) + " hosts");
+  for (const HostSpec& host : cluster.hosts) {
+    for (const LinkSpec& link : {host.link, host.inside}) {
+      check(link.rate_bytes_per_s > 0, "the rate of a link must be positive",
+            std::to_string(link.rate_bytes_per_s));
+      check(link.latency_s >= 0 && std::isfinite(link.latency_s),
+            "a latency must be finite and not negative", std::to_string(link.latency_s));
+    }
+  }
+  check(!work.bucket_elements.empty(), "there must be at least 1 bucket", "0");
+  for (std::int64_t elements : work.bucket_elements) {
+    check(elements >= 0, "a bucket must not have less than 0 elements", std::to_string(elements));
+  }
+  check(work.forward_share >= 0 && work.forward_share <= 1,
+        "the forward share must lie between 0 and 1", std::to_string(work.forward_share));
+  check(options.overhead >= 1 && std::isfinite(options.overhead), "the overhead must be at least 1",
+        std::to_string(options.overhead));
+  check(options.steps >= 1, "there must be at least 1 step", std::to_string(options.steps));
+  check(options.warm_up >= 0, "the warm-up must not be negative", std::to_string(options.warm_up));
+  check_compute_times(work.compute, schedule.shape.workers());
+}
+
+JobTable job_table(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+                   const MaxPlusOptions& options) {
+  return {cluster, schedule, {.dtype = work.dtype, .plan = options.plan}, options.overhead};
+}
+
+/// Which round bucket b follows at step t.
+std::int64_t round_of(const Schedule& schedule, const MaxPlusOptions& options, std::int64_t t,
+                      std::size_t bucket) {
+  const bool shifts = options.stagger && !schedule.loss_driven;
+  return shifts ? t + static_cast<std::int64_t>(bucket) : t;
+}
+
+int measured_steps(const Schedule& schedule, int steps) {
+  if (schedule.period <= 1 || schedule.period > 2 * steps) return steps;
+  return (steps + schedule.period - 1) / schedule.period * schedule.period;
+}
+
+/// The state between two steps. Rows by worker, columns by bucket.
+class Recursion {
+ public:
+  Recursion(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+            const MaxPlusOptions& options)
+      : work_(work),
+        schedule_(schedule),
+        options_(options),
+        buckets_(work.bucket_elements.size()),
+        workers_(static_cast<std::size_t>(schedule.shape.workers())),
+        jobs_(job_table(cluster, work, schedule, options)),
+        begin_(workers_, 0),
+        compute_(workers_, 0),
+        updated_(workers_ * buckets_, 0),
+        arrived_(workers_ * buckets_, 0),
+        free_(static_cast<std::size_t>(kStationsPerHost) * cluster.hosts.size(), 0),
+        busy_(free_.size(), 0) {
+    if (waits_ahead()) serve(0);
+  }
+
+  const std::vector<double>& begin() const { return begin_; }
+  const std::vector<double>& compute() const { return compute_; }
+  const std::vector<double>& busy() const { return busy_; }
+
+  void step(std::int64_t t) {
+    for (std::size_t i = 0; i < workers_; ++i) {
+      compute_[i] = compute_s(work_.compute, static_cast<int>(i), t);
+      update_buckets(i);
+    }
+    serve(waits_ahead() ? t + 1 : t);
+    for (std::size_t i = 0; i < workers_; ++i) {
+      begin_[i] = updated_[i * buckets_ + buckets_ - 1];
+      if (waits_ahead()) continue;
+      for (std::size_t b = 0; b < buckets_; ++b) {
+        begin_[i] = std::max(begin_[i], arrived_[i * buckets_ + b]);
+      }
+    }
+  }
+
+ private:
+  /// An exchange of this step, in the order of buckets and of the round.
+  struct Due {
+    double ready = 0;
+    std::size_t bucket = 0;
+    const ExchangeJob* job = nullptr;
+  };
+
+  bool waits_ahead() const { return options_.result_needed == ResultNeeded::next_step; }
+
+  void update_buckets(std::size_t i) {
+    const double before_first =
+        options_.launch_at == LaunchAt::backward ? work_.forward_share : 1.0;
+    const double each = (1 - before_first) * compute_[i] / static_cast<double>(buckets_);
+    double time = begin_[i] + before_first * compute_[i];
+    for (std::size_t b = 0; b < buckets_; ++b) {
+      time += each;
+      if (waits_ahead()) time = std::max(time, arrived_[i * buckets_ + b]);
+      updated_[i * buckets_ + b] = time;
+    }
+  }
+
+  void collect(std::int64_t t) {
+    due_.clear();
+    for (std::size_t b = 0; b < buckets_; ++b) {
+      const std::int64_t round = round_of(schedule_, options_, t, b);
+      for (const ExchangeJob& job : jobs_.at(round, work_.bucket_elements[b])) {
+        double ready = 0;
+        for (int member : job.members) {
+          ready = std::max(ready, updated_[static_cast<std::size_t>(member) * buckets_ + b]);
+        }
+        due_.push_back({ready, b, &job});
+      }
+    }
+    const auto earlier = [](const Due& a, const Due& b) { return a.ready < b.ready; };
+    if (!std::ranges::is_sorted(due_, earlier)) std::ranges::stable_sort(due_, earlier);
+  }
+
+  /// All exchanges of round t of the schedule, in the order in which they become ready.
+  void serve(std::int64_t t) {
+    collect(t);
+    std::ranges::fill(arrived_, 0);
+    for (const Due& due : due_) {
+      double served = due.ready;
+      for (const StationTime& use : due.job->stations) {
+        const auto station = static_cast<std::size_t>(use.station);
+        free_[station] = std::max(free_[station], due.ready) + use.seconds;
+        busy_[station] += use.seconds;
+        served = std::max(served, free_[station]);
+      }
+      for (int member : due.job->members) {
+        double& arrived = arrived_[static_cast<std::size_t>(member) * buckets_ + due.bucket];
+        arrived = std::max(arrived, served + due.job->latency_s);
+      }
+    }
+    jobs_.forget_before(t);
+  }
+
+  const StepWork& work_;
+  const Schedule& schedule_;
+  const MaxPlusOptions& options_;
+  std::size_t buckets_;
+  std::size_t workers_;
+  JobTable jobs_;
+  std::vector<double> begin_;
+  std::vector<double> compute_;
+  std::vector<double> updated_;
+  std::vector<double> arrived_;
+  std::vector<double> free_;  ///< by station
+  std::vector<double> busy_;  ///< by station, since the beginning
+  std::vector<Due> due_;
+};
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double busiest_link(const std::vector<double>& seconds) {
+  double most = 0;
+  for (std::size_t s = 0; s < seconds.size(); ++s) {
+    if (is_link_station(static_cast<int>(s))) most = std::max(most, seconds[s]);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> even_buckets(std::int64_t elements, int buckets) {
+  check(elements >= 0, "there must not be less than 0 elements", std::to_string(elements));
+  check(buckets >= 1, "there must be at least 1 bucket", std::to_string(buckets));
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t b = 0; b < buckets; ++b) {
+    sizes.push_back(elements * (b + 1) / buckets - elements * b / buckets);
+  }
+  return sizes;
+}
+
+MaxPlusOptions allreduce_options() {
+  return {.launch_at = LaunchAt::backward,
+          .result_needed = ResultNeeded::same_step,
+          .stagger = false,
+          .plan = {.group_method = GroupMethod::ring, .finished_averages = true}};
+}
+
+Schedule complete_schedule(const HostShape& shape) {
+  return periodic_schedule("complete", shape, {complete_round(shape.workers())});
+}
+
+StepTimes step_times(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+                     const MaxPlusOptions& options) {
+  check(cluster, work, schedule, options);
+  Recursion recursion(cluster, work, schedule, options);
+  const int measured = measured_steps(schedule, options.steps);
+  StepTimes times{.start_s = {recursion.begin()}, .warm_up = options.warm_up};
+  std::vector<double> busy_before = recursion.busy();
+  for (int t = 0; t < options.warm_up + measured; ++t) {
+    recursion.step(t);
+    times.start_s.push_back(recursion.begin());
+    if (t + 1 == options.warm_up) busy_before = recursion.busy();
+    if (t >= options.warm_up) times.compute_s += mean(recursion.compute()) / measured;
+  }
+  const std::vector<double>& first = times.start_s[static_cast<std::size_t>(options.warm_up)];
+  times.mean_step_s = (mean(recursion.begin()) - mean(first)) / measured;
+  times.exposed_s = std::max(0.0, times.mean_step_s - times.compute_s);
+  std::vector<double> busy = recursion.busy();
+  for (std::size_t s = 0; s < busy.size(); ++s) busy[s] = (busy[s] - busy_before[s]) / measured;
+  times.link_s = busiest_link(busy);
+  return times;
+}
+
+double busiest_link_s(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+                      const MaxPlusOptions& options, std::int64_t t) {
+  check(cluster, work, schedule, options);
+  JobTable jobs = job_table(cluster, work, schedule, options);
+  std::vector<double> seconds(static_cast<std::size_t>(kStationsPerHost) * cluster.hosts.size());
+  for (std::size_t b = 0; b < work.bucket_elements.size(); ++b) {
+    const std::int64_t round = round_of(schedule, options, t, b);
+    for (const ExchangeJob& job : jobs.at(round, work.bucket_elements[b])) {
+      for (const StationTime& use : job.stations) {
+        seconds[static_cast<std::size_t>(use.station)] += use.seconds;
+      }
+    }
+  }
+  return busiest_link(seconds);
+}
+
+}  // namespace gossamer

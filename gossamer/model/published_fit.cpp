@@ -1,0 +1,182 @@
+#include "gossamer/model/published_fit.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "gossamer/graph/topology.h"
+#include "gossamer/model/max_plus.h"
+#include "gossamer/model/published.h"
+
+namespace gossamer {
+namespace {
+
+constexpr int kBuckets = 5;
+constexpr double kSigma = 0.1;
+// Of the ring that the poster measured, Decent-DP's, which is the one-peer ring. It fits the first
+// row; the bytes alone give .53 as the mean of rounds that cross (1.07) and rounds that do not.
+constexpr double kOmegaOfRing = 0.65;
+using Constants = std::span<const double>;
+
+ClusterSpec cluster_of(const HostShape& shape, double rate_bytes_per_s) {
+  ClusterSpec cluster;
+  for (int workers : shape.workers_per_host) {
+    cluster.hosts.push_back({workers, {.rate_bytes_per_s = rate_bytes_per_s}, {}});
+  }
+  return cluster;
+}
+
+/// Per step, the mean over a period of what the busiest link carries of one byte per second.
+double seconds_at_one_byte_per_s(const Schedule& schedule, const StepWork& work,
+                                 const MaxPlusOptions& options) {
+  const ClusterSpec cluster = cluster_of(schedule.shape, 1);
+  double sum = 0;
+  for (int t = 0; t < schedule.period; ++t) {
+    sum += busiest_link_s(cluster, work, schedule, options, t);
+  }
+  return sum / schedule.period;
+}
+
+/// The mean step where the schedule's traffic keeps the busiest link for `link_s` per step.
+double mean_step_s(const Schedule& schedule, const StepWork& work, const MaxPlusOptions& options,
+                   double link_s) {
+  const double rate = link_s > 0 ? seconds_at_one_byte_per_s(schedule, work, options) / link_s
+                                 : LinkSpec{}.rate_bytes_per_s;
+  return step_times(cluster_of(schedule.shape, rate), work, schedule, options).mean_step_s;
+}
+
+double omega_on_poster(std::string_view topology, const HostShape& shape) {
+  if (topology == "complete") return 1;
+  return topology == "ring" ? kOmegaOfRing : omega_of_flat_aer(shape);
+}
+
+FitProblem poster_problem(std::string_view task) {
+  FitProblem problem{.name = std::string(task),
+                     .constants = {{"gamma", 0.01, 4}, {"sigma", 0.005, 0.4}},
+                     .points = {},
+                     .is_relative = false};
+  for (const PosterRow& row : poster_rows()) {
+    if (row.task != task) continue;
+    const Schedule schedule = make_topology(row.topology == "ring" ? "one_peer_ring" : row.topology,
+                                            {.shape = even_hosts(row.hosts, row.workers_per_host)});
+    const double omega = omega_on_poster(row.topology, schedule.shape);
+    problem.points.push_back(
+        {std::string(row.topology), row.speed_up, [schedule, omega](Constants c) {
+           const StepRatios ratios{.gamma = c[0], .omega = omega, .buckets = kBuckets};
+           return speed_up_with_jitter(schedule, {.ratios = ratios, .sigma = c[1], .steps = 60});
+         }});
+  }
+  return problem;
+}
+
+/// The closed forms in ms, from {compute of 1/8 of the batch, compute that does not shrink, time of
+/// a payload on a link}.
+struct RuntimeModel {
+  HostShape shape;
+  double slowest = 1 + kSigma * expected_maximum_of_normals(shape.workers());
+
+  StepRatios ratios(Constants c) const {
+    const double n = shape.workers();
+    return {.gamma = 2 * (n - 1) / n * c[2] / compute_ms(c),
+            .omega = omega_of_flat_aer(shape),
+            .buckets = kBuckets};
+  }
+  double compute_ms(Constants c) const { return c[0] * 8 / shape.workers() + c[1]; }
+  double allreduce_ms(Constants c) const {
+    return compute_ms(c) * allreduce_time(ratios(c), slowest);
+  }
+  double aer_ms(Constants c) const { return compute_ms(c) * decentralized_time(ratios(c)); }
+};
+
+FitProblem runtime_problem(std::string_view hardware) {
+  FitProblem problem{
+      .name = std::string(hardware),
+      .constants = {{"share ms", 10, 500}, {"fixed ms", 5, 100}, {"payload ms", 0.5, 150}},
+      .points = {}};
+  for (const RuntimePoint& point : runtime_points()) {
+    if (point.hardware != hardware) continue;
+    const RuntimeModel model{even_hosts(point.hosts, point.workers_per_host)};
+    const std::string workers = std::to_string(model.shape.workers());
+    problem.points.push_back({"allreduce " + workers, point.allreduce_ms,
+                              [model](Constants c) { return model.allreduce_ms(c); }});
+    problem.points.push_back(
+        {"aer " + workers, point.aer_ms, [model](Constants c) { return model.aer_ms(c); }});
+  }
+  return problem;
+}
+
+FitProblem communication_problem() {
+  FitProblem problem{.name = "256 V100, communication",
+                     .constants = {{"allreduce latency ms", 10, 500},
+                                   {"partial latency ms", 10, 500},
+                                   {"ms per million", 0.1, 10}},
+                     .points = {}};
+  for (const CommunicationPoint& point : communication_points()) {
+    const double millions = point.million_parameters;
+    problem.points.push_back(
+        {"allreduce " + std::string(point.model), point.allreduce_ms,
+         [millions](Constants c) { return c[0] + 2 * 255.0 / 256 * millions * c[2]; }});
+    problem.points.push_back({"partial " + std::string(point.model), point.partial_average_ms,
+                              [millions](Constants c) { return c[1] + millions * c[2]; }});
+  }
+  return problem;
+}
+
+FitProblem imagenet_problem() {
+  FitProblem problem{.name = "V100, ImageNet",
+                     .constants = {{"compute host-hours", 20, 80},
+                                   {"growth per host", 0.05, 5},
+                                   {"exchange host-hours", 0.05, 10}},
+                     .points = {}};
+  for (const ImageNetPoint& point : imagenet_points()) {
+    const double neighbours = point.method == "ring" ? 2 : 1;
+    const bool is_allreduce = point.method == "allreduce";
+    const double hosts = point.hosts;
+    problem.points.push_back({std::string(point.method) + " " + std::to_string(point.hosts),
+                              point.hours, [=](Constants c) {
+                                const double waits =
+                                    is_allreduce ? hosts * c[1] : neighbours * c[2];
+                                return (c[0] + waits) / hosts;
+                              }});
+  }
+  return problem;
+}
+
+}  // namespace
+
+double omega_of_flat_aer(const HostShape& shape) {
+  const double n = shape.workers();
+  const double pair = 2 * n / shape.hosts();
+  return 0.5 * ((pair - 1) / pair) / ((n - 1) / n);
+}
+
+double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c) {
+  const HostShape& shape = schedule.shape;
+  const StepRatios& ratios = c.ratios;
+  StepWork work{
+      .bucket_elements = even_buckets(16LL * shape.workers() * ratios.buckets, ratios.buckets),
+      .forward_share = ratios.forward_share};
+  work.compute = {.jitter = Jitter::normal, .deviation_s = c.sigma, .seed = c.seed};
+  MaxPlusOptions allreduce = allreduce_options();
+  allreduce.steps = c.steps;
+  allreduce.warm_up = c.warm_up;
+  const MaxPlusOptions mixing{
+      .launch_at = LaunchAt::backward, .steps = c.steps, .warm_up = c.warm_up};
+  const double all = mean_step_s(complete_schedule(shape), work, allreduce, ratios.gamma);
+  return 1 - mean_step_s(schedule, work, mixing, ratios.omega * ratios.gamma) / all;
+}
+
+std::vector<FitProblem> published_problems() {
+  std::vector<FitProblem> problems;
+  for (const char* task : {"en-de", "en-fr", "resnet-50"}) {
+    problems.push_back(poster_problem(task));
+  }
+  for (std::size_t k = 0; k < runtime_points().size(); k += 3) {
+    problems.push_back(runtime_problem(runtime_points()[k].hardware));
+  }
+  problems.push_back(communication_problem());
+  problems.push_back(imagenet_problem());
+  return problems;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,187 @@
+#include "gossamer/sim/exchanges.h"
+
+#include <utility>
+
+#include "gossamer/base/errors.h"
+
+namespace gossamer::sim {
+
+Exchanges::Exchanges(const SimMethod& method, const SimWorkload& workload, std::int64_t steps,
+                     const HostShape& shape, Network& network, OnMessage on_message)
+    : workload_(workload),
+      steps_(steps),
+      sends_ahead_(method.pattern == SimPattern::cwa),
+      network_(network),
+      book_(method, shape, workload.dtype, network),
+      on_message_(std::move(on_message)),
+      lanes_(static_cast<std::size_t>(shape.workers()) * workload.buckets.size()),
+      lost_(static_cast<std::size_t>(shape.workers()), 0) {}
+
+ScriptBook::Scripts Exchanges::scripts(int bucket, std::int64_t step) {
+  return book_.find(bucket, workload_.buckets[static_cast<std::size_t>(bucket)], step);
+}
+
+bool Exchanges::has_ended(int worker, int bucket) const {
+  return lanes_[index(worker, bucket)].has_ended;
+}
+
+SimTime Exchanges::launched_at(int worker, int bucket) const {
+  return lanes_[index(worker, bucket)].launched;
+}
+
+void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t step) {
+  Lane& mine = lane(worker, bucket);
+  GOSSAMER_ASSERT(mine.has_ended && step == mine.step + 1);
+  const bool was_ahead = mine.ahead == step;
+  mine.scripts = was_ahead ? std::move(mine.ahead_scripts) : scripts(bucket, step);
+  mine.step = step;
+  mine.phase = 0;
+  mine.launched = now;
+  mine.ahead = -1;
+  mine.has_ended = false;
+  if (script_of(mine.scripts, worker).count() > 0) {
+    if (was_ahead) std::swap(mine.got, mine.got_ahead);
+    if (!was_ahead) mine.got.assign(script_of(mine.scripts, worker).receives(0).size(), 0);
+    enter_phase(now, worker, bucket);
+  }
+  go_on(now, worker, bucket);
+  post_ahead(now, worker, bucket);
+}
+
+/// Posts the receives and sends of the phase. What has come ahead is in `got`.
+void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
+  Lane& mine = lane(worker, bucket);
+  const Script& script = script_of(mine.scripts, worker);
+  mine.missing = 0;
+  for (char got : mine.got) mine.missing += got ? 0 : 1;
+  release_held(now, mine);
+  const auto sends = script.sends(mine.phase);
+  mine.sends_open += static_cast<int>(sends.size());
+  for (const ScriptSend& send : sends) {
+    const TransferId id = network_.make(now, {.from = worker,
+                                              .to = send.to,
+                                              .edge = send.edge,
+                                              .bucket = bucket,
+                                              .step = mine.step,
+                                              .bytes = send.bytes,
+                                              .phase = mine.phase,
+                                              .receive_phase = send.receive_phase,
+                                              .receive = send.receive});
+    if (is_lost(send.to)) continue;  // nobody will ever take it
+    Lane& theirs = lane(send.to, bucket);
+    if (has_posted(theirs, network_.at(id).parcel)) {
+      network_.depart(now, id);
+    } else {
+      theirs.held.push_back(id);
+    }
+  }
+}
+
+/// Through all phases whose receives are in.
+void Exchanges::go_on(SimTime now, int worker, int bucket) {
+  Lane& mine = lane(worker, bucket);
+  const Script& script = script_of(mine.scripts, worker);
+  while (mine.phase < script.count() && mine.missing == 0) {
+    if (++mine.phase == script.count()) break;
+    mine.got.assign(script.receives(mine.phase).size(), 0);
+    enter_phase(now, worker, bucket);
+  }
+  mine.has_ended = mine.phase == script.count() && mine.sends_open == 0;
+}
+
+void Exchanges::post_ahead(SimTime now, int worker, int bucket) {
+  Lane& mine = lane(worker, bucket);
+  if (!sends_ahead_ || mine.step + 1 >= steps_) return;
+  mine.ahead = mine.step + 1;
+  mine.ahead_scripts = scripts(bucket, mine.ahead);
+  const Script& script = script_of(mine.ahead_scripts, worker);
+  mine.got_ahead.assign(script.count() > 0 ? script.receives(0).size() : 0, 0);
+  release_held(now, mine);
+}
+
+bool Exchanges::has_posted(const Lane& lane, const Parcel& parcel) {
+  if (parcel.step == lane.ahead) return parcel.receive_phase == 0;
+  return parcel.step == lane.step && parcel.receive_phase <= lane.phase;
+}
+
+void Exchanges::release_held(SimTime now, Lane& mine) {
+  std::erase_if(mine.held, [&](TransferId id) {
+    const bool posted = has_posted(mine, network_.at(id).parcel);
+    if (posted) network_.depart(now, id);
+    return posted;
+  });
+}
+
+Exchanges::Ended Exchanges::left(SimTime now, TransferId id) {
+  const Parcel parcel = network_.at(id).parcel;
+  Lane& sender = lane(parcel.from, parcel.bucket);
+  --sender.sends_open;
+  if (is_lost(parcel.from)) return {};
+  go_on(now, parcel.from, parcel.bucket);
+  return sender.has_ended ? Ended{parcel.from, parcel.bucket} : Ended{};
+}
+
+Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
+  const Transfer& transfer = network_.at(id);
+  const Parcel parcel = transfer.parcel;
+  if (on_message_) {
+    on_message_({.sent = transfer.sent,
+                 .begun = transfer.begun,
+                 .left = transfer.left,
+                 .arrived = now,
+                 .from = parcel.from,
+                 .to = parcel.to,
+                 .bytes = parcel.bytes,
+                 .step = parcel.step,
+                 .bucket = parcel.bucket,
+                 .phase = parcel.phase});
+  }
+  network_.remove(id);
+  Lane& receiver = lane(parcel.to, parcel.bucket);
+  if (is_lost(parcel.to)) return {};
+  if (parcel.step == receiver.ahead) {
+    receiver.got_ahead[static_cast<std::size_t>(parcel.receive)] = 1;
+    return {};
+  }
+  GOSSAMER_ASSERT(parcel.step == receiver.step && parcel.receive_phase == receiver.phase);
+  receiver.got[static_cast<std::size_t>(parcel.receive)] = 1;
+  --receiver.missing;
+  go_on(now, parcel.to, parcel.bucket);
+  return receiver.has_ended ? Ended{parcel.to, parcel.bucket} : Ended{};
+}
+
+void Exchanges::lose(int worker) {
+  lost_[static_cast<std::size_t>(worker)] = 1;
+  network_.lose(worker);
+  for (std::size_t b = 0; b < workload_.buckets.size(); ++b) {
+    lane(worker, static_cast<int>(b)).held.clear();
+  }
+  for (Lane& each : lanes_) {
+    std::erase_if(each.held, [&](TransferId id) { return network_.at(id).parcel.from == worker; });
+  }
+}
+
+std::vector<WaitsFor> Exchanges::open_waits() const {
+  std::vector<WaitsFor> waits;
+  const auto buckets = static_cast<int>(workload_.buckets.size());
+  for (int worker = 0; worker < static_cast<int>(lost_.size()); ++worker) {
+    for (int b = 0; b < buckets && !is_lost(worker); ++b) {
+      const Lane& open = lanes_[index(worker, b)];
+      if (open.has_ended || open.missing == 0) continue;
+      const auto receives = script_of(open.scripts, worker).receives(open.phase);
+      for (std::size_t k = 0; k < receives.size(); ++k) {
+        if (open.got[k]) continue;
+        waits.push_back({worker, receives[k].from, open.step, b, true});
+      }
+    }
+  }
+  // A transfer that has left is not waited for by its sender.
+  for (const Transfer& transfer : network_.transfers()) {
+    const Parcel& parcel = transfer.parcel;
+    if (!transfer.exists || is_lost(parcel.from)) continue;
+    waits.push_back({parcel.from, parcel.to, parcel.step, parcel.bucket, false});
+  }
+  return waits;
+}
+
+}  // namespace gossamer::sim

@@ -1,0 +1,118 @@
+#pragma once
+/// Exchanges: every worker's buckets on their way through the phases of their Plans.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "gossamer/sim/network.h"
+#include "gossamer/sim/script.h"
+#include "gossamer/sim/workload.h"
+
+namespace gossamer {
+
+/// One payload that has arrived.
+struct SimMessage {
+  SimTime sent{0};     ///< when its sender was ready
+  SimTime begun{0};    ///< when its first byte left
+  SimTime left{0};     ///< when its last byte did
+  SimTime arrived{0};  ///< when its receiver had all of it
+  int from = 0;
+  int to = 0;
+  std::int64_t bytes = 0;
+  std::int64_t step = 0;
+  int bucket = 0;
+  int phase = 0;  ///< of the sender's Plan
+  bool operator==(const SimMessage&) const = default;
+};
+
+/// A worker that waited for another when the simulation ended.
+struct WaitsFor {
+  int worker = 0;
+  int peer = 0;
+  std::int64_t step = 0;
+  int bucket = 0;
+  bool is_receive = true;  ///< else for the peer to take what it sends
+  bool operator==(const WaitsFor&) const = default;
+};
+
+namespace sim {
+
+/// Note [Order of an exchange]: as the engine's Exchange does it. On entering a phase a worker
+/// posts its receives and its sends; it goes on to the next once the receives are in (sums take no
+/// time), and has ended when nothing it sent is left to be sent. The receives of the first phase
+/// are posted one exchange ahead where the pattern sends ahead. A payload moves once its receiver
+/// has posted the receive: nobody stores what is unexpected.
+class Exchanges {
+ public:
+  using OnMessage = std::function<void(const SimMessage&)>;
+
+  /// All must outlive this; `on_message` may be empty.
+  Exchanges(const SimMethod& method, const SimWorkload& workload, std::int64_t steps,
+            const HostShape& shape, Network& network, OnMessage on_message);
+
+  /// Launches the exchange of a worker's bucket; the one before must have ended.
+  void launch(SimTime now, int worker, int bucket, std::int64_t step);
+  bool has_ended(int worker, int bucket) const;
+  /// Which exchange is the current one, and when it was launched.
+  std::int64_t step(int worker, int bucket) const { return lanes_[index(worker, bucket)].step; }
+  SimTime launched_at(int worker, int bucket) const;
+
+  struct Ended {
+    int worker = -1;  ///< whose exchange this has ended; −1: nobody's
+    int bucket = 0;
+  };
+  /// The last byte of a transfer has left.
+  Ended left(SimTime now, TransferId id);
+  /// It has arrived, and is removed.
+  Ended arrived(SimTime now, TransferId id);
+
+  void lose(int worker);
+  /// What the exchanges that have not ended wait for, except those of lost workers.
+  std::vector<WaitsFor> open_waits() const;
+
+ private:
+  /// One bucket of one worker.
+  struct Lane {
+    ScriptBook::Scripts scripts;  ///< of the current exchange
+    ScriptBook::Scripts ahead_scripts;
+    std::int64_t step = -1;
+    std::int64_t ahead = -1;  ///< the exchange whose first receives are posted early, or −1
+    int phase = 0;
+    int missing = 0;  ///< receives of the phase that are not in
+    int sends_open = 0;
+    bool has_ended = true;
+    SimTime launched{0};
+    std::vector<char> got;  ///< by receive of the phase
+    std::vector<char> got_ahead;
+    std::vector<TransferId> held;  ///< sent to it before it posted the receive
+  };
+
+  Lane& lane(int worker, int bucket) { return lanes_[index(worker, bucket)]; }
+  std::size_t index(int worker, int bucket) const {
+    return static_cast<std::size_t>(worker) * workload_.buckets.size() +
+           static_cast<std::size_t>(bucket);
+  }
+  static const Script& script_of(const ScriptBook::Scripts& scripts, int worker) {
+    return (*scripts)[static_cast<std::size_t>(worker)];
+  }
+  ScriptBook::Scripts scripts(int bucket, std::int64_t step);
+  void enter_phase(SimTime now, int worker, int bucket);
+  void go_on(SimTime now, int worker, int bucket);
+  void post_ahead(SimTime now, int worker, int bucket);
+  void release_held(SimTime now, Lane& lane);
+  static bool has_posted(const Lane& lane, const Parcel& parcel);
+  bool is_lost(int worker) const { return lost_[static_cast<std::size_t>(worker)] != 0; }
+
+  const SimWorkload& workload_;
+  const std::int64_t steps_;
+  const bool sends_ahead_;
+  Network& network_;
+  ScriptBook book_;
+  OnMessage on_message_;
+  std::vector<Lane> lanes_;
+  std::vector<char> lost_;
+};
+
+}  // namespace sim
+}  // namespace gossamer

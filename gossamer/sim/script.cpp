@@ -1,0 +1,173 @@
+#include "gossamer/sim/script.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "gossamer/base/errors.h"
+
+namespace gossamer {
+namespace {
+
+std::string words(const HostShape& shape) {
+  std::string text = std::to_string(shape.hosts()) + " hosts with";
+  for (int workers : shape.workers_per_host) text += " " + std::to_string(workers);
+  return text;
+}
+
+}  // namespace
+
+void check_method(const SimMethod& method, const HostShape& shape) {
+  if (method.codec != Codec::fp32 &&
+      (method.group_method != GroupMethod::hierarchical || method.pattern == SimPattern::ddp)) {
+    fail_argument({.place = "sim",
+                   .what = "a codec needs hierarchical group averages",
+                   .got = std::string(name_of(method.codec)),
+                   .remedy = "take group_method hierarchical, or codec fp32"});
+  }
+  if (method.pattern != SimPattern::cwa) {
+    if (method.late == SimLate::wait && method.update == SimUpdate::step) return;
+    fail_argument({.place = "sim",
+                   .what = "late = skip and update = backward are for the pattern cwa",
+                   .got = method.pattern == SimPattern::ddp ? "ddp" : "allreduce"});
+  }
+  if (method.schedule.shape.workers_per_host != shape.workers_per_host) {
+    fail_argument({.place = "sim",
+                   .what = "the schedule must be for the cluster's " + words(shape),
+                   .got = words(method.schedule.shape)});
+  }
+  if (method.schedule.loss_driven) {
+    fail_argument({.place = "sim",
+                   .what = "a schedule that is driven by the loss cannot be simulated",
+                   .got = method.schedule.name,
+                   .remedy = "take a global average every H steps instead"});
+  }
+  if (method.late == SimLate::skip && method.schedule.period == 0) {
+    fail_argument({.place = "sim",
+                   .what = "late = skip needs a schedule with a period",
+                   .got = method.schedule.name});
+  }
+}
+
+namespace sim {
+namespace {
+
+constexpr std::size_t kKeptWithoutPeriod = 256;
+
+template <class T>
+std::span<const T> part(const std::vector<T>& all, int begin, int end) {
+  return {all.data() + begin, all.data() + end};
+}
+
+PlanOptions plan_options(const SimMethod& method) {
+  const bool is_ddp = method.pattern == SimPattern::ddp;
+  return {.group_method = is_ddp ? GroupMethod::ring : method.group_method,
+          .finished_averages = method.pattern != SimPattern::cwa,
+          .separate_neighbours = method.late == SimLate::skip,
+          .codec = method.codec};
+}
+
+/// Where a worker takes the message of a sender and slot.
+struct Place {
+  int from = 0;
+  int slot = 0;
+  int phase = 0;
+  int index = 0;
+  std::int64_t bytes = 0;
+  auto key() const { return std::tie(from, slot); }
+};
+
+std::vector<Place> places_of(const Plan& plan, DType dtype) {
+  std::vector<Place> places;
+  for (std::size_t p = 0; p < plan.phases.size(); ++p) {
+    int index = 0;
+    for (const Message& message : plan.phases[p].receives) {
+      const auto bytes = static_cast<std::int64_t>(bytes_of(plan, message.slice, dtype));
+      places.push_back({message.peer, message.slot, static_cast<int>(p), index++, bytes});
+    }
+  }
+  std::ranges::sort(places, {}, [](const Place& place) { return place.key(); });
+  return places;
+}
+
+Script script_of(const Plan& plan, int worker, DType dtype, Network& network,
+                 const std::vector<std::vector<Place>>& places) {
+  Script script;
+  for (const Phase& phase : plan.phases) {
+    for (const Message& message : phase.sends) {
+      const std::vector<Place>& theirs = places[static_cast<std::size_t>(message.peer)];
+      const auto at = std::ranges::lower_bound(theirs, std::tie(worker, message.slot), {},
+                                               [](const Place& place) { return place.key(); });
+      const auto bytes = static_cast<std::int64_t>(bytes_of(plan, message.slice, dtype));
+      GOSSAMER_ASSERT(at != theirs.end() && at->from == worker && at->slot == message.slot);
+      GOSSAMER_ASSERT(at->bytes == bytes);
+      script.all_sends.push_back(
+          {message.peer, network.edge(worker, message.peer), bytes, at->phase, at->index});
+    }
+    for (const Message& message : phase.receives) {
+      script.all_receives.push_back({message.peer, network.edge(message.peer, worker)});
+    }
+    script.phases.push_back(
+        {static_cast<int>(script.all_sends.size()), static_cast<int>(script.all_receives.size())});
+  }
+  return script;
+}
+
+}  // namespace
+
+std::span<const ScriptSend> Script::sends(int phase) const {
+  const auto p = static_cast<std::size_t>(phase);
+  return part(all_sends, p == 0 ? 0 : phases[p - 1].sends, phases[p].sends);
+}
+
+std::span<const ScriptReceive> Script::receives(int phase) const {
+  const auto p = static_cast<std::size_t>(phase);
+  return part(all_receives, p == 0 ? 0 : phases[p - 1].receives, phases[p].receives);
+}
+
+std::vector<Script> make_scripts(const SimMethod& method, const Round& round,
+                                 const HostShape& shape, std::int64_t count, DType dtype,
+                                 Network& network) {
+  const PlanOptions options = plan_options(method);
+  std::vector<Plan> plans;
+  std::vector<std::vector<Place>> places;
+  std::size_t sends = 0;
+  std::size_t receives = 0;
+  for (int worker = 0; worker < round.workers; ++worker) {
+    plans.push_back(compile(round, shape, worker, count, options));
+    places.push_back(places_of(plans.back(), dtype));
+    receives += places.back().size();
+  }
+  std::vector<Script> scripts;
+  for (int worker = 0; worker < round.workers; ++worker) {
+    const Plan& plan = plans[static_cast<std::size_t>(worker)];
+    scripts.push_back(script_of(plan, worker, dtype, network, places));
+    sends += scripts.back().all_sends.size();
+  }
+  GOSSAMER_ASSERT(sends == receives);
+  return scripts;
+}
+
+ScriptBook::ScriptBook(const SimMethod& method, const HostShape& shape, DType dtype,
+                       Network& network)
+    : method_(method), shape_(shape), dtype_(dtype), network_(network) {}
+
+ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t elements, std::int64_t exchange) {
+  const bool is_complete = method_.pattern != SimPattern::cwa;
+  const int period = is_complete ? 1 : method_.schedule.period;
+  std::int64_t t = exchange + (method_.stagger ? bucket : 0);
+  if (period > 0) t %= period;
+  Scripts& scripts = scripts_[{t, elements}];
+  if (scripts) return scripts;
+  if (!rounds_.contains(t)) {
+    rounds_[t] = is_complete ? complete_round(shape_.workers()) : round_at(method_.schedule, t, {});
+  }
+  const Scripts made = scripts = std::make_shared<const std::vector<Script>>(
+      make_scripts(method_, rounds_[t], shape_, elements, dtype_, network_));
+  if (period > 0) return made;
+  while (scripts_.size() > kKeptWithoutPeriod) scripts_.erase(scripts_.begin());
+  while (rounds_.size() > kKeptWithoutPeriod) rounds_.erase(rounds_.begin());
+  return made;
+}
+
+}  // namespace sim
+}  // namespace gossamer

@@ -1,0 +1,70 @@
+#pragma once
+/// Scripts: what the simulator needs of Plans, with every send matched to its receive.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gossamer/base/dtype.h"
+#include "gossamer/sim/method.h"
+#include "gossamer/sim/network.h"
+
+namespace gossamer::sim {
+
+struct ScriptSend {
+  int to = 0;
+  int edge = 0;
+  std::int64_t bytes = 0;
+  int receive_phase = 0;  ///< at the receiver
+  int receive = 0;        ///< index among the receives of that phase
+};
+
+struct ScriptReceive {
+  int from = 0;
+  int edge = 0;
+};
+
+/// One worker's Plan.
+struct Script {
+  struct Ends {
+    int sends = 0;
+    int receives = 0;
+  };
+  std::vector<Ends> phases;  ///< where the sends and receives of each phase end
+  std::vector<ScriptSend> all_sends;
+  std::vector<ScriptReceive> all_receives;
+
+  int count() const { return static_cast<int>(phases.size()); }
+  std::span<const ScriptSend> sends(int phase) const;
+  std::span<const ScriptReceive> receives(int phase) const;
+};
+
+/// Compiles the Plans of all workers for a round and a number of elements; asserts that what is
+/// sent is what is received. Edges are numbered in `network`.
+std::vector<Script> make_scripts(const SimMethod& method, const Round& round,
+                                 const HostShape& shape, std::int64_t count, DType dtype,
+                                 Network& network);
+
+/// Keeps scripts by round of the period and bucket size; of schedules without a period those that
+/// were made last.
+class ScriptBook {
+ public:
+  /// All must outlive the book.
+  ScriptBook(const SimMethod& method, const HostShape& shape, DType dtype, Network& network);
+
+  using Scripts = std::shared_ptr<const std::vector<Script>>;
+  /// By worker, for a bucket's exchange.
+  Scripts find(int bucket, std::int64_t elements, std::int64_t exchange);
+
+ private:
+  const SimMethod& method_;
+  const HostShape& shape_;
+  const DType dtype_;
+  Network& network_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Scripts> scripts_;  ///< by round and elements
+  std::map<std::int64_t, Round> rounds_;                              ///< that scripts_ has used
+};
+
+}  // namespace gossamer::sim

@@ -1,0 +1,221 @@
+#include "gossamer/sim/worker_states.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gossamer::sim {
+namespace {
+
+Exchanges::OnMessage recorder(bool wanted, std::vector<SimMessage>& messages) {
+  if (!wanted) return nullptr;
+  return [&messages](const SimMessage& message) { messages.push_back(message); };
+}
+
+}  // namespace
+
+WorkerStates::WorkerStates(const ClusterSpec& cluster, const SimWorkload& workload,
+                           const SimMethod& method, const SimOptions& options, SimResult& result)
+    : workload_(workload),
+      method_(method),
+      options_(options),
+      result_(result),
+      shape_(cluster.shape()),
+      waits_(method.late == SimLate::wait),
+      network_(cluster, options.framing, events_),
+      exchanges_(method, workload, options.steps, shape_, network_,
+                 recorder(options.record_messages, result.messages)),
+      late_(method, workload, shape_, network_, recorder(options.record_messages, result.messages)),
+      workers_(static_cast<std::size_t>(shape_.workers())) {
+  result_.steps.resize(workers_.size());
+  for (int w = 0; w < shape_.workers(); ++w) {
+    compute_times_.emplace_back(workload, w, options.seed);
+    result_.steps[static_cast<std::size_t>(w)].reserve(static_cast<std::size_t>(options.steps));
+  }
+  for (std::size_t b = 0; b < workload.buckets.size(); ++b) {
+    update_times_.push_back(update_time(workload, b));
+  }
+}
+
+void WorkerStates::start() {
+  if (is_cwa() && options_.steps > 0) {
+    for (int w = 0; w < shape_.workers(); ++w) {
+      for (int b = 0; b < buckets(); ++b) launch(SimTime(0), w, b, 0);
+    }
+  }
+  for (int w = 0; w < shape_.workers(); ++w) begin_step(SimTime(0), w);
+}
+
+void WorkerStates::begin_step(SimTime now, int w) {
+  Worker& me = worker(w);
+  if (me.step == options_.steps) {
+    me.doing = Doing::finished;
+    return;
+  }
+  me.begin = now;
+  me.waited = SimTime(0);
+  me.moments = moments_of(workload_, compute_times_[static_cast<std::size_t>(w)].next());
+  me.next = stops_at_buckets() ? 0 : buckets() - 1;
+  me.target = kAny;
+  me.reduced = 0;
+  me.open.assign(workload_.buckets.size(), 1);
+  me.doing = Doing::computing;
+  me.since = now;
+  const SimTime end = me.moments.backward[static_cast<std::size_t>(me.next)];
+  events_.push(now + end, {.kind = Event::Kind::computed, .who = w});
+}
+
+/// The backward of the next bucket.
+void WorkerStates::compute(SimTime now, int w) {
+  Worker& me = worker(w);
+  const auto next = static_cast<std::size_t>(me.next);
+  me.doing = Doing::computing;
+  me.since = now;
+  const SimTime takes = me.moments.backward[next] - me.moments.backward[next - 1];
+  events_.push(now + takes, {.kind = Event::Kind::computed, .who = w});
+}
+
+void WorkerStates::record_compute(SimTime now, int w) {
+  using Kind = TimelineEvent::Kind;
+  const Worker& me = worker(w);
+  const bool is_whole = !stops_at_buckets();
+  const bool has_forward = is_whole || me.next == 0;
+  const SimTime middle = has_forward ? me.since + me.moments.forward : me.since;
+  if (has_forward) record(Kind::forward, w, -1, me.since, middle);
+  record(Kind::backward, w, is_whole ? -1 : me.next, middle, now);
+}
+
+void WorkerStates::computed(SimTime now, int w) {
+  record_compute(now, w);
+  Worker& me = worker(w);
+  const int bucket = me.next++;
+  if (is_cwa()) {
+    if (stops_at_buckets()) me.target = bucket;
+    return take(now, w);
+  }
+  if (method_.pattern == SimPattern::allreduce) launch(now, w, bucket, me.step);
+  if (method_.pattern == SimPattern::ddp) reduce_next(now, w);
+  if (me.next < buckets()) return compute(now, w);
+  take(now, w);
+}
+
+/// The buckets that are ready, one after the other.
+void WorkerStates::reduce_next(SimTime now, int w) {
+  Worker& me = worker(w);
+  while (me.reduced < me.next && (me.reduced == 0 || exchanges_.has_ended(w, me.reduced - 1))) {
+    launch(now, w, me.reduced++, me.step);
+  }
+}
+
+void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t step) {
+  if (!waits_) return late_.send(now, w, bucket, step);
+  exchanges_.launch(now, w, bucket, step);
+  if (exchanges_.has_ended(w, bucket)) record_exchange(now, w, bucket);
+}
+
+bool WorkerStates::is_ready(int w, int bucket) const {
+  return !waits_ || exchanges_.has_ended(w, bucket);
+}
+
+/// The bucket to update next; kAny if none is ready.
+int WorkerStates::choose(int w) const {
+  const Worker& me = workers_[static_cast<std::size_t>(w)];
+  if (me.target != kAny) return is_ready(w, me.target) ? me.target : kAny;
+  const bool at_once = method_.pattern == SimPattern::ddp;
+  int chosen = kAny;
+  for (int b = buckets() - 1; b >= 0; --b) {
+    if (!me.open[static_cast<std::size_t>(b)]) continue;
+    const bool ready = is_ready(w, b);
+    if (at_once && !ready) return kAny;
+    if (ready && chosen == kAny) chosen = b;
+  }
+  return chosen;
+}
+
+void WorkerStates::take(SimTime now, int w) {
+  Worker& me = worker(w);
+  const int bucket = choose(w);
+  me.since = now;
+  if (bucket == kAny) {
+    me.doing = Doing::waiting;
+    return;
+  }
+  if (!waits_) result_.skipped += late_.take(w, bucket, me.step);
+  const SimTime takes = update_times_[static_cast<std::size_t>(bucket)];
+  if (takes.count() == 0) return updated(now, w, bucket);
+  me.doing = Doing::updating;
+  events_.push(
+      now + takes,
+      {.kind = Event::Kind::updated, .who = w, .detail = static_cast<std::uint32_t>(bucket)});
+}
+
+void WorkerStates::updated(SimTime now, int w, int bucket) {
+  Worker& me = worker(w);
+  record(TimelineEvent::Kind::update, w, bucket, me.since, now);
+  me.open[static_cast<std::size_t>(bucket)] = 0;
+  if (is_cwa() && me.step + 1 < options_.steps) launch(now, w, bucket, me.step + 1);
+  if (std::exchange(me.target, kAny) != kAny && me.next < buckets()) return compute(now, w);
+  if (std::ranges::find(me.open, 1) != me.open.end()) return take(now, w);
+  result_.steps[static_cast<std::size_t>(w)].push_back({me.begin, now, me.waited});
+  ++me.step;
+  begin_step(now, w);
+}
+
+void WorkerStates::exchange_ended(SimTime now, const Exchanges::Ended& ended) {
+  const int w = ended.worker;
+  if (w < 0) return;
+  record_exchange(now, w, ended.bucket);
+  if (method_.pattern == SimPattern::ddp) reduce_next(now, w);
+  Worker& me = worker(w);
+  if (me.doing != Doing::waiting || choose(w) == kAny) return;
+  record(TimelineEvent::Kind::wait, w, me.target, me.since, now);
+  me.waited += now - me.since;
+  take(now, w);
+}
+
+void WorkerStates::lose(int w) {
+  worker(w).doing = Doing::lost;
+  exchanges_.lose(w);
+}
+
+void WorkerStates::handle(SimTime now, const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::computed:
+      if (worker(event.who).doing != Doing::lost) computed(now, event.who);
+      return;
+    case Event::Kind::updated:
+      if (worker(event.who).doing == Doing::lost) return;
+      return updated(now, event.who, static_cast<int>(event.detail));
+    case Event::Kind::left:
+      if (network_.has_left(now, event.who, event.detail) && waits_) {
+        exchange_ended(now, exchanges_.left(now, event.who));
+      }
+      return;
+    case Event::Kind::arrived:
+      if (!waits_) return late_.arrived(now, event.who);
+      return exchange_ended(now, exchanges_.arrived(now, event.who));
+    case Event::Kind::link_changed: {
+      const LinkChange& change = options_.link_changes[static_cast<std::size_t>(event.who)];
+      return network_.set_factor(change.host, change.factor);
+    }
+    case Event::Kind::lost:
+      return lose(event.who);
+  }
+}
+
+void WorkerStates::finish() {
+  result_.traffic = network_.traffic();
+  if (waits_) result_.waits_for = exchanges_.open_waits();
+}
+
+void WorkerStates::record(TimelineEvent::Kind kind, int w, int bucket, SimTime begin, SimTime end) {
+  if (!options_.record_timeline) return;
+  result_.timeline.push_back({kind, w, worker(w).step, bucket, begin, end});
+}
+
+void WorkerStates::record_exchange(SimTime now, int w, int bucket) {
+  if (!options_.record_timeline) return;
+  result_.timeline.push_back({TimelineEvent::Kind::exchange, w, exchanges_.step(w, bucket), bucket,
+                              exchanges_.launched_at(w, bucket), now});
+}
+
+}  // namespace gossamer::sim

@@ -1,0 +1,82 @@
+#pragma once
+/// WorkerStates: what the workers of a simulation do in their steps, in the engine's order.
+
+#include <cstdint>
+#include <vector>
+
+#include "gossamer/sim/exchanges.h"
+#include "gossamer/sim/late.h"
+#include "gossamer/sim/simulate.h"
+
+namespace gossamer::sim {
+
+/// Note [Order of a step]: a worker computes forward and backward. With cwa it then updates its
+/// buckets, always one whose exchange has ended, of those the latest, and launches each again for
+/// the next step; with update = backward it does so for each bucket within the backward, waiting
+/// for it. With the other patterns it launches each bucket within the backward and updates
+/// afterwards. The step ends with the last update.
+class WorkerStates {
+ public:
+  /// All must outlive this.
+  WorkerStates(const ClusterSpec& cluster, const SimWorkload& workload, const SimMethod& method,
+               const SimOptions& options, SimResult& result);
+
+  void start();
+  void handle(SimTime now, const Event& event);
+  Network& network() { return network_; }
+  Events& events() { return events_; }
+  /// Sets waits_for, and what was counted.
+  void finish();
+
+ private:
+  enum class Doing { computing, updating, waiting, finished, lost };
+  static constexpr int kAny = -1;
+  struct Worker {
+    Doing doing = Doing::computing;
+    std::int64_t step = 0;
+    SimTime begin{0};
+    SimTime since{0};  ///< of the computing, updating or waiting that goes on
+    SimTime waited{0};
+    ComputeMoments moments;
+    int next = 0;            ///< the bucket whose backward comes next
+    int target = kAny;       ///< the bucket it wants to update
+    int reduced = 0;         ///< ddp: buckets whose exchange was launched
+    std::vector<char> open;  ///< by bucket: not yet updated in this step
+  };
+
+  Worker& worker(int w) { return workers_[static_cast<std::size_t>(w)]; }
+  int buckets() const { return static_cast<int>(workload_.buckets.size()); }
+  bool is_cwa() const { return method_.pattern == SimPattern::cwa; }
+  bool stops_at_buckets() const { return !is_cwa() || method_.update == SimUpdate::backward; }
+
+  void begin_step(SimTime now, int w);
+  void compute(SimTime now, int w);
+  void computed(SimTime now, int w);
+  void record_compute(SimTime now, int w);
+  void launch(SimTime now, int w, int bucket, std::int64_t step);
+  void reduce_next(SimTime now, int w);
+  void exchange_ended(SimTime now, const Exchanges::Ended& ended);
+  bool is_ready(int w, int bucket) const;
+  int choose(int w) const;
+  void take(SimTime now, int w);
+  void updated(SimTime now, int w, int bucket);
+  void record(TimelineEvent::Kind kind, int w, int bucket, SimTime begin, SimTime end);
+  void record_exchange(SimTime now, int w, int bucket);
+  void lose(int w);
+
+  const SimWorkload& workload_;
+  const SimMethod& method_;
+  const SimOptions& options_;
+  SimResult& result_;
+  const HostShape shape_;
+  const bool waits_;
+  Events events_;
+  Network network_;
+  Exchanges exchanges_;
+  LateBoard late_;
+  std::vector<ComputeTimes> compute_times_;
+  std::vector<SimTime> update_times_;
+  std::vector<Worker> workers_;
+};
+
+}  // namespace gossamer::sim
