@@ -7,30 +7,33 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr Seconds kQueue{0.005};
-constexpr std::size_t kLeastBytes = std::size_t{16} << 10;
-constexpr std::size_t kLeastSegments = 4;
-// Links for which this is too little have short queues anyway.
-constexpr double kMostBytes = 1 << 20;
-// Enough not to be a burst.
-constexpr std::size_t kMeasuredBytes = std::size_t{16} << 10;
+constexpr Seconds kQueue{0.006};
+constexpr std::size_t kBytes = std::size_t{16} << 10;
+constexpr std::size_t kSegments = 4;
+// What is long enough not to be a burst.
+constexpr Seconds kMeasured{0.010};
+constexpr double kMuch = 1 << 20;
+constexpr double kKept = 0.98;
 
 }  // namespace
 
 std::optional<std::size_t> window_for(double bytes_per_s, const Way& way) {
-  // Twice what the way holds, so that a window that was too small grows.
-  const double bytes = bytes_per_s * (kQueue + 2 * Seconds(way.round_trip)).count();
-  if (bytes > kMostBytes) return std::nullopt;
-  return std::max(
-      {static_cast<std::size_t>(bytes), kLeastBytes, kLeastSegments * way.segment_bytes});
+  const std::size_t window = std::max(kBytes, kSegments * way.segment_bytes);
+  // Twice what the way holds: a connection that is slow because of the window is not limited again.
+  const double enough = bytes_per_s * (kQueue + 2 * Seconds(way.round_trip)).count();
+  if (enough > static_cast<double>(window)) return std::nullopt;
+  return window;
 }
 
 std::optional<double> ReceiveWindow::read(std::size_t bytes, bool all, bool is_inside,
                                           Clock::time_point now) {
   std::optional<double> rate;
   bytes_ += bytes;
-  if (since_ && now > *since_ && bytes_ >= kMeasuredBytes) {
-    rate = static_cast<double>(bytes_) / Seconds(now - *since_).count();
+  const Seconds took = since_ ? Seconds(now - *since_) : Seconds(0);
+  const bool is_long = bytes_ >= kBytes && took >= kMeasured;
+  if (is_long || (took.count() > 0 && static_cast<double>(bytes_) > kMuch)) {
+    best_ = std::max(static_cast<double>(bytes_) / took.count(), kKept * best_);
+    rate = best_;
     since_.reset();
   }
   // From a moment at which all had been read until another, all that was read has come.
