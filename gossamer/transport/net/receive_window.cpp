@@ -7,7 +7,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr Seconds kQueue{0.006};
+constexpr Seconds kQueue{0.004};
 constexpr std::size_t kBytes = std::size_t{16} << 10;
 constexpr std::size_t kSegments = 4;
 // What is long enough not to be a burst.

@@ -21,7 +21,7 @@ struct Way {
 /// faster until something is lost. Then all that follows waits for tens of milliseconds, and a
 /// connection that happens to have more in the queue than another keeps more of the link for
 /// seconds: of exchanges of one size that begin together some end late, and the step with them,
-/// while links idle. So of a slow connection, for which 16 KiB are 6 ms of what it brings, who
+/// while links idle. So of a slow connection, for which 16 KiB are 4 ms of what it brings, who
 /// receives grants no more than that: equal windows are equal shares, nothing is lost, and what is
 /// said meanwhile does not wait. Faster ones are left alone: their windows would have to differ.
 std::optional<std::size_t> window_for(double bytes_per_s, const Way& way);
