@@ -10,10 +10,10 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds kQueue{0.004};
 constexpr std::size_t kBytes = std::size_t{16} << 10;
 constexpr std::size_t kSegments = 4;
-// What is long enough not to be a burst.
-constexpr Seconds kMeasured{0.010};
-constexpr double kMuch = 1 << 20;
-constexpr double kKept = 0.98;
+// What is long, or much, enough not to be a burst.
+constexpr Seconds kMeasured{0.040};
+constexpr double kMuch = 128 << 10;
+constexpr double kKept = 0.9;
 
 }  // namespace
 
