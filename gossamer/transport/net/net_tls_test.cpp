@@ -102,8 +102,8 @@ TEST(NetTls, HangsUpOnWhoeverSpeaksSomethingElseAndServesTheOthers) {
   Bytes long_words = good;
   long_words[3] = std::byte{0xff};  // a record of 64 KB
   std::vector<Bytes> all = {Bytes(64, std::byte{'x'}), pattern(5000, 1), changed, long_words};
-  for (const char* text : {"GET / HTTP/1.1\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"}) {
-    const auto bytes = bytes_of(std::string(text));
+  for (const std::string text : {"GET / HTTP/1.1\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"}) {
+    const auto bytes = bytes_of(text);
     all.emplace_back(bytes.begin(), bytes.end());
   }
   for (const Bytes& bytes : all) {
