@@ -39,4 +39,8 @@ struct ClusterSpec {
   HostShape shape() const;
 };
 
+/// Throws std::invalid_argument unless there are hosts, each with workers, the rates of all links
+/// are positive, and their latencies between 0 and 1e6 s.
+void check_cluster(const ClusterSpec& cluster);
+
 }  // namespace gossamer

@@ -51,6 +51,21 @@ TEST(ClusterSpec, HasTheShapeOfItsHosts) {
   EXPECT_EQ(spec.shape().workers_per_host, (std::vector<int>{2, 5}));
 }
 
+TEST(ClusterSpec, WhatMakesNoSenseIsRefused) {
+  const double nan = std::nan("");
+  const auto one = [](int workers, LinkSpec link) {
+    return ClusterSpec{{{.workers = workers, .link = link, .inside = {}}}};
+  };
+  EXPECT_NO_THROW(check_cluster(one(1, {})));
+  EXPECT_THROW(check_cluster({}), std::invalid_argument);
+  EXPECT_THROW(check_cluster(one(0, {})), std::invalid_argument);
+  for (const LinkSpec& link : {LinkSpec{0, 0}, {nan, 0}, {1, -1}, {1, nan}, {1, 1e7}}) {
+    EXPECT_THROW(check_cluster(one(1, link)), std::invalid_argument);
+    EXPECT_THROW(check_cluster({{{.workers = 1, .link = {}, .inside = link}}}),
+                 std::invalid_argument);
+  }
+}
+
 TEST(LinkSpec, IsUnlimitedUnlessSaidOtherwise) {
   EXPECT_TRUE(std::isinf(LinkSpec{}.rate_bytes_per_s));
   EXPECT_EQ(LinkSpec{}.latency_s, 0);

@@ -58,6 +58,8 @@ class TomlTable {
   /// "file:line:column" of the key's value, or of the table where the key is absent: for complaints
   /// of the caller about a value (out of range, unknown name).
   std::string place(std::string_view key) const;
+  /// Throws unless `good`: "'key' must be `what`, got `got`".
+  void check(bool good, std::string_view key, std::string_view what, const std::string& got) const;
 
  private:
   std::shared_ptr<const Node> node_;
@@ -66,7 +68,8 @@ class TomlTable {
 /// Parses `text`; `name` stands for the file in messages. A syntax error is std::invalid_argument.
 TomlTable parse_toml(std::string_view text, std::string_view name);
 
-/// Parses the file at `path`; throws IoError where it cannot be read.
+/// Parses the file at `path`; throws IoError where it cannot be read, and std::invalid_argument
+/// where it has more than 4 MB.
 TomlTable load_toml(const std::string& path);
 
 }  // namespace gossamer

@@ -165,6 +165,15 @@ TEST(Toml, ASyntaxErrorNamesThePlace) {
   EXPECT_THROW(parse_toml("a = 1\na = 2", "x.toml"), std::invalid_argument);
 }
 
+// Undefined in toml++ up to 3.4.
+TEST(Toml, OtherLettersWhereWhitespaceIsExpectedAreHarmless) {
+  std::string text;
+  EXPECT_TRUE(parse_toml("s = \"\"\"\\\n\xc2\xa7\"\"\"", "x.toml").read("s", text));
+  EXPECT_EQ(text, "\xc2\xa7");
+  EXPECT_THROW(parse_toml("\xc3\xa9", "x.toml"), std::invalid_argument);
+  EXPECT_THROW(parse_toml("\xcc\xaa", "x.toml"), std::invalid_argument);
+}
+
 TEST(Toml, LoadsAFile) {
   const std::string path = testing::TempDir() + "toml_test_recipe.toml";
   std::ofstream(path) << "steps = 3\n";
@@ -173,6 +182,14 @@ TEST(Toml, LoadsAFile) {
   EXPECT_EQ(steps, 3);
   std::ofstream(path).close();
   EXPECT_TRUE(load_toml(path).keys().empty());
+  std::remove(path.c_str());
+}
+
+TEST(Toml, AHugeFileIsRefused) {
+  const std::string path = testing::TempDir() + "toml_test_huge.toml";
+  std::ofstream(path) << "a = 1\n" << std::string(5'000'000, '#');
+  EXPECT_EQ(message_of([&] { load_toml(path); }),
+            "[" + path + "] a TOML file must have at most 4 MB, got more");
   std::remove(path.c_str());
 }
 

@@ -134,6 +134,11 @@ std::int64_t parse_bytes(std::string_view text, std::string_view place) {
   return static_cast<std::int64_t>(whole);
 }
 
+std::string shortest(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
 std::string format_bytes(double bytes) { return format_quantity(bytes, kDecimalSizes); }
 
 std::string format_rate(double bytes_per_s) {

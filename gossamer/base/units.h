@@ -24,6 +24,9 @@ std::string format_bytes(double bytes);
 /// In bits, as links are sold: 2.5e6 → "20 Mbit/s"; infinity → "unlimited".
 std::string format_rate(double bytes_per_s);
 
+/// The fewest digits from which `value` can be read back.
+std::string shortest(double value);
+
 /// "200 us", "1.5 s"; from two minutes on "2 min 5 s", from an hour on "1 h 3 min".
 std::string format_duration(double seconds);
 
