@@ -70,6 +70,18 @@ double effective_rho(const Schedule& schedule) {
   return 1 - (1 - period_contraction(schedule)) / observed_rounds(schedule);
 }
 
+double lasting_rho(const Schedule& schedule) {
+  constexpr int kPeriods = 8;
+  if (schedule.period <= 1 || exact_average(schedule)) return effective_rho(schedule);
+  Schedule many = schedule;
+  many.period = kPeriods * schedule.period;
+  many.round = [schedule](std::int64_t t, std::span<const AgreedLoss> losses) {
+    return round_at(schedule, t, losses);
+  };
+  const double once = std::pow(period_contraction(many), 1.0 / kPeriods);
+  return 1 - (1 - once) / schedule.period;
+}
+
 MixingStrength mixing_strength(const Schedule& schedule) {
   return {.workers = schedule.shape.workers(), .rho = effective_rho(schedule)};
 }

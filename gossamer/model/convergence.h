@@ -61,6 +61,11 @@ double transient_iterations(const TransientRow& row, const MixingStrength& mixin
 /// graphs, where ρ of a single round is 1 and says nothing.
 double effective_rho(const Schedule& schedule);
 
+/// The same with the contraction that a period comes to in the long run, the eighth root of that of
+/// eight of them, instead of that of one: less where disagreement that is left is of another form
+/// than that which a period is worst at (one-peer ring: cos²(2π/n) instead of cos(2π/n)).
+double lasting_rho(const Schedule& schedule);
+
 /// Workers and effective ρ of a schedule.
 MixingStrength mixing_strength(const Schedule& schedule);
 

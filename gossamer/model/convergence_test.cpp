@@ -4,6 +4,7 @@
 
 #include <Eigen/SVD>
 #include <cmath>
+#include <numbers>
 #include <stdexcept>
 #include <string>
 
@@ -96,6 +97,7 @@ TEST(EffectiveRho, OfAnExactAverageCountsItsRounds) {
               1e-12);
   EXPECT_NEAR(effective_rho(with_global_average(make("ring", 20), 8)), 1 - 1.0 / 8, 1e-12);
   EXPECT_EQ(effective_rho(alone_schedule(even_hosts(4, 1))), 1);
+  EXPECT_EQ(lasting_rho(alone_schedule(even_hosts(4, 1))), 1);
 }
 
 TEST(EffectiveRho, BoundsTheDisagreementThatAccumulates) {
@@ -110,6 +112,17 @@ TEST(EffectiveRho, BoundsTheDisagreementThatAccumulates) {
     }
     EXPECT_LE(sum, 1 / (1 - effective_rho(schedule)) + 1e-9) << topology.name;
   }
+}
+
+TEST(LastingRho, IsThatOfTheEigenvalues) {
+  const Schedule ring = make_topology("one_peer_ring", {.shape = even_hosts(32, 1)});
+  const double cosine = std::cos(2 * std::numbers::pi / 32);
+  EXPECT_NEAR(effective_rho(ring), 1 - (1 - cosine) / 2, 1e-12);
+  EXPECT_NEAR(lasting_rho(ring), 1 - (1 - cosine * cosine) / 2, 0.002);
+  const Schedule exact = make_topology("one_peer_exponential", {.shape = even_hosts(16, 1)});
+  EXPECT_NEAR(lasting_rho(exact), 0.75, 1e-12);
+  const Schedule still = make_topology("ring", {.shape = even_hosts(9, 1)});
+  EXPECT_EQ(lasting_rho(still), effective_rho(still));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ double predicted(const Measured& row, MaxPlusOptions options, int buckets) {
   for (int workers : row.shape.workers_per_host) {
     cluster.hosts.push_back({workers, {.rate_bytes_per_s = row.mbit_per_s * 1e6 / 8}, {}});
   }
-  StepWork work{.bucket_elements = even_buckets(2'000'000, buckets)};
+  Workload work{.buckets = even_buckets(2'000'000, buckets)};
   work.compute = {.jitter = Jitter::normal, .mean_s = 1.2, .deviation_s = row.deviation_s};
   work.compute.factors.assign(static_cast<std::size_t>(row.shape.workers()), 1);
   work.compute.factors[0] = row.slowest_factor;

@@ -15,34 +15,21 @@ void check(bool good, std::string_view what, const std::string& got) {
   if (!good) fail_argument({.place = "max-plus", .what = what, .got = got});
 }
 
-void check(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+void check(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
            const MaxPlusOptions& options) {
+  check_cluster(cluster);
   check(cluster.shape().workers_per_host == schedule.shape.workers_per_host,
         "the schedule is for other hosts than the cluster's",
         std::to_string(schedule.shape.workers()) + " workers on " +
             std::to_string(schedule.shape.hosts()) + " hosts");
-  for (const HostSpec& host : cluster.hosts) {
-    for (const LinkSpec& link : {host.link, host.inside}) {
-      check(link.rate_bytes_per_s > 0, "the rate of a link must be positive",
-            std::to_string(link.rate_bytes_per_s));
-      check(link.latency_s >= 0 && std::isfinite(link.latency_s),
-            "a latency must be finite and not negative", std::to_string(link.latency_s));
-    }
-  }
-  check(!work.bucket_elements.empty(), "there must be at least 1 bucket", "0");
-  for (std::int64_t elements : work.bucket_elements) {
-    check(elements >= 0, "a bucket must not have less than 0 elements", std::to_string(elements));
-  }
-  check(work.forward_share >= 0 && work.forward_share <= 1,
-        "the forward share must lie between 0 and 1", std::to_string(work.forward_share));
   check(options.overhead >= 1 && std::isfinite(options.overhead), "the overhead must be at least 1",
         std::to_string(options.overhead));
   check(options.steps >= 1, "there must be at least 1 step", std::to_string(options.steps));
   check(options.warm_up >= 0, "the warm-up must not be negative", std::to_string(options.warm_up));
-  check_compute_times(work.compute, schedule.shape.workers());
+  check_workload(work, schedule.shape.workers());
 }
 
-JobTable job_table(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+JobTable job_table(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
                    const MaxPlusOptions& options) {
   return {cluster, schedule, {.dtype = work.dtype, .plan = options.plan}, options.overhead};
 }
@@ -62,12 +49,12 @@ int measured_steps(const Schedule& schedule, int steps) {
 /// The state between two steps. Rows by worker, columns by bucket.
 class Recursion {
  public:
-  Recursion(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+  Recursion(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
             const MaxPlusOptions& options)
       : work_(work),
         schedule_(schedule),
         options_(options),
-        buckets_(work.bucket_elements.size()),
+        buckets_(work.buckets.size()),
         workers_(static_cast<std::size_t>(schedule.shape.workers())),
         jobs_(job_table(cluster, work, schedule, options)),
         begin_(workers_, 0),
@@ -76,6 +63,7 @@ class Recursion {
         arrived_(workers_ * buckets_, 0),
         free_(static_cast<std::size_t>(kStationsPerHost) * cluster.hosts.size(), 0),
         busy_(free_.size(), 0) {
+    for (std::size_t b = 0; b < buckets_; ++b) shares_.push_back(share_of(work, b));
     if (waits_ahead()) serve(0);
   }
 
@@ -95,6 +83,7 @@ class Recursion {
       for (std::size_t b = 0; b < buckets_; ++b) {
         begin_[i] = std::max(begin_[i], arrived_[i * buckets_ + b]);
       }
+      if (updates_last()) begin_[i] += work_.update_s;
     }
   }
 
@@ -107,15 +96,18 @@ class Recursion {
   };
 
   bool waits_ahead() const { return options_.result_needed == ResultNeeded::next_step; }
+  /// Gradients are averaged, not parameters.
+  bool updates_last() const { return !waits_ahead() && options_.launch_at == LaunchAt::backward; }
 
   void update_buckets(std::size_t i) {
     const double before_first =
         options_.launch_at == LaunchAt::backward ? work_.forward_share : 1.0;
-    const double each = (1 - before_first) * compute_[i] / static_cast<double>(buckets_);
+    const double update_s = updates_last() ? 0 : work_.update_s;
     double time = begin_[i] + before_first * compute_[i];
     for (std::size_t b = 0; b < buckets_; ++b) {
-      time += each;
+      time += (1 - before_first) * compute_[i] * shares_[b];
       if (waits_ahead()) time = std::max(time, arrived_[i * buckets_ + b]);
+      time += update_s * shares_[b];
       updated_[i * buckets_ + b] = time;
     }
   }
@@ -124,7 +116,7 @@ class Recursion {
     due_.clear();
     for (std::size_t b = 0; b < buckets_; ++b) {
       const std::int64_t round = round_of(schedule_, options_, t, b);
-      for (const ExchangeJob& job : jobs_.at(round, work_.bucket_elements[b])) {
+      for (const ExchangeJob& job : jobs_.at(round, work_.buckets[b])) {
         double ready = 0;
         for (int member : job.members) {
           ready = std::max(ready, updated_[static_cast<std::size_t>(member) * buckets_ + b]);
@@ -156,12 +148,13 @@ class Recursion {
     jobs_.forget_before(t);
   }
 
-  const StepWork& work_;
+  const Workload& work_;
   const Schedule& schedule_;
   const MaxPlusOptions& options_;
   std::size_t buckets_;
   std::size_t workers_;
   JobTable jobs_;
+  std::vector<double> shares_;  ///< by bucket, of the elements
   std::vector<double> begin_;
   std::vector<double> compute_;
   std::vector<double> updated_;
@@ -185,16 +178,6 @@ double busiest_link(const std::vector<double>& seconds) {
 
 }  // namespace
 
-std::vector<std::int64_t> even_buckets(std::int64_t elements, int buckets) {
-  check(elements >= 0, "there must not be less than 0 elements", std::to_string(elements));
-  check(buckets >= 1, "there must be at least 1 bucket", std::to_string(buckets));
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t b = 0; b < buckets; ++b) {
-    sizes.push_back(elements * (b + 1) / buckets - elements * b / buckets);
-  }
-  return sizes;
-}
-
 MaxPlusOptions allreduce_options() {
   return {.launch_at = LaunchAt::backward,
           .result_needed = ResultNeeded::same_step,
@@ -202,11 +185,7 @@ MaxPlusOptions allreduce_options() {
           .plan = {.group_method = GroupMethod::ring, .finished_averages = true}};
 }
 
-Schedule complete_schedule(const HostShape& shape) {
-  return periodic_schedule("complete", shape, {complete_round(shape.workers())});
-}
-
-StepTimes step_times(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+StepTimes step_times(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
                      const MaxPlusOptions& options) {
   check(cluster, work, schedule, options);
   Recursion recursion(cluster, work, schedule, options);
@@ -217,7 +196,9 @@ StepTimes step_times(const ClusterSpec& cluster, const StepWork& work, const Sch
     recursion.step(t);
     times.start_s.push_back(recursion.begin());
     if (t + 1 == options.warm_up) busy_before = recursion.busy();
-    if (t >= options.warm_up) times.compute_s += mean(recursion.compute()) / measured;
+    if (t >= options.warm_up) {
+      times.compute_s += (mean(recursion.compute()) + work.update_s) / measured;
+    }
   }
   const std::vector<double>& first = times.start_s[static_cast<std::size_t>(options.warm_up)];
   times.mean_step_s = (mean(recursion.begin()) - mean(first)) / measured;
@@ -228,14 +209,14 @@ StepTimes step_times(const ClusterSpec& cluster, const StepWork& work, const Sch
   return times;
 }
 
-double busiest_link_s(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+double busiest_link_s(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
                       const MaxPlusOptions& options, std::int64_t t) {
   check(cluster, work, schedule, options);
   JobTable jobs = job_table(cluster, work, schedule, options);
   std::vector<double> seconds(static_cast<std::size_t>(kStationsPerHost) * cluster.hosts.size());
-  for (std::size_t b = 0; b < work.bucket_elements.size(); ++b) {
+  for (std::size_t b = 0; b < work.buckets.size(); ++b) {
     const std::int64_t round = round_of(schedule, options, t, b);
-    for (const ExchangeJob& job : jobs.at(round, work.bucket_elements[b])) {
+    for (const ExchangeJob& job : jobs.at(round, work.buckets[b])) {
       for (const StationTime& use : job.stations) {
         seconds[static_cast<std::size_t>(use.station)] += use.seconds;
       }

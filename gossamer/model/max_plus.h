@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "gossamer/base/cluster.h"
-#include "gossamer/base/dtype.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/graph/schedule.h"
-#include "gossamer/model/compute_times.h"
+#include "gossamer/model/even_buckets.h"
+#include "gossamer/model/workload.h"
 
 namespace gossamer {
 
@@ -25,17 +25,6 @@ enum class ResultNeeded {
   same_step,  ///< before the next step begins: all-reduce, adapt-then-combine
 };
 
-/// What every worker does in a step.
-struct StepWork {
-  std::vector<std::int64_t> bucket_elements;  ///< in the order in which gradients become complete
-  DType dtype = DType::f32;
-  ComputeTimes compute;
-  double forward_share = 1.0 / 3;  ///< φ: the part of the compute time before the first gradient
-};
-
-/// `elements` in `buckets` ≥ 1 nearly equal buckets.
-std::vector<std::int64_t> even_buckets(std::int64_t elements, int buckets);
-
 struct MaxPlusOptions {
   LaunchAt launch_at = LaunchAt::step;
   ResultNeeded result_needed = ResultNeeded::next_step;
@@ -50,8 +39,6 @@ struct MaxPlusOptions {
 /// Distributed data parallel as PyTorch has it: a flat ring all-reduce of the gradients, each
 /// bucket as soon as its gradients are complete. For complete_schedule().
 MaxPlusOptions allreduce_options();
-/// Everybody with everybody in every step.
-Schedule complete_schedule(const HostShape& shape);
 
 struct StepTimes {
   /// [t][worker]: when step t begins; one row more than steps, warm-up included. Step 0 begins at
@@ -59,30 +46,31 @@ struct StepTimes {
   std::vector<std::vector<double>> start_s;
   int warm_up = 0;
   double mean_step_s = 0;  ///< per step after the warm-up, mean over the workers
-  double compute_s = 0;    ///< the part in which workers compute
+  double compute_s = 0;    ///< the part in which workers compute or update
   double exposed_s = 0;    ///< the part in which they wait for others: the rest
   double link_s = 0;       ///< per step, what the busiest direction of a link between hosts is busy
 };
 
 /// Note [Max-plus]: worker i computes for c in step t. With φ' = φ for LaunchAt::backward and 1 for
-/// LaunchAt::step its bucket b = 1 … B is updated at
-///   u_b = max(u_{b−1} + (1 − φ')c/B, f_b of the exchanges of i that this step needs),
-///   u_0 = (begin of the step) + φ'c.
+/// LaunchAt::step its bucket b = 1 … B, with the share s_b of the elements, is updated at
+///   u_b = max(u_{b−1} + (1 − φ')c s_b, f_b of the exchanges of i that this step needs) + d s_b,
+///   u_0 = (begin of the step) + φ'c,
+/// where d is the time of the update (all-reduce: it follows when all have arrived).
 /// An exchange is ready when all its members have updated the bucket. Every host serves what it
 /// sends, what it receives and what moves inside each in the order of readiness, one after the
 /// other, in bytes / rate; an exchange has arrived (f) when all hosts have served it, plus the
 /// largest latency of its hosts, once. next_step: step t + 1 begins at u_B and needs what was
 /// launched in step t (round t + 1; round 0 is launched at time 0). same_step: step t + 1 begins
 /// when all of round t has arrived. Derived for this project; its σ = 0 case is step_time.h. What
-/// it leaves out: the stages of a plan follow each other without gaps, and time spent in the update
-/// itself counts as compute. Throws std::invalid_argument for what does not fit. Cost per step:
-/// linear in exchanges and workers times buckets, apart from sorting the former by readiness.
-StepTimes step_times(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+/// it leaves out: the stages of a plan follow each other without gaps. Throws std::invalid_argument
+/// for what does not fit. Cost per step: linear in exchanges and workers times buckets, apart from
+/// sorting the former by readiness.
+StepTimes step_times(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
                      const MaxPlusOptions& options = {});
 
 /// Seconds that the busiest direction of a link between hosts needs for the bytes of step t: what
 /// no order of the exchanges can undercut, and ωγ times the compute time where hosts are alike.
-double busiest_link_s(const ClusterSpec& cluster, const StepWork& work, const Schedule& schedule,
+double busiest_link_s(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
                       const MaxPlusOptions& options, std::int64_t t);
 
 }  // namespace gossamer

@@ -38,7 +38,7 @@ TEST(StepTimes, OfAllReduceAreTheClosedForm) {
           const double bytes = 4.0 * static_cast<double>(elements) * 2 * (n - 1) / n;
           const StepTimes times =
               step_times(cluster_of(shape, link_for(bytes, gamma)),
-                         {.bucket_elements = even_buckets(elements, buckets), .forward_share = phi},
+                         {.buckets = even_buckets(elements, buckets), .forward_share = phi},
                          complete_schedule(shape), allreduce_options());
           const double expected =
               allreduce_time({.gamma = gamma, .buckets = buckets, .forward_share = phi});
@@ -89,9 +89,9 @@ TEST(StepTimes, OfDecentralizedSchedulesAreTheClosedForm) {
           if (load <= 0) continue;
           for (LaunchAt at : {LaunchAt::step, LaunchAt::backward}) {
             for (bool stagger : {false, true}) {
-              const StepTimes times = step_times(
-                  cluster_of(shape, link), {.bucket_elements = even_buckets(elements, buckets)},
-                  schedule, {.launch_at = at, .stagger = stagger});
+              const StepTimes times =
+                  step_times(cluster_of(shape, link), {.buckets = even_buckets(elements, buckets)},
+                             schedule, {.launch_at = at, .stagger = stagger});
               const double expected = decentralized_time({.gamma = 1, .omega = load});
               ASSERT_NEAR(times.mean_step_s / expected, 1, 1e-9)
                   << topology.name << " on " << shape.hosts() << " hosts, " << buckets
@@ -111,7 +111,7 @@ TEST(StepTimes, StaggeringSharesTheLoadOfAlternatingRounds) {
   const Schedule aer = make_topology("aer", {.shape = shape});
   const std::int64_t elements = 1 << 14;
   const ClusterSpec cluster = cluster_of(shape, link_for(4.0 * static_cast<double>(elements), 2));
-  const StepWork work{.bucket_elements = even_buckets(elements, 4)};
+  const Workload work{.buckets = even_buckets(elements, 4)};
   // Hosts that cross need 2, those that do not compute for 1, and they take turns.
   EXPECT_NEAR(step_times(cluster, work, aer, {.stagger = false}).mean_step_s, 1.5, 1e-9);
   EXPECT_NEAR(step_times(cluster, work, aer, {}).mean_step_s, 1, 1e-9);
@@ -123,7 +123,7 @@ TEST(StepTimes, WorkedByHandWithAStragglerAndLatency) {
   const HostShape shape = even_hosts(2, 1);
   ClusterSpec cluster = cluster_of(shape, link_for(4 * 16, 1));
   for (HostSpec& host : cluster.hosts) host.link.latency_s = 0.5;
-  const StepWork work{.bucket_elements = {16, 16}, .compute = {.factors = {1, 3}}};
+  const Workload work{.buckets = {16, 16}, .compute = {.factors = {1, 3}}};
   const StepTimes times =
       step_times(cluster, work, pairs(shape, {{0, 1}}), {.steps = 2, .warm_up = 1});
   // Round 0 arrives at 1.5 and 2.5, round 1, launched when worker 1 is done at 3, at 4.5 and 5.5.
@@ -138,8 +138,7 @@ TEST(StepTimes, WorkedByHandWithAStragglerAndLatency) {
 TEST(StepTimes, OfAllReduceWorkedByHandWithAStraggler) {
   const HostShape shape = even_hosts(2, 1);
   const ClusterSpec cluster = cluster_of(shape, link_for(4 * 32, 1));
-  const StepWork work{
-      .bucket_elements = {32, 32}, .compute = {.factors = {2, 4}}, .forward_share = 0.5};
+  const Workload work{.buckets = {32, 32}, .compute = {.factors = {2, 4}}, .forward_share = 0.5};
   MaxPlusOptions options = allreduce_options();
   options.steps = 2;
   options.warm_up = 0;
@@ -151,11 +150,30 @@ TEST(StepTimes, OfAllReduceWorkedByHandWithAStraggler) {
   EXPECT_DOUBLE_EQ(step_times(cluster, work, complete_schedule(shape), options).mean_step_s, 6);
 }
 
+TEST(StepTimes, TheUpdateComesBeforeTheExchangeOfParametersAndAfterThatOfGradients) {
+  const HostShape shape = even_hosts(2, 1);
+  const ClusterSpec cluster = cluster_of(shape, link_for(4 * 32, 4));
+  const Workload work{.buckets = {8, 24}, .update_s = 2};
+  MaxPlusOptions options{.steps = 2, .warm_up = 0};
+  // Buckets are on the link for 1 and 3. Exchanges of step 0 are there at 1 and 4; the first bucket
+  // is updated from 1 to 1.5 and its next exchange takes from 4 to 5, the second from 4 to 5.5, and
+  // 5.5 to 8.5; then from 6.5 to 7, 8.5 to 9.5 and 8.5 to 10.
+  const Schedule schedule = pairs(shape, {{0, 1}});
+  const StepTimes mixed = step_times(cluster, work, schedule, options);
+  EXPECT_EQ(mixed.start_s, (std::vector<std::vector<double>>{{0, 0}, {5.5, 5.5}, {10, 10}}));
+  EXPECT_DOUBLE_EQ(mixed.compute_s, 3);
+  options = allreduce_options();
+  options.steps = 2;
+  options.warm_up = 0;
+  // Gradients at 1/3 + 1/6 and 1; on the link until 1.5 and 4.5; the update ends at 6.5.
+  EXPECT_DOUBLE_EQ(step_times(cluster, work, complete_schedule(shape), options).start_s[1][0], 6.5);
+}
+
 TEST(StepTimes, AnExchangeThatIsReadyDoesNotWaitForALateOneOnTheSameLink) {
   const HostShape shape = even_hosts(2, 2);
   const ClusterSpec cluster = cluster_of(shape, link_for(4 * 16, 1));
   const ComputeTimes compute{.jitter = Jitter::trace, .trace = {{3, 1}, {1, 1}, {1, 1}, {1, 1}}};
-  const StepTimes times = step_times(cluster, {.bucket_elements = {16}, .compute = compute},
+  const StepTimes times = step_times(cluster, {.buckets = {16}, .compute = compute},
                                      pairs(shape, {{0, 2}, {1, 3}}), {.steps = 2, .warm_up = 0});
   const std::vector<std::vector<double>> starts = {{0, 0, 0, 0}, {3, 2, 1, 2}, {4, 3, 4, 3}};
   EXPECT_EQ(times.start_s, starts);
@@ -163,7 +181,7 @@ TEST(StepTimes, AnExchangeThatIsReadyDoesNotWaitForALateOneOnTheSameLink) {
 
 TEST(StepTimes, APersistentlySlowWorkerSlowsAllToItsRate) {
   const HostShape shape = even_hosts(8, 1);
-  StepWork work{.bucket_elements = {1024}};
+  Workload work{.buckets = {1024}};
   work.compute.factors.assign(8, 1);
   work.compute.factors[3] = 2.5;
   for (const char* name : {"ring", "one_peer_exponential", "aer", "complete"}) {
@@ -184,7 +202,7 @@ TEST(StepTimes, JitterCostsAllReduceSigmaKappaAndARingLess) {
   const std::int64_t elements = 16LL * 16 * kBuckets;
   const double bytes = 4.0 * static_cast<double>(elements) * 30 / 16;
   const ClusterSpec cluster = cluster_of(shape, link_for(bytes, kGamma));
-  StepWork work{.bucket_elements = even_buckets(elements, kBuckets)};
+  Workload work{.buckets = even_buckets(elements, kBuckets)};
   work.compute = {.jitter = Jitter::normal, .deviation_s = kSigma, .seed = kSeed};
   MaxPlusOptions options = allreduce_options();
   options.steps = kSteps;
@@ -210,7 +228,7 @@ TEST(StepTimes, NeverUndercutComputeOrBytesAndNeverGoBack) {
       }
       ClusterSpec cluster = cluster_of(shape, {.rate_bytes_per_s = 4000, .latency_s = 0.01});
       cluster.hosts.front().inside.rate_bytes_per_s = 1e5;
-      StepWork work{.bucket_elements = even_buckets(1000, 3)};
+      Workload work{.buckets = even_buckets(1000, 3)};
       work.compute = {.jitter = Jitter::lognormal, .deviation_s = 0.3, .seed = 7};
       for (LaunchAt at : {LaunchAt::step, LaunchAt::backward}) {
         for (ResultNeeded needed : {ResultNeeded::next_step, ResultNeeded::same_step}) {
@@ -235,7 +253,7 @@ TEST(StepTimes, CodecOverheadAndLinksInsideCount) {
   const HostShape shape = even_hosts(2, 2);
   const Schedule schedule = complete_schedule(shape);
   ClusterSpec cluster = cluster_of(shape, link_for(4 * 1024, 3));
-  const StepWork work{.bucket_elements = {1024}};
+  const Workload work{.buckets = {1024}};
   EXPECT_NEAR(step_times(cluster, work, schedule).link_s, 3, 1e-9);
   EXPECT_NEAR(step_times(cluster, work, schedule, {.plan = {.codec = Codec::bf16}}).link_s, 1.5,
               1e-9);
@@ -250,12 +268,12 @@ TEST(StepTimes, RefuseWhatDoesNotFit) {
   const HostShape shape = even_hosts(2, 1);
   const ClusterSpec cluster = cluster_of(shape, {});
   const Schedule schedule = complete_schedule(shape);
-  const StepWork work{.bucket_elements = {1}};
+  const Workload work{.buckets = {1}};
   EXPECT_THROW(step_times(cluster_of(even_hosts(1, 2), {}), work, schedule), std::invalid_argument);
   EXPECT_THROW(step_times(cluster_of(shape, {.rate_bytes_per_s = 0}), work, schedule),
                std::invalid_argument);
   EXPECT_THROW(step_times(cluster, {}, schedule), std::invalid_argument);
-  EXPECT_THROW(step_times(cluster, {.bucket_elements = {-1}}, schedule), std::invalid_argument);
+  EXPECT_THROW(step_times(cluster, {.buckets = {-1}}, schedule), std::invalid_argument);
   EXPECT_THROW(step_times(cluster, work, schedule, {.overhead = 0.5}), std::invalid_argument);
   EXPECT_THROW(step_times(cluster, work, schedule, {.steps = 0}), std::invalid_argument);
   EXPECT_THROW(even_buckets(10, 0), std::invalid_argument);

@@ -27,7 +27,7 @@ ClusterSpec cluster_of(const HostShape& shape, double rate_bytes_per_s) {
 }
 
 /// Per step, the mean over a period of what the busiest link carries of one byte per second.
-double seconds_at_one_byte_per_s(const Schedule& schedule, const StepWork& work,
+double seconds_at_one_byte_per_s(const Schedule& schedule, const Workload& work,
                                  const MaxPlusOptions& options) {
   const ClusterSpec cluster = cluster_of(schedule.shape, 1);
   double sum = 0;
@@ -38,7 +38,7 @@ double seconds_at_one_byte_per_s(const Schedule& schedule, const StepWork& work,
 }
 
 /// The mean step where the schedule's traffic keeps the busiest link for `link_s` per step.
-double mean_step_s(const Schedule& schedule, const StepWork& work, const MaxPlusOptions& options,
+double mean_step_s(const Schedule& schedule, const Workload& work, const MaxPlusOptions& options,
                    double link_s) {
   const double rate = link_s > 0 ? seconds_at_one_byte_per_s(schedule, work, options) / link_s
                                  : LinkSpec{}.rate_bytes_per_s;
@@ -153,9 +153,8 @@ double omega_of_flat_aer(const HostShape& shape) {
 double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c) {
   const HostShape& shape = schedule.shape;
   const StepRatios& ratios = c.ratios;
-  StepWork work{
-      .bucket_elements = even_buckets(16LL * shape.workers() * ratios.buckets, ratios.buckets),
-      .forward_share = ratios.forward_share};
+  Workload work{.buckets = even_buckets(16LL * shape.workers() * ratios.buckets, ratios.buckets),
+                .forward_share = ratios.forward_share};
   work.compute = {.jitter = Jitter::normal, .deviation_s = c.sigma, .seed = c.seed};
   MaxPlusOptions allreduce = allreduce_options();
   allreduce.steps = c.steps;
