@@ -34,6 +34,10 @@ Schedule alone_schedule(const HostShape& shape) {
   return periodic_schedule("alone", shape, {identity_round(shape.workers())});
 }
 
+Schedule complete_schedule(const HostShape& shape) {
+  return periodic_schedule("complete", shape, {complete_round(shape.workers())});
+}
+
 Round round_at(const Schedule& schedule, std::int64_t t, std::span<const AgreedLoss> losses) {
   GOSSAMER_ASSERT(t >= 0);
   return schedule.round(schedule.period > 0 ? t % schedule.period : t, losses);

@@ -37,6 +37,9 @@ Schedule periodic_schedule(std::string name, HostShape shape, std::vector<Round>
 /// Nobody talks to anybody: W = I in every step.
 Schedule alone_schedule(const HostShape& shape);
 
+/// Everybody averages with everybody in every step.
+Schedule complete_schedule(const HostShape& shape);
+
 /// The round at step t ≥ 0 (t modulo the period where there is one).
 Round round_at(const Schedule& schedule, std::int64_t t, std::span<const AgreedLoss> losses = {});
 

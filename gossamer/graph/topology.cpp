@@ -11,7 +11,7 @@
 namespace gossamer {
 namespace {
 
-constexpr std::array<Topology, 12> kTopologies{{
+constexpr std::array<Topology, 13> kTopologies{{
     {"complete", "", "everybody averages with everybody in every step", make_complete},
     {"ring", "", "two neighbours, weights 1/3", make_ring},
     {"one_peer_ring", "", "a ring that uses every other edge per step", make_one_peer_ring},
@@ -28,6 +28,8 @@ constexpr std::array<Topology, 12> kTopologies{{
     {"alternating_exponential_ring", "aer",
      "hosts average in pairs, half of them at a time; half a payload per host and step",
      make_alternating_exponential_ring},
+    {"fitted", "", "hosts average in pairs, as often as the rates of their links allow",
+     make_fitted},
 }};
 
 void check_shape(const HostShape& shape) {

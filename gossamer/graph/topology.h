@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/graph/schedule.h"
@@ -15,6 +16,8 @@ struct TopologyArgs {
   HostShape shape;
   std::uint64_t seed = 0;  ///< random graphs only
   int degree = 1;          ///< base_k: neighbours per round, k
+  /// fitted: rates of the hosts' links, in any unit; empty: all equal.
+  std::vector<double> link_rates = {};
 };
 
 struct Topology {

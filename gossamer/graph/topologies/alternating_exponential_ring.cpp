@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gossamer/graph/topologies/host_pairs.h"
 #include "gossamer/graph/topologies/topologies.h"
 
 namespace gossamer {
@@ -68,13 +69,6 @@ int turns(const Layer& layer) {
   std::size_t largest = 0;
   for (const std::vector<int>& group : layer) largest = std::max(largest, group.size());
   return static_cast<int>((4 * (largest - 1) + largest - 1) / largest);
-}
-
-void append_workers(std::vector<int>& group, const HostShape& shape, int host) {
-  const int first = shape.first_rank(host);
-  for (int k = 0; k < shape.workers_per_host[static_cast<std::size_t>(host)]; ++k) {
-    group.push_back(first + k);
-  }
 }
 
 /// The groups whose turn it is average over their hosts, the others inside each host.

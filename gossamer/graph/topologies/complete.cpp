@@ -2,8 +2,6 @@
 
 namespace gossamer {
 
-Schedule make_complete(const TopologyArgs& args) {
-  return periodic_schedule("complete", args.shape, {complete_round(args.shape.workers())});
-}
+Schedule make_complete(const TopologyArgs& args) { return complete_schedule(args.shape); }
 
 }  // namespace gossamer

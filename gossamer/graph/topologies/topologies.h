@@ -17,5 +17,6 @@ Schedule make_one_peer_exponential(const TopologyArgs& args);
 Schedule make_hypercube(const TopologyArgs& args);
 Schedule make_base_k(const TopologyArgs& args);
 Schedule make_alternating_exponential_ring(const TopologyArgs& args);
+Schedule make_fitted(const TopologyArgs& args);
 
 }  // namespace gossamer
