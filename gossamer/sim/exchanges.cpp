@@ -4,22 +4,36 @@
 
 #include "gossamer/base/errors.h"
 
+namespace gossamer {
+
+TimelineMessage message_of(const sim::Transfer& transfer, SimTime arrived) {
+  const sim::Parcel& parcel = transfer.parcel;
+  return {.sent = transfer.sent,
+          .begun = transfer.begun,
+          .left = transfer.left,
+          .arrived = arrived,
+          .from = parcel.from,
+          .to = parcel.to,
+          .bytes = parcel.bytes,
+          .step = parcel.step,
+          .bucket = parcel.bucket,
+          .phase = parcel.phase};
+}
+
+}  // namespace gossamer
+
 namespace gossamer::sim {
 
-Exchanges::Exchanges(const SimMethod& method, const SimWorkload& workload, std::int64_t steps,
+Exchanges::Exchanges(const SimMethod& method, const Workload& workload, std::int64_t steps,
                      const HostShape& shape, Network& network, OnMessage on_message)
     : workload_(workload),
       steps_(steps),
       sends_ahead_(method.pattern == SimPattern::cwa),
       network_(network),
-      book_(method, shape, workload.dtype, network),
+      book_(method, shape, workload, network),
       on_message_(std::move(on_message)),
       lanes_(static_cast<std::size_t>(shape.workers()) * workload.buckets.size()),
       lost_(static_cast<std::size_t>(shape.workers()), 0) {}
-
-ScriptBook::Scripts Exchanges::scripts(int bucket, std::int64_t step) {
-  return book_.find(bucket, workload_.buckets[static_cast<std::size_t>(bucket)], step);
-}
 
 bool Exchanges::has_ended(int worker, int bucket) const {
   return lanes_[index(worker, bucket)].has_ended;
@@ -33,7 +47,7 @@ void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t step) {
   Lane& mine = lane(worker, bucket);
   GOSSAMER_ASSERT(mine.has_ended && step == mine.step + 1);
   const bool was_ahead = mine.ahead == step;
-  mine.scripts = was_ahead ? std::move(mine.ahead_scripts) : scripts(bucket, step);
+  mine.scripts = was_ahead ? std::move(mine.ahead_scripts) : book_.find(bucket, step);
   mine.step = step;
   mine.phase = 0;
   mine.launched = now;
@@ -93,7 +107,7 @@ void Exchanges::post_ahead(SimTime now, int worker, int bucket) {
   Lane& mine = lane(worker, bucket);
   if (!sends_ahead_ || mine.step + 1 >= steps_) return;
   mine.ahead = mine.step + 1;
-  mine.ahead_scripts = scripts(bucket, mine.ahead);
+  mine.ahead_scripts = book_.find(bucket, mine.ahead);
   const Script& script = script_of(mine.ahead_scripts, worker);
   mine.got_ahead.assign(script.count() > 0 ? script.receives(0).size() : 0, 0);
   release_held(now, mine);
@@ -124,18 +138,7 @@ Exchanges::Ended Exchanges::left(SimTime now, TransferId id) {
 Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
   const Transfer& transfer = network_.at(id);
   const Parcel parcel = transfer.parcel;
-  if (on_message_) {
-    on_message_({.sent = transfer.sent,
-                 .begun = transfer.begun,
-                 .left = transfer.left,
-                 .arrived = now,
-                 .from = parcel.from,
-                 .to = parcel.to,
-                 .bytes = parcel.bytes,
-                 .step = parcel.step,
-                 .bucket = parcel.bucket,
-                 .phase = parcel.phase});
-  }
+  if (on_message_) on_message_(message_of(transfer, now));
   network_.remove(id);
   Lane& receiver = lane(parcel.to, parcel.bucket);
   if (is_lost(parcel.to)) return {};

@@ -5,26 +5,15 @@
 #include <functional>
 #include <vector>
 
+#include "gossamer/base/timeline.h"
+#include "gossamer/sim/moments.h"
 #include "gossamer/sim/network.h"
 #include "gossamer/sim/script.h"
-#include "gossamer/sim/workload.h"
 
 namespace gossamer {
 
-/// One payload that has arrived.
-struct SimMessage {
-  SimTime sent{0};     ///< when its sender was ready
-  SimTime begun{0};    ///< when its first byte left
-  SimTime left{0};     ///< when its last byte did
-  SimTime arrived{0};  ///< when its receiver had all of it
-  int from = 0;
-  int to = 0;
-  std::int64_t bytes = 0;
-  std::int64_t step = 0;
-  int bucket = 0;
-  int phase = 0;  ///< of the sender's Plan
-  bool operator==(const SimMessage&) const = default;
-};
+/// That of a transfer whose last byte arrives now.
+TimelineMessage message_of(const sim::Transfer& transfer, SimTime arrived);
 
 /// A worker that waited for another when the simulation ended.
 struct WaitsFor {
@@ -45,10 +34,10 @@ namespace sim {
 /// has posted the receive: nobody stores what is unexpected.
 class Exchanges {
  public:
-  using OnMessage = std::function<void(const SimMessage&)>;
+  using OnMessage = std::function<void(const TimelineMessage&)>;
 
   /// All must outlive this; `on_message` may be empty.
-  Exchanges(const SimMethod& method, const SimWorkload& workload, std::int64_t steps,
+  Exchanges(const SimMethod& method, const Workload& workload, std::int64_t steps,
             const HostShape& shape, Network& network, OnMessage on_message);
 
   /// Launches the exchange of a worker's bucket; the one before must have ended.
@@ -96,7 +85,6 @@ class Exchanges {
   static const Script& script_of(const ScriptBook::Scripts& scripts, int worker) {
     return (*scripts)[static_cast<std::size_t>(worker)];
   }
-  ScriptBook::Scripts scripts(int bucket, std::int64_t step);
   void enter_phase(SimTime now, int worker, int bucket);
   void go_on(SimTime now, int worker, int bucket);
   void post_ahead(SimTime now, int worker, int bucket);
@@ -104,7 +92,7 @@ class Exchanges {
   static bool has_posted(const Lane& lane, const Parcel& parcel);
   bool is_lost(int worker) const { return lost_[static_cast<std::size_t>(worker)] != 0; }
 
-  const SimWorkload& workload_;
+  const Workload& workload_;
   const std::int64_t steps_;
   const bool sends_ahead_;
   Network& network_;

@@ -4,12 +4,12 @@
 
 namespace gossamer::sim {
 
-LateBoard::LateBoard(const SimMethod& method, const SimWorkload& workload, const HostShape& shape,
+LateBoard::LateBoard(const SimMethod& method, const Workload& workload, const HostShape& shape,
                      Network& network, Exchanges::OnMessage on_message)
     : workload_(workload),
       staleness_(method.staleness),
       network_(network),
-      book_(method, shape, workload.dtype, network),
+      book_(method, shape, workload, network),
       on_message_(std::move(on_message)) {}
 
 LateBoard::Edge& LateBoard::edge(int number, int bucket) {
@@ -19,12 +19,8 @@ LateBoard::Edge& LateBoard::edge(int number, int bucket) {
   return edges_[static_cast<std::size_t>(number) * buckets + static_cast<std::size_t>(bucket)];
 }
 
-ScriptBook::Scripts LateBoard::scripts(int bucket, std::int64_t step) {
-  return book_.find(bucket, workload_.buckets[static_cast<std::size_t>(bucket)], step);
-}
-
 void LateBoard::send(SimTime now, int worker, int bucket, std::int64_t step) {
-  const auto all = scripts(bucket, step);
+  const auto all = book_.find(bucket, step);
   for (const ScriptSend& send : (*all)[static_cast<std::size_t>(worker)].all_sends) {
     Edge& to = edge(send.edge, bucket);
     if (std::exchange(to.is_under_way, true)) continue;
@@ -40,17 +36,7 @@ void LateBoard::send(SimTime now, int worker, int bucket, std::int64_t step) {
 void LateBoard::arrived(SimTime now, TransferId id) {
   const Transfer& transfer = network_.at(id);
   const Parcel parcel = transfer.parcel;
-  if (on_message_) {
-    on_message_({.sent = transfer.sent,
-                 .begun = transfer.begun,
-                 .left = transfer.left,
-                 .arrived = now,
-                 .from = parcel.from,
-                 .to = parcel.to,
-                 .bytes = parcel.bytes,
-                 .step = parcel.step,
-                 .bucket = parcel.bucket});
-  }
+  if (on_message_) on_message_(message_of(transfer, now));
   network_.remove(id);
   Edge& from = edge(parcel.edge, parcel.bucket);
   from.is_under_way = false;
@@ -59,7 +45,7 @@ void LateBoard::arrived(SimTime now, TransferId id) {
 
 int LateBoard::take(int worker, int bucket, std::int64_t step) {
   int skipped = 0;
-  const auto all = scripts(bucket, step);
+  const auto all = book_.find(bucket, step);
   for (const ScriptReceive& receive : (*all)[static_cast<std::size_t>(worker)].all_receives) {
     Edge& from = edge(receive.edge, bucket);
     if (std::exchange(from.has_newer, false)) from.since = step;

@@ -14,7 +14,7 @@ namespace gossamer::sim {
 /// own steps ago.
 class LateBoard {
  public:
-  LateBoard(const SimMethod& method, const SimWorkload& workload, const HostShape& shape,
+  LateBoard(const SimMethod& method, const Workload& workload, const HostShape& shape,
             Network& network, Exchanges::OnMessage on_message);
 
   void send(SimTime now, int worker, int bucket, std::int64_t step);
@@ -29,9 +29,8 @@ class LateBoard {
     std::int64_t since = -1;  ///< the receiver's step that took the newest; −1: none came
   };
   Edge& edge(int number, int bucket);
-  ScriptBook::Scripts scripts(int bucket, std::int64_t step);
 
-  const SimWorkload& workload_;
+  const Workload& workload_;
   const std::int64_t staleness_;
   Network& network_;
   ScriptBook book_;

@@ -44,6 +44,9 @@ struct SimMethod {
   std::int64_t staleness = 1;
 };
 
+/// How the method's rounds are compiled.
+PlanOptions plan_options(const SimMethod& method);
+
 /// Throws std::invalid_argument for what the engine could not run on hosts of this shape either,
 /// and for schedules that are driven by the loss: there is no loss here.
 void check_method(const SimMethod& method, const HostShape& shape);

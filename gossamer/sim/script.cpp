@@ -48,6 +48,14 @@ void check_method(const SimMethod& method, const HostShape& shape) {
   }
 }
 
+PlanOptions plan_options(const SimMethod& method) {
+  const bool is_ddp = method.pattern == SimPattern::ddp;
+  return {.group_method = is_ddp ? GroupMethod::ring : method.group_method,
+          .finished_averages = method.pattern != SimPattern::cwa,
+          .separate_neighbours = method.late == SimLate::skip,
+          .codec = method.codec};
+}
+
 namespace sim {
 namespace {
 
@@ -56,14 +64,6 @@ constexpr std::size_t kKeptWithoutPeriod = 256;
 template <class T>
 std::span<const T> part(const std::vector<T>& all, int begin, int end) {
   return {all.data() + begin, all.data() + end};
-}
-
-PlanOptions plan_options(const SimMethod& method) {
-  const bool is_ddp = method.pattern == SimPattern::ddp;
-  return {.group_method = is_ddp ? GroupMethod::ring : method.group_method,
-          .finished_averages = method.pattern != SimPattern::cwa,
-          .separate_neighbours = method.late == SimLate::skip,
-          .codec = method.codec};
 }
 
 /// Where a worker takes the message of a sender and slot.
@@ -147,14 +147,15 @@ std::vector<Script> make_scripts(const SimMethod& method, const Round& round,
   return scripts;
 }
 
-ScriptBook::ScriptBook(const SimMethod& method, const HostShape& shape, DType dtype,
+ScriptBook::ScriptBook(const SimMethod& method, const HostShape& shape, const Workload& workload,
                        Network& network)
-    : method_(method), shape_(shape), dtype_(dtype), network_(network) {}
+    : method_(method), shape_(shape), workload_(workload), network_(network) {}
 
-ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t elements, std::int64_t exchange) {
+ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t step) {
+  const std::int64_t elements = workload_.buckets[static_cast<std::size_t>(bucket)];
   const bool is_complete = method_.pattern != SimPattern::cwa;
   const int period = is_complete ? 1 : method_.schedule.period;
-  std::int64_t t = exchange + (method_.stagger ? bucket : 0);
+  std::int64_t t = step + (method_.stagger ? bucket : 0);
   if (period > 0) t %= period;
   Scripts& scripts = scripts_[{t, elements}];
   if (scripts) return scripts;
@@ -162,7 +163,7 @@ ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t elements, std::int
     rounds_[t] = is_complete ? complete_round(shape_.workers()) : round_at(method_.schedule, t, {});
   }
   const Scripts made = scripts = std::make_shared<const std::vector<Script>>(
-      make_scripts(method_, rounds_[t], shape_, elements, dtype_, network_));
+      make_scripts(method_, rounds_[t], shape_, elements, workload_.dtype, network_));
   if (period > 0) return made;
   while (scripts_.size() > kKeptWithoutPeriod) scripts_.erase(scripts_.begin());
   while (rounds_.size() > kKeptWithoutPeriod) rounds_.erase(rounds_.begin());

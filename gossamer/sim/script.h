@@ -9,6 +9,7 @@
 
 #include "gossamer/base/dtype.h"
 #include "gossamer/sim/method.h"
+#include "gossamer/sim/moments.h"
 #include "gossamer/sim/network.h"
 
 namespace gossamer::sim {
@@ -52,16 +53,17 @@ std::vector<Script> make_scripts(const SimMethod& method, const Round& round,
 class ScriptBook {
  public:
   /// All must outlive the book.
-  ScriptBook(const SimMethod& method, const HostShape& shape, DType dtype, Network& network);
+  ScriptBook(const SimMethod& method, const HostShape& shape, const Workload& workload,
+             Network& network);
 
   using Scripts = std::shared_ptr<const std::vector<Script>>;
   /// By worker, for a bucket's exchange.
-  Scripts find(int bucket, std::int64_t elements, std::int64_t exchange);
+  Scripts find(int bucket, std::int64_t step);
 
  private:
   const SimMethod& method_;
   const HostShape& shape_;
-  const DType dtype_;
+  const Workload& workload_;
   Network& network_;
   std::map<std::pair<std::int64_t, std::int64_t>, Scripts> scripts_;  ///< by round and elements
   std::map<std::int64_t, Round> rounds_;                              ///< that scripts_ has used

@@ -31,13 +31,13 @@ void BM_one_peer_exponential(benchmark::State& state) {
   const SimMethod method{.schedule =
                              make_topology("one_peer_exponential", {.shape = cluster.shape()})};
   const double bytes = 4.0 * static_cast<double>(kElements * per_host);
-  const SimWorkload workload{.buckets = {kElements},
-                             .compute_s = bytes / kRate / load,
-                             .compute = ComputeKind::lognormal,
-                             .sigma = 0.1};
+  const double mean_s = bytes / kRate / load;
+  const Workload workload{
+      .buckets = {kElements},
+      .compute = {.jitter = Jitter::lognormal, .mean_s = mean_s, .deviation_s = 0.1 * mean_s}};
   for (auto _ : state) {
     const SimResult result = simulate(cluster, workload, method, {.steps = steps});
-    if (!result.waits_for.empty() || !(mean_step_s(result) >= workload.compute_s * 0.99)) {
+    if (!result.waits_for.empty() || !(mean_step_s(result) >= mean_s * 0.99)) {
       state.SkipWithError("the result is wrong");
     }
   }

@@ -1,5 +1,6 @@
 #include "gossamer/sim/simulate.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -12,19 +13,6 @@ namespace {
 
 void check(bool good, std::string_view what, const std::string& got) {
   if (!good) fail_argument({.place = "sim", .what = what, .got = got});
-}
-
-void check_cluster(const ClusterSpec& cluster) {
-  check(!cluster.hosts.empty(), "a cluster needs at least one host", "none");
-  for (const HostSpec& host : cluster.hosts) {
-    check(host.workers >= 1, "a host needs at least one worker", std::to_string(host.workers));
-    for (const LinkSpec& link : {host.link, host.inside}) {
-      check(link.rate_bytes_per_s > 0, "the rate of a link must be positive",
-            std::to_string(link.rate_bytes_per_s) + " bytes/s");
-      check(link.latency_s >= 0 && link.latency_s <= 1e6, "a latency must be in [0, 1e6] s",
-            std::to_string(link.latency_s));
-    }
-  }
 }
 
 void check_options(const SimOptions& options, const HostShape& shape) {
@@ -68,7 +56,7 @@ double mean_of(const SimResult& result, std::int64_t warm_up, Total total) {
 
 }  // namespace
 
-SimResult simulate(const ClusterSpec& cluster, const SimWorkload& workload, const SimMethod& method,
+SimResult simulate(const ClusterSpec& cluster, const Workload& workload, const SimMethod& method,
                    const SimOptions& options) {
   check_cluster(cluster);
   const HostShape shape = cluster.shape();
@@ -117,6 +105,16 @@ double mean_waited_s(const SimResult& result, std::int64_t warm_up) {
     for (; from != to; ++from) sum += from->waited;
     return sum;
   });
+}
+
+std::vector<double> sent_bytes_per_step(const SimResult& result) {
+  std::size_t steps = 1;
+  for (const auto& each : result.steps) steps = std::max(steps, each.size());
+  std::vector<double> bytes;
+  for (const LinkTraffic& traffic : result.traffic) {
+    bytes.push_back(static_cast<double>(traffic.sent_bytes) / static_cast<double>(steps));
+  }
+  return bytes;
 }
 
 }  // namespace gossamer

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "gossamer/base/cluster.h"
+#include "gossamer/base/timeline.h"
 #include "gossamer/sim/exchanges.h"
 #include "gossamer/sim/method.h"
+#include "gossamer/sim/moments.h"
 #include "gossamer/sim/network.h"
-#include "gossamer/sim/workload.h"
 
 namespace gossamer {
 
@@ -28,7 +29,6 @@ struct WorkerLoss {
 
 struct SimOptions {
   std::int64_t steps = 50;
-  std::uint64_t seed = 1;  ///< of the compute times
   Framing framing;
   std::vector<LinkChange> link_changes = {};
   std::vector<WorkerLoss> losses = {};
@@ -44,22 +44,10 @@ struct SimStep {
   bool operator==(const SimStep&) const = default;
 };
 
-/// What somebody did from `begin` to `end`.
-struct TimelineEvent {
-  enum class Kind { forward, backward, update, wait, exchange };
-  Kind kind = Kind::forward;
-  int worker = 0;
-  std::int64_t step = 0;
-  int bucket = -1;  ///< −1: none in particular
-  SimTime begin{0};
-  SimTime end{0};
-  bool operator==(const TimelineEvent&) const = default;
-};
-
 struct SimResult {
   std::vector<std::vector<SimStep>> steps;  ///< by worker; those it has finished
   std::vector<LinkTraffic> traffic;         ///< by host
-  std::vector<SimMessage> messages;         ///< by arrival; where asked for
+  std::vector<TimelineMessage> messages;    ///< by arrival; where asked for
   std::vector<TimelineEvent> timeline;      ///< where asked for; an exchange is from launch to end
   std::int64_t skipped = 0;                 ///< late = skip: payloads that updates went without
   /// Empty, unless workers can never finish: who waits for whom.
@@ -71,7 +59,7 @@ struct SimResult {
 /// std::invalid_argument for what does not fit together. Cost: about 1 µs per event, of which a
 /// message has three and a step at least one; memory: 24 bytes per step of a worker, and Plans of
 /// one period.
-SimResult simulate(const ClusterSpec& cluster, const SimWorkload& workload, const SimMethod& method,
+SimResult simulate(const ClusterSpec& cluster, const Workload& workload, const SimMethod& method,
                    const SimOptions& options = {});
 
 /// Mean over the workers of the time of a step, beginning after `warm_up` steps. Workers that did
@@ -79,5 +67,7 @@ SimResult simulate(const ClusterSpec& cluster, const SimWorkload& workload, cons
 double mean_step_s(const SimResult& result, std::int64_t warm_up = 0);
 /// The same of the time that a step waited.
 double mean_waited_s(const SimResult& result, std::int64_t warm_up = 0);
+/// By host, the bytes that it sent to others, over the steps of the worker that got furthest.
+std::vector<double> sent_bytes_per_step(const SimResult& result);
 
 }  // namespace gossamer

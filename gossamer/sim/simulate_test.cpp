@@ -23,7 +23,7 @@ ClusterSpec two_hosts() {
   return cluster;
 }
 
-SimResult run_pair(const SimWorkload& workload, std::int64_t steps, SimOptions options = {}) {
+SimResult run_pair(const Workload& workload, std::int64_t steps, SimOptions options = {}) {
   options.steps = steps;
   options.framing = kNoOverhead;
   const ClusterSpec cluster = two_hosts();
@@ -31,13 +31,13 @@ SimResult run_pair(const SimWorkload& workload, std::int64_t steps, SimOptions o
 }
 
 TEST(Simulate, ComputeHidesTheExchange) {
-  const SimResult result = run_pair({.buckets = {1000}, .compute_s = ns(10000)}, 3);
+  const SimResult result = run_pair({.buckets = {1000}, .compute = {.mean_s = ns(10000)}}, 3);
   EXPECT_EQ(ends_ns(result, 0), (Ends{10000, 20000, 30000}));
   EXPECT_EQ(result.steps[1][2].waited, SimTime(0));
 }
 
 TEST(Simulate, TheExchangeIsExposedWhereItIsLonger) {
-  const SimResult result = run_pair({.buckets = {1000}, .compute_s = ns(1000)}, 3);
+  const SimResult result = run_pair({.buckets = {1000}, .compute = {.mean_s = ns(1000)}}, 3);
   EXPECT_EQ(ends_ns(result, 0), (Ends{4050, 8100, 12150}));
   EXPECT_EQ(result.steps[0][1].waited, SimTime(3050));
   EXPECT_DOUBLE_EQ(mean_step_s(result, 1), ns(4050));
@@ -45,7 +45,7 @@ TEST(Simulate, TheExchangeIsExposedWhereItIsLonger) {
 }
 
 TEST(Simulate, DoublesAndFramesTakeMoreBytes) {
-  const SimWorkload workload{.buckets = {1448}, .dtype = DType::f64};
+  const Workload workload{.buckets = {1448}, .dtype = DType::f64, .compute = {.mean_s = 0}};
   const ClusterSpec cluster = two_hosts();
   const SimResult result = simulate(cluster, workload, cwa("complete", cluster),
                                     {.steps = 2, .framing = {.message_s = ns(7)}});
@@ -54,8 +54,8 @@ TEST(Simulate, DoublesAndFramesTakeMoreBytes) {
 }
 
 TEST(Simulate, ALateWorkerDelaysItsPartnerByTheSlackThatIsLeft) {
-  SimWorkload workload{.buckets = {100}, .compute = ComputeKind::trace};
-  workload.trace_s = {{ns(1000)}, {ns(3000)}};
+  Workload workload{.buckets = {100}, .compute = {.jitter = Jitter::trace}};
+  workload.compute.trace = {{ns(1000)}, {ns(3000)}};
   const SimResult result = run_pair(workload, 3);
   EXPECT_EQ(ends_ns(result, 1), (Ends{3000, 6000, 9000}));
   // The payload of step t ≥ 1 leaves worker 1 at 3000 t and takes 450.
@@ -66,7 +66,7 @@ TEST(Simulate, ALateWorkerDelaysItsPartnerByTheSlackThatIsLeft) {
 TEST(Simulate, BucketsAreUpdatedAsTheyCome) {
   // Two buckets of 1000 and 3000 bytes, one after the other: 1050, 4050. Updates take 100 and 300.
   const SimResult result =
-      run_pair({.buckets = {250, 750}, .compute_s = ns(2000), .update_s = ns(400)}, 2);
+      run_pair({.buckets = {250, 750}, .compute = {.mean_s = ns(2000)}, .update_s = ns(400)}, 2);
   // Step 0: bucket 0 is updated from 2000 to 2100 and sent again behind bucket 1, 4000 to 5000;
   // bucket 1 comes at 4050 and is updated to 4350, then travels from 5000 to 8000. Step 1: compute
   // to 6350, bucket 0 is there, bucket 1 at 8050.
@@ -78,7 +78,7 @@ TEST(Simulate, BucketsAreUpdatedAsTheyCome) {
 
 TEST(Simulate, OfBucketsThatAreThereTheLatestIsUpdatedFirst) {
   const SimResult result =
-      run_pair({.buckets = {10, 10, 10}, .compute_s = ns(9000), .update_s = ns(300)}, 1,
+      run_pair({.buckets = {10, 10, 10}, .compute = {.mean_s = ns(9000)}, .update_s = ns(300)}, 1,
                {.record_timeline = true});
   std::vector<int> order;
   for (const TimelineEvent& event : result.timeline) {
@@ -95,10 +95,10 @@ TEST(Simulate, UpdatesInTheBackward) {
   SimMethod method = cwa("complete", cluster);
   method.update = SimUpdate::backward;
   const SimOptions options{.steps = 3, .framing = kNoOverhead};
-  SimWorkload workload{.buckets = {250, 250}, .compute_s = ns(3000)};
+  Workload workload{.buckets = {250, 250}, .compute = {.mean_s = ns(3000)}};
   EXPECT_EQ(ends_ns(simulate(cluster, workload, method, options), 0), (Ends{3000, 6000, 9000}));
   // Bucket 0 would be updated at 200 but comes at 1000; bucket 1 comes at 2000.
-  workload.compute_s = ns(300);
+  workload.compute.mean_s = ns(300);
   const SimResult result = simulate(cluster, workload, method, options);
   EXPECT_EQ(ends_ns(result, 0), (Ends{2000, 4000, 6000}));
   EXPECT_EQ(result.steps[0][0].waited, SimTime(800 + 900));
@@ -110,8 +110,8 @@ TEST(Simulate, TheHierarchicalAverageGoesThroughItsPhases) {
     host.link = {.rate_bytes_per_s = 1e8, .latency_s = ns(7)};
     host.inside = {.rate_bytes_per_s = 1e9, .latency_s = ns(3)};
   }
-  const SimResult result = simulate(cluster, {.buckets = {64}}, cwa("complete", cluster),
-                                    {.steps = 2, .framing = kNoOverhead});
+  const SimResult result = simulate(cluster, {.buckets = {64}, .compute = {.mean_s = 0}},
+                                    cwa("complete", cluster), {.steps = 2, .framing = kNoOverhead});
   // Half the payload, 128 bytes, to the mate; both workers' halves over the link; and back.
   constexpr std::int64_t kStep = (128 + 3) + (2560 + 7) + (128 + 3);
   EXPECT_EQ(ends_ns(result, 3), (Ends{kStep, 2 * kStep}));
@@ -121,9 +121,9 @@ TEST(Simulate, TheHierarchicalAverageGoesThroughItsPhases) {
 
 TEST(Simulate, AllReduceOverlapsTheBackward) {
   const ClusterSpec cluster = even_cluster(2, 1);
-  const SimResult result =
-      simulate(cluster, {.buckets = {250, 250}, .compute_s = ns(3000), .update_s = ns(200)},
-               {.pattern = SimPattern::allreduce}, {.steps = 2, .framing = kNoOverhead});
+  const SimResult result = simulate(
+      cluster, {.buckets = {250, 250}, .compute = {.mean_s = ns(3000)}, .update_s = ns(200)},
+      {.pattern = SimPattern::allreduce}, {.steps = 2, .framing = kNoOverhead});
   // Bucket 0 leaves at 2000 and is there at 3000, updated to 3100; bucket 1 at 4000, to 4100.
   EXPECT_EQ(ends_ns(result, 0), (Ends{4100, 8200}));
   EXPECT_EQ(result.steps[0][0].waited, SimTime(900));
@@ -137,9 +137,9 @@ TEST(Simulate, DdpFollowsTheClosedForm) {
       for (std::int64_t elements : {2048, 16384}) {
         const ClusterSpec cluster = even_cluster(ranks, 1);
         const std::int64_t gamma = elements * 4 * 2 * (ranks - 1) / ranks;
-        const SimResult result =
-            simulate(cluster, {.buckets = even_buckets(elements, buckets), .compute_s = 48e-6},
-                     {.pattern = SimPattern::ddp}, {.steps = 3, .framing = kNoOverhead});
+        const SimResult result = simulate(
+            cluster, {.buckets = even_buckets(elements, buckets), .compute = {.mean_s = 48e-6}},
+            {.pattern = SimPattern::ddp}, {.steps = 3, .framing = kNoOverhead});
         const std::int64_t backward_first = kCompute / 3 + kCompute * 2 / 3 / buckets;
         const std::int64_t step = std::max(kCompute + gamma / buckets, backward_first + gamma);
         EXPECT_EQ(ends_ns(result, ranks - 1), (Ends{step, 2 * step, 3 * step}))
@@ -150,16 +150,16 @@ TEST(Simulate, DdpFollowsTheClosedForm) {
 }
 
 TEST(Simulate, DdpUpdatesOnceAllIsThere) {
-  const SimResult result =
-      simulate(even_cluster(2, 1), {.buckets = {250, 6}, .update_s = ns(256)},
-               {.pattern = SimPattern::ddp}, {.steps = 1, .framing = kNoOverhead});
+  const SimResult result = simulate(
+      even_cluster(2, 1), {.buckets = {250, 6}, .compute = {.mean_s = 0}, .update_s = ns(256)},
+      {.pattern = SimPattern::ddp}, {.steps = 1, .framing = kNoOverhead});
   // Of 250 elements ranks send 112 and 138; of 6 all are in one part.
   EXPECT_EQ(ends_ns(result, 0), (Ends{2 * 138 * 4 + 2 * 24 + 256}));
 }
 
 TEST(Simulate, ALinkThatChanges) {
   const SimResult result =
-      run_pair({.buckets = {1000}}, 2,
+      run_pair({.buckets = {1000}, .compute = {.mean_s = 0}}, 2,
                {.link_changes = {{ns(1000), 0, 0.5}, {ns(5050), 0, 2}, {ns(6050), 1, 2}}});
   // 1000 bytes in the first 1000 ns, 3000 at half the rate until 7000? Host 0 is back at 5050: 2025
   // bytes since 1000, the last 975 at 1 (host 1 limits) until 6025; then 4000 bytes from 6075,
@@ -171,7 +171,7 @@ TEST(Simulate, ALostWorkerStopsThoseThatNeedIt) {
   const ClusterSpec cluster = even_cluster(4, 1);
   const SimOptions options{
       .steps = 100, .framing = kNoOverhead, .losses = {{.at_s = ns(3900), .worker = 1}}};
-  const SimWorkload workload{.buckets = {100}, .compute_s = ns(1000)};
+  const Workload workload{.buckets = {100}, .compute = {.mean_s = ns(1000)}};
   SimMethod method = cwa("ring", cluster);
   const SimResult result = simulate(cluster, workload, method, options);
   EXPECT_EQ(result.steps[1].size(), 3u);
@@ -200,7 +200,7 @@ TEST(Simulate, WithSkipASlowLinkCarriesWhatItCan) {
   const ClusterSpec cluster = even_cluster(2, 1);
   SimMethod method = cwa("complete", cluster);
   method.late = SimLate::skip;
-  const SimWorkload workload{.buckets = {625}, .compute_s = ns(1000)};
+  const Workload workload{.buckets = {625}, .compute = {.mean_s = ns(1000)}};
   const SimResult result = simulate(cluster, workload, method,
                                     {.steps = 12, .framing = kNoOverhead, .record_messages = true});
   EXPECT_EQ(ends_ns(result, 0).back(), 12000);
@@ -213,7 +213,7 @@ TEST(Simulate, WithSkipASlowLinkCarriesWhatItCan) {
 
 TEST(Simulate, WhatDoesNotFitIsRefused) {
   const ClusterSpec cluster = even_cluster(4, 1);
-  const SimWorkload workload{.buckets = {100}};
+  const Workload workload{.buckets = {100}, .compute = {.mean_s = 0}};
   const auto refused = [&](const SimMethod& method, const SimOptions& options = {}) {
     EXPECT_THROW(simulate(cluster, workload, method, options), std::invalid_argument);
   };

@@ -3,15 +3,14 @@
 
 #include <ostream>
 
-#include "gossamer/base/cluster.h"
+#include "gossamer/base/timeline.h"
 #include "gossamer/sim/simulate.h"
 
 namespace gossamer {
 
-/// Chrome's JSON: a process per worker, with a track for what it does and one per bucket for its
-/// exchanges; and a process for the links, with one track per ordered pair of workers that shows
-/// when bytes of each message moved. Times are in µs, with the nanoseconds behind the point. The
-/// result must have a timeline, messages or both.
-void write_trace(std::ostream& out, const SimResult& result, const HostShape& shape);
+/// The timeline and the messages of the result, as far as they were recorded.
+inline void write_trace(std::ostream& out, const SimResult& result, const HostShape& shape) {
+  write_trace(out, result.timeline, result.messages, shape);
+}
 
 }  // namespace gossamer

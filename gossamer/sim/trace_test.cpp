@@ -19,11 +19,10 @@ SimResult recorded(SimPattern pattern, SimUpdate update) {
   SimMethod method = cwa("aer", cluster);
   method.pattern = pattern;
   method.update = update;
-  const SimWorkload workload{.buckets = even_buckets(5000, 3),
-                             .compute_s = 1e-5,
-                             .compute = ComputeKind::normal,
-                             .sigma = 0.2,
-                             .update_s = 1e-6};
+  const Workload workload{
+      .buckets = even_buckets(5000, 3),
+      .compute = {.jitter = Jitter::normal, .mean_s = 1e-5, .deviation_s = 2e-6},
+      .update_s = 1e-6};
   SimOptions options{.steps = 6};
   options.record_messages = options.record_timeline = true;
   return simulate(cluster, workload, method, options);
@@ -89,7 +88,7 @@ TEST(Trace, IsJsonWithATrackPerEdge) {
   EXPECT_EQ(names["links"], 1);
   std::int64_t sent = 0;
   std::map<std::string, bool> pairs;
-  for (const SimMessage& message : result.messages) {
+  for (const TimelineMessage& message : result.messages) {
     sent += message.bytes;
     pairs[std::to_string(message.from) + " to " + std::to_string(message.to)] = true;
   }

@@ -6,14 +6,14 @@
 namespace gossamer::sim {
 namespace {
 
-Exchanges::OnMessage recorder(bool wanted, std::vector<SimMessage>& messages) {
+Exchanges::OnMessage recorder(bool wanted, std::vector<TimelineMessage>& messages) {
   if (!wanted) return nullptr;
-  return [&messages](const SimMessage& message) { messages.push_back(message); };
+  return [&messages](const TimelineMessage& message) { messages.push_back(message); };
 }
 
 }  // namespace
 
-WorkerStates::WorkerStates(const ClusterSpec& cluster, const SimWorkload& workload,
+WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
                            const SimMethod& method, const SimOptions& options, SimResult& result)
     : workload_(workload),
       method_(method),
@@ -28,7 +28,6 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const SimWorkload& worklo
       workers_(static_cast<std::size_t>(shape_.workers())) {
   result_.steps.resize(workers_.size());
   for (int w = 0; w < shape_.workers(); ++w) {
-    compute_times_.emplace_back(workload, w, options.seed);
     result_.steps[static_cast<std::size_t>(w)].reserve(static_cast<std::size_t>(options.steps));
   }
   for (std::size_t b = 0; b < workload.buckets.size(); ++b) {
@@ -53,7 +52,7 @@ void WorkerStates::begin_step(SimTime now, int w) {
   }
   me.begin = now;
   me.waited = SimTime(0);
-  me.moments = moments_of(workload_, compute_times_[static_cast<std::size_t>(w)].next());
+  me.moments = moments_of(workload_, nearest_ns(compute_s(workload_.compute, w, me.step)));
   me.next = stops_at_buckets() ? 0 : buckets() - 1;
   me.target = kAny;
   me.reduced = 0;

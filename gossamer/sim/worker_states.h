@@ -18,7 +18,7 @@ namespace gossamer::sim {
 class WorkerStates {
  public:
   /// All must outlive this.
-  WorkerStates(const ClusterSpec& cluster, const SimWorkload& workload, const SimMethod& method,
+  WorkerStates(const ClusterSpec& cluster, const Workload& workload, const SimMethod& method,
                const SimOptions& options, SimResult& result);
 
   void start();
@@ -64,7 +64,7 @@ class WorkerStates {
   void record_exchange(SimTime now, int w, int bucket);
   void lose(int w);
 
-  const SimWorkload& workload_;
+  const Workload& workload_;
   const SimMethod& method_;
   const SimOptions& options_;
   SimResult& result_;
@@ -74,7 +74,6 @@ class WorkerStates {
   Network network_;
   Exchanges exchanges_;
   LateBoard late_;
-  std::vector<ComputeTimes> compute_times_;
   std::vector<SimTime> update_times_;
   std::vector<Worker> workers_;
 };
