@@ -13,9 +13,22 @@ ARROWS: dict[str, set[str]] = {
     "transport": {"base", "kernels"},
     "algo": {"base", "graph", "kernels"},
     "engine": {"base", "graph", "exchange", "kernels", "transport", "algo"},
-    "sim": {"base", "graph", "exchange"},
+    "sim": {"base", "graph", "exchange", "model"},
+    "plan": {"base", "graph", "exchange", "model", "sim"},
     "torch": {"base", "graph", "exchange", "kernels", "transport", "algo", "engine"},
-    "cli": {"base", "graph", "exchange", "kernels", "transport", "algo", "engine", "torch"},
+    "cli": {
+        "base",
+        "model",
+        "sim",
+        "plan",
+        "graph",
+        "exchange",
+        "kernels",
+        "transport",
+        "algo",
+        "engine",
+        "torch",
+    },
 }
 
 # Only these see libtorch, be it directly or through our torch layer: the rest starts in

@@ -1,0 +1,309 @@
+#include "gossamer/plan/ranking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/units.h"
+#include "gossamer/graph/topology.h"
+#include "gossamer/model/convergence.h"
+#include "gossamer/plan/forecast.h"
+
+namespace gossamer {
+namespace {
+
+constexpr Codec kCodecs[] = {Codec::fp32, Codec::bf16, Codec::int8};
+constexpr int kLocalSteps = 4;
+constexpr int kGlobalAverage = 32;
+constexpr int kModelSteps = 32;
+constexpr int kWarmUp = 8;
+constexpr int kMostSimulatedSteps = 32;  // beside the warm-up
+constexpr int kFewestSimulatedSteps = 4;
+constexpr double kMostMessages = 50'000;  // of a simulation: some hundredths of a second
+constexpr double kRounding = 1e-9;        // of a step
+constexpr double kUneven = 1.2;  // slowest over fastest worker, from which on skipping may pay
+
+bool can_serve(const Candidate& candidate, const ClusterSpec& cluster) {
+  try {
+    sim_method(candidate, cluster);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+/// Slowest over fastest worker.
+double unevenness(const Workload& workload) {
+  const std::vector<double>& factors = workload.compute.factors;
+  if (factors.empty()) return 1;
+  const auto [least, most] = std::ranges::minmax(factors);
+  return least > 0 ? most / least : 1;
+}
+
+std::vector<Candidate> skipping_candidates(const Workload& workload) {
+  if (unevenness(workload) < kUneven) return {};
+  return {parse_candidate("one_peer_ring:skip=2"), parse_candidate("ring:skip=2")};
+}
+
+class Ranker {
+ public:
+  Ranker(const ClusterSpec& cluster, const Workload& workload, const Target& target)
+      : cluster_(cluster), shape_(cluster.shape()), workload_(workload), target_(target) {}
+
+  RankedCandidate by_model(const Candidate& candidate) {
+    RankedCandidate ranked{.candidate = candidate};
+    const Schedule& schedule = mixing_of(candidate).schedule;
+    MaxPlusOptions options = model_options(candidate);
+    options.steps = kModelSteps;
+    options.warm_up = kWarmUp;
+    const StepTimes times = step_times(cluster_, workload_, schedule, options);
+    ranked.step_s = times.mean_step_s;
+    ranked.exposed_s = times.exposed_s;
+    return with_steps(ranked);
+  }
+
+  /// How many steps of a candidate may be simulated; too few make no sense.
+  std::int64_t affordable_steps(const Candidate& candidate) {
+    const auto most =
+        static_cast<std::int64_t>(kMostMessages / std::max(1.0, messages_per_step(candidate)));
+    return std::min<std::int64_t>(most, kWarmUp + kMostSimulatedSteps);
+  }
+
+  RankedCandidate by_simulation(const Candidate& candidate, std::int64_t steps) {
+    RankedCandidate ranked{.candidate = candidate, .is_simulated = true};
+    const SimMethod method = sim_method(candidate, cluster_);
+    const SimResult result = simulate(cluster_, workload_, method, {.steps = steps});
+    const std::int64_t warm_up = std::min<std::int64_t>(kWarmUp, steps / 3);
+    ranked.step_s = step_of_everybody(result, warm_up);
+    ranked.exposed_s = mean_waited_s(result, warm_up);
+    if (result.skipped == 0) return with_steps(ranked);
+    const double wanted = messages_per_step(candidate) * static_cast<double>(steps);
+    return with_steps(ranked, std::max(0.0, 1 - static_cast<double>(result.skipped) / wanted));
+  }
+
+ private:
+  /// What codecs do not change.
+  struct Mixing {
+    Schedule schedule;
+    double rho = 0;
+  };
+
+  const Mixing& mixing_of(const Candidate& candidate) {
+    Candidate key = candidate;
+    key.codec = Codec::fp32;
+    const auto [at, is_new] = mixings_.try_emplace(name_of(key));
+    if (is_new) {
+      at->second.schedule = sim_method(key, cluster_).schedule;
+      at->second.rho = lasting_rho(at->second.schedule);
+    }
+    return at->second;
+  }
+
+  /// Of all workers together; as the first one has it.
+  double messages_per_step(const Candidate& candidate) const {
+    const SimMethod method = sim_method(candidate, cluster_);
+    const int rounds = std::clamp(method.schedule.period, 1, 16);
+    const PlanOptions options = plan_options(method);
+    double messages = 0;
+    for (int t = 0; t < rounds; ++t) {
+      const Plan plan = compile(round_at(method.schedule, t), shape_, 0, 1 << 20, options);
+      messages += static_cast<double>(traffic(plan, shape_, 0).messages) / rounds;
+    }
+    return messages * shape_.workers() * static_cast<double>(workload_.buckets.size());
+  }
+
+  /// Time over steps of all workers together: those who are ahead have done more.
+  static double step_of_everybody(const SimResult& result, std::int64_t warm_up) {
+    double per_second = 0;
+    for (const auto& steps : result.steps) {
+      const auto from = steps.begin() + warm_up;
+      const double seconds = to_seconds(steps.back().end - from->begin);
+      per_second += static_cast<double>(steps.end() - from) / seconds;
+    }
+    return static_cast<double>(result.steps.size()) / per_second;
+  }
+
+  RankedCandidate with_steps(RankedCandidate ranked, double taken = 1) {
+    if (ranked.exposed_s < kRounding * ranked.step_s) ranked.exposed_s = 0;
+    const MixingRate mixing{shape_.workers(), mixing_of(ranked.candidate).rho, taken};
+    ranked.steps = steps_ratio(ranked.candidate, mixing, target_);
+    ranked.total_s = static_cast<double>(target_.steps) * ranked.steps.ratio * ranked.step_s;
+    return ranked;
+  }
+
+  const ClusterSpec& cluster_;
+  const HostShape shape_;
+  const Workload& workload_;
+  const Target& target_;
+  std::map<std::string, Mixing> mixings_;
+};
+
+void sort(std::vector<RankedCandidate>& candidates) {
+  std::ranges::stable_sort(candidates, {}, &RankedCandidate::total_s);
+}
+
+std::size_t best_allreduce(const std::vector<RankedCandidate>& candidates) {
+  const auto found = std::ranges::find_if(
+      candidates, [](const RankedCandidate& c) { return averages_gradients(c.candidate); });
+  return static_cast<std::size_t>(found - candidates.begin());
+}
+
+/// Simulates until the best `count` and the best all-reduce are, but for those that take too long.
+void refine(std::vector<RankedCandidate>& candidates, std::size_t count, Ranker& ranker) {
+  std::set<std::string> done;
+  const auto is_open = [&](const RankedCandidate& c) {
+    return !done.contains(name_of(c.candidate));
+  };
+  for (;;) {
+    sort(candidates);
+    RankedCandidate* next = &candidates[best_allreduce(candidates)];
+    for (std::size_t k = count; k-- > 0;) {
+      if (is_open(candidates[k])) next = &candidates[k];
+    }
+    if (!is_open(*next)) return;
+    done.insert(name_of(next->candidate));
+    const std::int64_t steps = ranker.affordable_steps(next->candidate);
+    if (steps >= kFewestSimulatedSteps) *next = ranker.by_simulation(next->candidate, steps);
+  }
+}
+
+/// How much a candidate asks of those who run it.
+int effort(const Candidate& c) {
+  return (c.method == "ddp" ? 0 : 1) + (c.codec == Codec::fp32 ? 0 : 2) +
+         (c.local_steps == 1 ? 0 : 4) + (c.global_average == 0 ? 0 : 4) +
+         (c.late == SimLate::wait ? 0 : 4);
+}
+
+/// Of those that take up to `most_s`, the one of least effort, or the first of several.
+std::size_t simplest(const std::vector<RankedCandidate>& candidates, bool is_allreduce,
+                     double most_s) {
+  const RankedCandidate* chosen = nullptr;
+  for (const RankedCandidate& c : candidates) {
+    if (c.total_s > most_s || averages_gradients(c.candidate) != is_allreduce) continue;
+    if (!chosen || effort(c.candidate) < effort(chosen->candidate)) chosen = &c;
+  }
+  return static_cast<std::size_t>(chosen - candidates.data());
+}
+
+std::string two_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& workload) {
+  const RankedCandidate& chosen = ranking.candidates[ranking.recommended];
+  const RankedCandidate& best = ranking.candidates.front();
+  const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];
+  std::vector<std::string> reasons;
+  const std::string all_name = name_of(all.candidate);
+  if (averages_gradients(chosen.candidate)) {
+    reasons.push_back(name_of(chosen.candidate) + " waits for links " +
+                      format_duration(chosen.exposed_s) + " of a step of " +
+                      format_duration(chosen.step_s) + ".");
+    if (&chosen != &best) {
+      reasons.push_back(name_of(best.candidate) + " would save " +
+                        two_digits(100 * (1 - best.total_s / chosen.total_s)) +
+                        " % by this estimate: too little to change the method for.");
+    } else {
+      reasons.push_back("Nothing that gossips makes up for the steps that it needs in addition.");
+    }
+    return reasons;
+  }
+  reasons.push_back("A step computes for " + format_duration(workload.compute.mean_s) + "; " +
+                    all_name + ", the best all-reduce, waits for " +
+                    format_duration(all.exposed_s) + " beside it, " + name_of(chosen.candidate) +
+                    " for " + format_duration(chosen.exposed_s) + ".");
+  std::string parts;
+  for (const StepsPart& part : chosen.steps.parts) {
+    if (part.more < 0.005) continue;
+    parts += (parts.empty() ? ": " : ", ") + two_digits(part.more) + " for " + part.why;
+  }
+  reasons.push_back("It needs about " + two_digits(chosen.steps.ratio) +
+                    " times as many steps as all-reduce" + parts + ".");
+  reasons.push_back("The same loss in " + two_digits(chosen.total_s / all.total_s) +
+                    " of the time of " + all_name + ".");
+  return reasons;
+}
+
+std::vector<std::string> doubts_about(const Ranking& ranking, const Workload& workload,
+                                      const Target& target) {
+  const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];
+  const auto is_gossip = [](const RankedCandidate& c) { return !averages_gradients(c.candidate); };
+  auto gossip = ranking.candidates.begin() + static_cast<std::ptrdiff_t>(ranking.recommended);
+  if (!is_gossip(*gossip)) gossip = std::ranges::find_if(ranking.candidates, is_gossip);
+  std::vector<std::string> doubts;
+  if (gossip != ranking.candidates.end()) {
+    const double even = all.total_s / (static_cast<double>(target.steps) * gossip->step_s);
+    doubts.push_back(name_of(gossip->candidate) + " and " + name_of(all.candidate) +
+                     " are even if the former needs " + two_digits(even) + " times as many steps." +
+                     (target.steps_ratio > 0
+                          ? ""
+                          : " The estimate is from small runs: train both for some hundred steps "
+                            "and give the ratio as steps_ratio."));
+  }
+  if (workload.compute.jitter == Jitter::constant) {
+    doubts.push_back("Compute times are taken as constant: measure their deviation.");
+  }
+  if (unevenness(workload) >= kUneven) {
+    doubts.push_back(
+        "Workers differ in speed: those who skip go on without late neighbours, and "
+        "what their older parameters cost is not in the estimate.");
+  }
+  return doubts;
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates_for(const ClusterSpec& cluster) {
+  std::vector<Candidate> candidates{{.method = "ddp"}};
+  for (Codec codec : kCodecs) candidates.push_back({.method = "allreduce", .codec = codec});
+  for (const Topology& topology : topologies()) {
+    const Candidate plain{.method = std::string(topology.name)};
+    if (!can_serve(plain, cluster)) continue;
+    for (Codec codec : kCodecs) {
+      Candidate candidate = plain;
+      candidate.codec = codec;
+      candidates.push_back(candidate);
+      candidate.local_steps = kLocalSteps;
+      candidates.push_back(candidate);
+      candidate.local_steps = 1;
+      candidate.global_average = kGlobalAverage;
+      candidates.push_back(candidate);
+    }
+  }
+  return candidates;
+}
+
+Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target& target,
+             const RankingOptions& options) {
+  check_cluster(cluster);
+  check_workload(workload, cluster.shape().workers());
+  Ranker ranker(cluster, workload, target);
+  Ranking ranking;
+  for (const Candidate& candidate : candidates_for(cluster)) {
+    ranking.candidates.push_back(ranker.by_model(candidate));
+  }
+  for (const Candidate& candidate : skipping_candidates(workload)) {
+    const std::int64_t steps = ranker.affordable_steps(candidate);
+    if (steps < kFewestSimulatedSteps) continue;
+    ranking.candidates.push_back(ranker.by_simulation(candidate, steps));
+  }
+  const auto most = static_cast<int>(ranking.candidates.size());
+  refine(ranking.candidates, static_cast<std::size_t>(std::clamp(options.simulated, 1, most)),
+         ranker);
+  const double best_s = ranking.candidates.front().total_s;
+  const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];
+  const bool takes_allreduce = all.total_s <= best_s * (1 + options.too_close);
+  ranking.recommended =
+      simplest(ranking.candidates, takes_allreduce,
+               takes_allreduce ? best_s * (1 + options.too_close) : best_s * (1 + options.alike));
+  ranking.reasons = reasons_for(ranking, workload);
+  ranking.doubts = doubts_about(ranking, workload, target);
+  return ranking;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,48 @@
+#pragma once
+/// rank(): which way to train reaches the same loss soonest on a cluster, and why.
+
+#include <string>
+#include <vector>
+
+#include "gossamer/base/cluster.h"
+#include "gossamer/plan/candidate.h"
+#include "gossamer/plan/steps_ratio.h"
+#include "gossamer/plan/workload_file.h"
+
+namespace gossamer {
+
+struct RankedCandidate {
+  Candidate candidate;
+  double step_s = 0;          ///< mean time of a step
+  double exposed_s = 0;       ///< the part of it in which workers wait for others
+  bool is_simulated = false;  ///< else by the recursion, which is up to some percent below
+  StepsRatio steps;
+  double total_s = 0;  ///< steps of all-reduce · ratio · step_s
+};
+
+struct Ranking {
+  std::vector<RankedCandidate> candidates;  ///< by total_s, the best first
+  std::size_t recommended = 0;              ///< index of it
+  std::vector<std::string> reasons;         ///< sentences: why this one
+  std::vector<std::string> doubts;          ///< sentences: what the answer hangs on
+};
+
+struct RankingOptions {
+  /// Within so much of the best time all-reduce is recommended: it changes nothing else.
+  double too_close = 0.05;
+  /// Within so much of the best time the simplest is.
+  double alike = 0.01;
+  int simulated = 3;  ///< how many of the best are simulated
+};
+
+/// All-reduce as PyTorch does it and hierarchically with each codec, and all topologies that can
+/// serve the hosts, with codecs, local steps and global averages. The recursion (model/max_plus.h)
+/// orders all of them; the best are simulated. Equal arguments give equal rankings. Throws
+/// std::invalid_argument for a cluster or workload that makes no sense.
+Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target& target,
+             const RankingOptions& options = {});
+
+/// What rank() compares.
+std::vector<Candidate> candidates_for(const ClusterSpec& cluster);
+
+}  // namespace gossamer

@@ -1,0 +1,55 @@
+#include "gossamer/plan/steps_ratio.h"
+
+#include <cmath>
+#include <limits>
+
+namespace gossamer {
+namespace {
+
+constexpr double kDisagreement = 0.22;
+constexpr double kOwnNormalisation = 0.15;
+
+void add_codec(Codec codec, StepsRatio& ratio) {
+  if (codec == Codec::bf16) ratio.parts.push_back({0.005, "payloads of bf16"});
+  if (codec == Codec::int8) ratio.parts.push_back({0.01, "payloads of int8"});
+}
+
+double disagreement(int workers, double rho, const Target& target) {
+  if (rho >= 1) return std::numeric_limits<double>::infinity();
+  const double distance = rho / (1 - rho);
+  return kDisagreement * workers * distance * distance / static_cast<double>(target.steps);
+}
+
+/// How much of a worker's gradient is noise: 1 where nothing is known.
+double noise_share(const Target& target, int workers) {
+  if (target.noise_scale == 0 || target.global_batch == 0) return 1;
+  const double own_batch = target.global_batch / workers;
+  return 1 - 1 / (1 + target.noise_scale / own_batch);
+}
+
+}  // namespace
+
+StepsRatio steps_ratio(const Candidate& candidate, const MixingRate& mixing, const Target& target) {
+  StepsRatio ratio;
+  const int workers = mixing.workers;
+  const double full = disagreement(workers, mixing.rho, target);
+  const double thin = disagreement(workers, 1 - mixing.taken * (1 - mixing.rho), target);
+  const bool normalises = target.optimizer.find("adam") != std::string::npos;
+  if (averages_gradients(candidate) || workers == 1) {
+    // The mean gradient is what all-reduce is.
+  } else if (target.steps_ratio > 0) {
+    ratio.parts.push_back({target.steps_ratio - 1, "steps_ratio of the workload"});
+  } else {
+    ratio.parts.push_back({full, "disagreement of the workers"});
+    if (normalises) {
+      ratio.parts.push_back({kOwnNormalisation * noise_share(target, workers),
+                             "every worker normalises its own gradient"});
+    }
+  }
+  if (mixing.taken < 1) ratio.parts.push_back({thin - full, "payloads that come too late"});
+  add_codec(candidate.codec, ratio);
+  for (const StepsPart& part : ratio.parts) ratio.ratio += part.more;
+  return ratio;
+}
+
+}  // namespace gossamer
