@@ -11,9 +11,7 @@
 namespace gossamer {
 namespace {
 
-Schedule complete_schedule(const HostShape& shape) {
-  return periodic_schedule("complete", shape, {complete_round(shape.workers())});
-}
+using Kind = TimelineEvent::Kind;
 
 /// Σ (a − b)² and Σ b² over two vectors of the same dtype.
 std::pair<double, double> distance_and_norm(DType dtype, const void* a, const void* b,
@@ -79,6 +77,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
     if (!alternates_) buckets[b].spare = nullptr;
     lanes_.push_back(std::make_unique<Lane>(buckets[b], static_cast<int>(b), pattern_, optimizer_,
                                             options_.codec));
+    lanes_.back()->set_recorder(options_.recorder);
   }
   const bool waits = options_.late == Late::wait;
   if (transport.describe().lends == Lends::shared_memory && !alternates_ && waits) make_outboxes();
@@ -174,6 +173,7 @@ void Engine::start_at(std::int64_t step) {
   GOSSAMER_ASSERT(!started_);
   started_ = true;
   step_ = step;
+  if (options_.recorder != nullptr) options_.recorder->begin_step(step);
   if (options_.late == Late::skip) skip_late();
   if (pattern_.launch != Launch::after_previous_update) return;
   for (const auto& lane : lanes_) launch(*lane, step_);
@@ -203,6 +203,7 @@ void Engine::wait(Lane& lane) {
   const auto begin = Clock::now();
   lane.wait();
   overlap_.waits.push_back({begin, Clock::now()});
+  record(Kind::wait, lane.index());
 }
 
 void Engine::set_groups(std::vector<Hyper> groups) {
@@ -225,14 +226,20 @@ void Engine::begin_bucket(Lane& lane) {
   if (pattern_.launch == Launch::after_previous_update) return;
   lane.prepare(numbers(), pool_.get(), false);
   launch(lane, step_);
+  record(Kind::update, lane.index());
 }
 
 void Engine::finish_bucket(Lane& lane) {
   finished_[static_cast<std::size_t>(lane.index())] = 1;
   wait(lane);
+  const std::size_t earlier = overlap_.journeys.size();
   lane.add_journeys(overlap_.journeys);
+  if (options_.recorder != nullptr) {
+    options_.recorder->exchanged(lane.index(), std::span(overlap_.journeys).subspan(earlier));
+  }
   distance_squared_ += lane.combine(numbers(), pool_.get(), options_.measure_distance);
   if (sends_ahead()) launch(lane, step_ + 1);
+  record(Kind::update, lane.index());
 }
 
 /// Neighbours left out so far, by bucket.
@@ -250,6 +257,7 @@ std::size_t Engine::first_ready(const std::vector<Lane*>& open) {
     for (std::size_t k = 0; k < open.size(); ++k) {
       if (!open[k]->is_ready(deadline)) continue;
       overlap_.waits.push_back({begin, Clock::now()});
+      record(Kind::wait);
       return k;
     }
     runner_.transport().progress(Clock::now() + kLongestNap);
@@ -284,6 +292,7 @@ void Engine::gradient_ready(int bucket) {
     norm_squared_ += squared;
   }
   begin_bucket(lane);
+  record(Kind::update, bucket);
   if (pattern_.launch == Launch::after_previous_update) finish_bucket(lane);
 }
 
@@ -305,6 +314,7 @@ StepReport Engine::step(double loss) {
   grad_scale_ = 1;
   if (wants_norm() && !(steps_with_mean && !options_.check_gradients)) {
     check_and_measure_gradients();
+    record(Kind::update);
   }
   const auto set_scale = [&] {
     const double norm = std::sqrt(norm_squared_);
@@ -320,11 +330,15 @@ StepReport Engine::step(double loss) {
     for (const auto& lane : lanes_) {
       wait(*lane);
       norm_squared_ += lane->mean_norm_squared(pool_.get());
+      record(Kind::update, lane->index());
     }
     set_scale();
   }
   finish_buckets();
-  if (options_.schedule.loss_driven) agree_on_loss(loss);
+  if (options_.schedule.loss_driven) {
+    agree_on_loss(loss);
+    record(Kind::wait);
+  }
   ++step_;
   if (options_.schedule.loss_driven && pattern_.launch == Launch::after_previous_update) {
     for (const auto& lane : lanes_) launch(*lane, step_);
@@ -341,6 +355,7 @@ StepReport Engine::step(double loss) {
   grad_scale_ = 1;
   begun_.assign(begun_.size(), 0);
   finished_.assign(finished_.size(), 0);
+  if (options_.recorder != nullptr) options_.recorder->begin_step(step_);
   return report;
 }
 

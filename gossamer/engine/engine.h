@@ -91,6 +91,10 @@ class Engine {
   double check_and_measure_gradients();
   std::vector<StepNumbers> numbers() const;
   void agree_on_loss(double loss);
+  /// What was done since the last call, see Note [Recorded steps].
+  void record(TimelineEvent::Kind kind, int bucket = -1) {
+    if (options_.recorder != nullptr) options_.recorder->did(kind, bucket);
+  }
   bool wants_norm() const { return options_.check_gradients || options_.clip_norm > 0; }
 
   EngineOptions options_;

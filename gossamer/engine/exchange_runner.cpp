@@ -152,10 +152,11 @@ void Exchange::post_receives() {
     std::byte* landing =
         spec_.arena->buffer(slice.buffer) + static_cast<std::size_t>(slice.offset) * element;
     const bool is_whole = slice == whole_scratch(*spec_.plan, slice.buffer);
+    const std::size_t bytes = bytes_of(*spec_.plan, slice, spec_.dtype);
     const Request request =
-        transport_.receive(message.peer, {spec_.step, spec_.stream, message.slot},
-                           {landing, bytes_of(*spec_.plan, slice, spec_.dtype)}, deadline_);
-    receives_.push_back({request, message.peer, landing, is_whole ? slice.buffer : -1});
+        transport_.receive(message.peer, tag(message.slot), {landing, bytes}, deadline_);
+    const int buffer = is_whole ? slice.buffer : -1;
+    receives_.push_back({request, message.peer, landing, buffer, message.slot, bytes});
   }
 }
 
@@ -191,9 +192,13 @@ void Exchange::post_sends() {
     if (is_payload && payload_.lent != nullptr) {
       payload = static_cast<const std::byte*>(payload_.lent) + (payload - bases_[0]);
     }
-    const Request request = transport_.send(
-        message.peer, {spec_.step, spec_.stream, message.slot},
-        {payload, bytes_of(*spec_.plan, message.slice, spec_.dtype)}, deadline_, owner);
+    const std::size_t bytes = bytes_of(*spec_.plan, message.slice, spec_.dtype);
+    if (spec_.recorder != nullptr) {
+      spec_.recorder->sent({message.peer, tag(message.slot), spec_.step, static_cast<int>(phase_),
+                            static_cast<std::int64_t>(bytes), Clock::now()});
+    }
+    const Request request =
+        transport_.send(message.peer, tag(message.slot), {payload, bytes}, deadline_, owner);
     const bool lends = static_cast<bool>(owner);
     (lends ? lent_ : sends_).push_back({.request = request, .peer = message.peer});
   }
@@ -206,7 +211,13 @@ bool Exchange::collect(std::vector<Open>& open) {
     const Status status = transport_.poll(entry.request);
     if (status.state == Status::State::failed) std::rethrow_exception(status.error);
     if (status.state == Status::State::pending) return false;
-    if (entry.landing != nullptr) arrived_ = std::max(arrived_, status.arrived);
+    if (entry.landing != nullptr) {
+      arrived_ = std::max(arrived_, status.arrived);
+      if (spec_.recorder != nullptr) {
+        spec_.recorder->arrived({entry.peer, tag(entry.slot), spec_.step, static_cast<int>(phase_),
+                                 static_cast<std::int64_t>(entry.bytes), status.arrived});
+      }
+    }
     const bool in_place = entry.landing != nullptr && !status.payload.empty() &&
                           status.payload.data() != entry.landing;
     if (in_place && entry.buffer > 0) {

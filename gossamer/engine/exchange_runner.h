@@ -17,6 +17,7 @@
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/engine/overlap.h"
+#include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
 
@@ -65,7 +66,8 @@ struct ExchangeSpec {
   Arena* arena = nullptr;
   std::int64_t step = 0;
   std::int32_t stream = 0;
-  void* error = nullptr;  ///< of the coding, as long as the payload; null: not carried on
+  void* error = nullptr;         ///< of the coding, as long as the payload; null: not carried on
+  Recorder* recorder = nullptr;  ///< is told of its messages; null: nobody is
 };
 
 /// One Plan under way. Note [Exchange state]: `mutex_` guards everything below it; `advance` is
@@ -110,9 +112,12 @@ class Exchange {
     int peer = 0;
     std::byte* landing = nullptr;  ///< of a receive
     int buffer = -1;               ///< of a receive that fills a whole scratch buffer
+    std::int32_t slot = 0;
+    std::size_t bytes = 0;
   };
 
   bool needs_runner() const { return spec_.plan->phases.size() > 1; }
+  Tag tag(std::int32_t slot) const { return {spec_.step, spec_.stream, slot}; }
   void post_receives();
   void code();
   void post_sends();

@@ -134,7 +134,8 @@ void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std:
                        .arena = &slot.arenas[k],
                        .step = step,
                        .stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k),
-                       .error = carried_error(k)});
+                       .error = carried_error(k),
+                       .recorder = recorder_});
   }
 }
 
@@ -157,7 +158,7 @@ void Lane::launch(ExchangeRunner& runner, std::int64_t step) {
         break;
     }
     if (!late_.empty()) {
-      late_[k]->send(*current_->plan, payload.data, carried_error(k));
+      late_[k]->send(*current_->plan, step, {payload.data, carried_error(k)});
       continue;
     }
     runner.start(current_->exchanges[k], hand_over(*current_->plan, payload, k));
@@ -171,6 +172,7 @@ void* Lane::carried_error(std::size_t payload) const {
 void Lane::skip_late(Transport& transport, LateSpec spec, std::span<const Plan* const> plans) {
   spec.dtype = bucket_.dtype;
   spec.count = bucket_.count;
+  spec.recorder = recorder_;
   for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
     spec.stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k);
     late_.push_back(std::make_unique<LateEdges>(transport, spec, plans));

@@ -52,6 +52,8 @@ class Lane {
   /// New segments from the next pass on; they must cover the bucket without gaps, in order.
   void set_segments(std::vector<Segment> segments);
   int index() const { return index_; }
+  /// From the next expect() on; null: nobody is told of messages.
+  void set_recorder(Recorder* recorder) { recorder_ = recorder; }
   std::vector<StateVector> state() const;
   /// How much memory its outboxes need, and where they are from now on.
   std::size_t outbox_bytes() const;
@@ -116,6 +118,7 @@ class Lane {
   const int index_;
   const Pattern& pattern_;
   const Optimizer& optimizer_;
+  Recorder* recorder_ = nullptr;
   std::vector<Vector> own_memory_;  ///< of the state vectors that the bucket does not bring along
   std::vector<std::span<std::byte>> optimizer_state_;
   std::vector<std::span<std::byte>> pattern_state_;

@@ -35,10 +35,14 @@ LateEdges::~LateEdges() {
   for (auto& [peer, edge] : out_) transport_.release(edge.request);
 }
 
+Tag LateEdges::tag(std::int64_t number) const {
+  return {spec_.first_number + number, spec_.stream, kSlot};
+}
+
 void LateEdges::ask(int peer, In& edge) {
-  const Tag tag{spec_.first_number + edge.number++, spec_.stream, kSlot};
   std::byte* const landing = edge.memory[static_cast<std::size_t>(edge.landing)].get();
-  edge.request = transport_.receive(peer, tag, {landing, edge.bytes}, Deadline::max());
+  edge.request =
+      transport_.receive(peer, tag(edge.number++), {landing, edge.bytes}, Deadline::max());
 }
 
 void LateEdges::collect(int peer, In& edge) {
@@ -47,6 +51,10 @@ void LateEdges::collect(int peer, In& edge) {
     if (status.state == Status::State::pending) return;
     edge.error = status.error;
     if (edge.error) return;
+    if (spec_.recorder != nullptr) {  // which step's it is only the sender knows
+      spec_.recorder->arrived({peer, tag(edge.number - 1), spec_.recorder->step(), 0,
+                               static_cast<std::int64_t>(edge.bytes), status.arrived});
+    }
     land(status, edge.memory[static_cast<std::size_t>(edge.landing)].get());
     transport_.release(edge.request);
     edge.newest = edge.landing;
@@ -72,7 +80,7 @@ bool LateEdges::has_left(Out& edge) {
   return true;
 }
 
-void LateEdges::send(const Plan& plan, const void* payload, void* error) {
+void LateEdges::send(const Plan& plan, std::int64_t step, const LatePayload& payload) {
   if (plan.phases.empty()) return;
   const Phase& phase = plan.phases[0];
   GOSSAMER_ASSERT(plan.phases.size() == 1 && phase.codings.size() <= 1);
@@ -81,9 +89,9 @@ void LateEdges::send(const Plan& plan, const void* payload, void* error) {
     if (!coded_) coded_ = make_aligned_bytes(bytes);
     visit_dtype(spec_.dtype, [&]<class T>(T) {
       encode<T>(plan.codec,
-                {.x = {static_cast<const T*>(payload), static_cast<std::size_t>(spec_.count)},
+                {.x = {static_cast<const T*>(payload.data), static_cast<std::size_t>(spec_.count)},
                  .coded = {coded_.get(), bytes},
-                 .error = static_cast<T*>(error)});
+                 .error = static_cast<T*>(payload.error)});
     });
   }
   for (const Message& message : phase.sends) {
@@ -94,10 +102,14 @@ void LateEdges::send(const Plan& plan, const void* payload, void* error) {
       edge.bytes = bytes_of(plan, message.slice, spec_.dtype);
       edge.memory = make_aligned_bytes(edge.bytes);
     }
-    std::memcpy(edge.memory.get(), coded ? coded_.get() : payload, edge.bytes);
-    const Tag tag{spec_.first_number + edge.number++, spec_.stream, kSlot};
+    std::memcpy(edge.memory.get(), coded ? coded_.get() : payload.data, edge.bytes);
+    const Tag number = tag(edge.number++);
+    if (spec_.recorder != nullptr) {
+      spec_.recorder->sent(
+          {message.peer, number, step, 0, static_cast<std::int64_t>(edge.bytes), Clock::now()});
+    }
     edge.request =
-        transport_.send(message.peer, tag, {edge.memory.get(), edge.bytes}, Deadline::max());
+        transport_.send(message.peer, number, {edge.memory.get(), edge.bytes}, Deadline::max());
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
 
@@ -29,6 +30,13 @@ struct LateSpec {
   std::int32_t stream = 0;
   std::int64_t first_number = 0;  ///< the same on all workers, and beyond those used before
   std::int64_t staleness = 1;
+  Recorder* recorder = nullptr;  ///< is told of messages; null: nobody is
+};
+
+/// As many elements as the spec says.
+struct LatePayload {
+  const void* data = nullptr;
+  void* error = nullptr;  ///< of its coding, or null
 };
 
 class LateEdges {
@@ -37,9 +45,9 @@ class LateEdges {
   LateEdges(Transport& transport, const LateSpec& spec, std::span<const Plan* const> plans);
   ~LateEdges();
 
-  /// Sends copies of the payload to those that the plan names, and waits for nobody. `error` is
-  /// that of the coding, or null.
-  void send(const Plan& plan, const void* payload, void* error);
+  /// Sends copies of the payload of this worker's step `step` to those that the plan names, and
+  /// waits for nobody.
+  void send(const Plan& plan, std::int64_t step, const LatePayload& payload);
   /// Takes what has come and asks for the next. From any thread; errors wait for usable().
   void collect();
   /// The plan's pieces for this worker's step `step`, without the terms of late neighbours. Throws
@@ -71,6 +79,7 @@ class LateEdges {
     std::size_t bytes = 0;
   };
 
+  Tag tag(std::int64_t number) const;
   void ask(int peer, In& edge);
   void collect(int peer, In& edge);
   bool has_left(Out& edge);

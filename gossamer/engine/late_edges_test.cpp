@@ -34,7 +34,7 @@ struct Pair {
 
   void send_from_1(float value) {
     const Values x(kCount, value);
-    edges1.send(plan1, x.data(), nullptr);
+    edges1.send(plan1, 0, {x.data()});
     edges0.collect();
   }
   /// What worker 0 mixes in its step; its own parameters are zero.

@@ -11,6 +11,7 @@
 #include "gossamer/algo/pass.h"
 #include "gossamer/base/codec.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/graph/schedule.h"
 #include "gossamer/transport/transport.h"
@@ -87,6 +88,8 @@ struct EngineOptions {
   int kernel_threads = 1;
   /// Called now and then while the engine waits; may throw, which ends the wait and the run.
   std::function<void()> while_waiting = nullptr;
+  Recorder* recorder =
+      nullptr;  ///< for a trace; must outlive the engine; null: nothing is recorded
   /// Names the parameter at an element of a bucket, for messages; may be empty.
   std::function<std::string(int bucket, std::int64_t element)> name_of;
 };
