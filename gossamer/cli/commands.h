@@ -18,9 +18,13 @@ struct Command {
 };
 
 int run_topology(int argc, char** argv);
+int run_simulate(int argc, char** argv);
+int run_plan(int argc, char** argv);
 /// Both hand over to the program gossamer-train beside this one, with all arguments.
 int run_train(int argc, char** argv);
 int run_demo(int argc, char** argv);
+/// Hands over to the Python package's command of the same name.
+int run_report(int argc, char** argv);
 
 /// Parses the first word and runs its command; errors become a message on stderr and an exit code.
 int run_cli(int argc, char** argv);

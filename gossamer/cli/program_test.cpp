@@ -1,67 +1,20 @@
-/// Runs the program itself. What it prints is compared with tests/golden; to renew those files
-/// after a wanted change, run this test with GOSSAMER_GOLDEN=renew and look at the difference.
-
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "gossamer/base/json.h"
+#include "gossamer/cli/program_run.h"
 
 namespace gossamer {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Result {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-Result run(const std::string& arguments) {
-  const fs::path errors =
-      fs::temp_directory_path() / ("gossamer-cli-" + std::to_string(::getpid()));
-  const std::string command =
-      std::string(GOSSAMER_PROGRAM " ") + arguments + " 2>" + errors.string();
-  Result result;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    result.out.append(buffer.data(), n);
-  }
-  const int status = ::pclose(pipe);
-  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  result.err = content_of(errors);
-  fs::remove(errors);
-  return result;
-}
-
-bool renewing() {
-  const char* wish = std::getenv("GOSSAMER_GOLDEN");
-  return wish != nullptr && std::string(wish) == "renew";
-}
-
-/// The golden text, after writing it where that is wished.
-std::string golden(const std::string& name, const std::string& now) {
-  const fs::path path = fs::path("tests/golden") / name;
-  if (renewing()) std::ofstream(path, std::ios::binary) << now;
-  EXPECT_TRUE(fs::exists(path)) << path << " is missing; run with GOSSAMER_GOLDEN=renew";
-  return content_of(path);
-}
+using program_run::content_of;
+using program_run::golden;
+using program_run::Result;
+using program_run::run;
 
 /// Equal but for the last digits of numbers, which are the machine's.
 void expect_alike(const Json& a, const Json& b) {

@@ -17,8 +17,14 @@ namespace {
 constexpr Command kCommands[] = {
     {"topology", "print a topology: rounds, traffic, contraction; as table, JSON or picture",
      run_topology},
+    {"simulate", "how long steps take on a cluster: methods side by side, without running them",
+     run_simulate},
+    {"plan", "which way to train is fastest on a cluster, and whether gossip pays at all",
+     run_plan},
     {"train", "train a model, its workers as threads on free or emulated links", run_train},
     {"demo", "a decentralized run beside all-reduce on an emulated slow network", run_demo},
+    {"report", "make one offline HTML file about runs; needs Python with matplotlib and Jinja2",
+     run_report},
 };
 
 void print_help() {

@@ -1,16 +1,14 @@
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/topology_report.h"
@@ -28,6 +26,7 @@ struct Options {
   std::string per_host = "1";
   std::uint64_t seed = 0;
   int degree = 1;
+  std::vector<double> link_rates;
   bool list = false;
   bool json = false;
   std::string svg;
@@ -50,14 +49,6 @@ examples:
   gossamer topology base_k --hosts 7 --degree 2 --svg base_k.svg
   gossamer topology ring --per-host 1,2,4 --json)";
 
-const CLI::Validator kFromOneUp(
-    [](std::string& text) {
-      const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-      const bool fits = digits && text.size() <= 9 && std::stoi(text) >= 1;
-      return fits ? std::string() : "takes a whole number from 1 up, got '" + text + "'";
-    },
-    "N");
-
 void add_options(CLI::App& app, Options& o) {
   app.add_option("name", o.name, "a topology; --list shows them");
   app.add_option("--hosts", o.hosts, "number of hosts (default 4)")->check(kFromOneUp);
@@ -65,6 +56,8 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option("--seed", o.seed, "random: which graphs")->capture_default_str();
   app.add_option("--degree", o.degree, "base_k: most neighbours per round")->capture_default_str();
+  app.add_option("--link-rates", o.link_rates, "fitted: of each host, in any unit: 20,20,20,5")
+      ->delimiter(',');
   app.add_flag("--lazy", o.lazy, "(I + W)/2 in every round");
   app.add_option("--rounds-per-step", o.rounds_per_step, "K rounds in every step")
       ->check(kFromOneUp);
@@ -75,24 +68,6 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--svg", o.svg, "write a picture to this file (- for stdout)");
   app.add_flag("--list", o.list, "list the topologies");
   app.footer(kFooter);
-  app.allow_extras();  // refused by refuse_extras, with the nearest flag
-}
-
-void refuse_extras(const CLI::App& app) {
-  const std::vector<std::string> extras = app.remaining();
-  if (extras.empty()) return;
-  const auto flag = std::find_if(extras.begin(), extras.end(),
-                                 [](const std::string& word) { return word.starts_with("-"); });
-  const std::string word = flag == extras.end() ? extras.front() : *flag;
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string nearest = nearest_name(word.substr(0, word.find('=')), views);
-  fail_argument({.place = "topology",
-                 .what = "unknown argument",
-                 .got = "'" + word + "'",
-                 .remedy = (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") +
-                           std::string("see `gossamer topology --help`")});
 }
 
 void print_list() {
@@ -114,7 +89,7 @@ HostShape shape_of(const Options& o) {
 }
 
 TopologyReport make_report(const Options& o) {
-  const TopologyArgs args{shape_of(o), o.seed, o.degree};
+  const TopologyArgs args{shape_of(o), o.seed, o.degree, o.link_rates};
   Schedule schedule = make_topology(o.name, args);
   std::vector<std::string> modifiers;
   if (o.lazy) {
@@ -136,17 +111,6 @@ TopologyReport make_report(const Options& o) {
   return report_on(std::string(find_topology(o.name).name), modifiers, std::move(schedule));
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (file) {
-    std::fprintf(stderr, "wrote %s\n", path.c_str());
-    return;
-  }
-  fail_io({.place = "topology", .what = "cannot write the picture", .got = "'" + path + "'"});
-}
-
 bool wants_colour() {
   const char* no_color = std::getenv("NO_COLOR");
   return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
@@ -165,7 +129,8 @@ void show(const Options& o) {
                    .remedy = "give --svg a file name"});
   }
   const TopologyReport report = make_report(o);
-  if (!o.svg.empty() && !svg_to_stdout) write_file(o.svg, to_svg(report));
+  if (!o.svg.empty() && !svg_to_stdout)
+    write_text_file("topology", "the picture", o.svg, to_svg(report));
   std::cout << (svg_to_stdout ? to_svg(report)
                 : o.json      ? to_json(report)
                               : to_text(report, wants_colour()))
@@ -179,16 +144,7 @@ int run_topology(int argc, char** argv) {
                "gossamer topology");
   Options options;
   add_options(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help() << std::flush;
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "[topology] %s; see `gossamer topology --help`\n", error.what());
-    return kExitUsage;
-  }
-  refuse_extras(app);
+  if (const auto code = parse_command_line(app, "topology", argc, argv)) return *code;
   if (options.list) {
     print_list();
     return 0;

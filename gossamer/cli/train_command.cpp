@@ -48,6 +48,9 @@ std::string to_text(const TrainSpec& spec, const TrainResult& result) {
     row(out, "emulated links", format_rate(result.link_bytes_per_s));
   }
   if (result.compute_ms > 0) row(out, "compute per step", number("%.1f ms", result.compute_ms));
+  if (result.prediction) {
+    row(out, "predicted per step", number("%.1f ms", 1e3 * result.prediction->step_s));
+  }
   return out.str();
 }
 
@@ -143,7 +146,7 @@ TrainResult watched(const Request& request, bool speaks,
   }
 }
 
-TrainResult train_with_threads(const Request& request) {
+TrainResult train_with_threads(Request& request) {
   check_train_spec(request.spec);
   const Task task = open_task(request.spec);
   std::cerr << "gossamer: " << task.description << '\n';

@@ -69,11 +69,14 @@ EngineOptions engine_options(const TrainSpec& spec, const FlatParameters& flat) 
 }
 
 double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard,
-                        GradientWatch* watch) {
+                        const Observers& observers) {
+  const auto& [watch, recorder] = observers;
   const Batch batch = task.training_batch(step, shard);
   if (watch != nullptr) watch->begin_backward();
   const at::Tensor loss = loss_of(model.model, batch);
+  if (recorder != nullptr) recorder->did(TimelineEvent::Kind::forward);
   loss.backward();
+  if (recorder != nullptr) recorder->did(TimelineEvent::Kind::backward);
   if (watch != nullptr) watch->finish_backward();
   return loss.item<double>();
 }

@@ -26,6 +26,7 @@ constexpr auto kFileIsThere = 10s;
 void refuse_emulation(const TrainSpec& spec, const TrainJob& job) {
   const TrainSpec plain;
   const std::pair<const char*, bool> asked[] = {
+      {"topology auto", spec.topology == kAutoTopology},
       {"gamma", spec.gamma != plain.gamma},
       {"link_rate", spec.link_rate != plain.link_rate},
       {"link_latency", spec.link_latency != plain.link_latency},
@@ -149,15 +150,18 @@ TrainResult run_process(const TrainSpec& spec, const Task& task, const TrainRunA
                         TrainJob& job) {
   prepare(spec, task, args, job);
   TrainResult result{.data = task.description};
+  const std::string file = "trace.rank" + std::to_string(job.rank()) + ".json.gz";
+  RunTrace trace(spec, args.out.empty() ? args.out : args.out / file);
   const TrainContext context{.spec = &spec,
                              .task = &task,
                              .out = args.out,
                              .resume = args.resume,
+                             .trace = &trace,
                              .stop = args.stop,
                              .progress = args.progress};
   const std::unique_ptr<Transport> transport = job.connect({.tls = spec.tls});
   try {
-    result.summary = train_worker(context, *transport);
+    trace.around([&] { result.summary = train_worker(context, *transport); });
   } catch (const TransportError& error) {
     explain(error, *transport, args.stop);
   }

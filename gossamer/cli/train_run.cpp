@@ -83,7 +83,10 @@ void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args) {
                    .remedy = "continue it with --resume " + args.out.string() +
                              ", or choose another folder"});
   }
-  if (args.resume) checkpoint_to_resume(args.out, spec);  // before run.toml is replaced
+  if (args.resume) {
+    checkpoint_to_resume(args.out, spec);  // before anything is replaced
+    remove_traces(args.out);
+  }
   write_file(recipe, to_toml(spec));
 }
 
@@ -112,6 +115,7 @@ double measure_compute_s(const TrainSpec& spec, const Task& task) {
   constexpr double kLongEnough_s = 4;
   constexpr std::int64_t kMostSteps = 60;
   TrainSpec alone = spec;
+  alone.topology = "complete";
   alone.pattern = "cwa";
   alone.update = "step";
   const HostShape shape = host_shape_of(spec);
@@ -129,8 +133,8 @@ double measure_compute_s(const TrainSpec& spec, const Task& task) {
                   engine.collectives().barrier();
                   const auto begin = Clock::now();
                   for (std::int64_t k = 0; k < steps; ++k) {
-                    const double loss = forward_backward(model, task, engine.steps_done(),
-                                                         {rank, shape.workers()}, nullptr);
+                    const double loss =
+                        forward_backward(model, task, engine.steps_done(), {rank, shape.workers()});
                     engine.step(loss);
                     zero_gradients(model.flat);
                   }
@@ -160,32 +164,74 @@ double allreduce_bytes_per_host(const HostShape& shape, std::int64_t parameters)
   return *std::ranges::max_element(sent);
 }
 
-TrainResult run_training(TrainSpec spec, const Task& task, const TrainRunArgs& args) {
+/// The model as it is before a topology is chosen.
+TrainModel make_model_for_any(TrainSpec spec, const Task& task) {
+  if (spec.topology == kAutoTopology) spec.topology = "complete";
+  return make_train_model(spec, task);
+}
+
+/// Elements of the buckets that a run of this spec has.
+std::vector<std::int64_t> bucket_sizes(const TrainSpec& spec, const Task& task) {
+  const TrainModel model = make_model_for_any(spec, task);
+  std::vector<std::int64_t> sizes;
+  for (const Bucket& bucket : buckets_of(model.flat)) sizes.push_back(bucket.count);
+  return sizes;
+}
+
+/// Chooses a method where the spec leaves it open, and says what a step will take.
+std::optional<RunPrediction> foresee(TrainSpec& spec, const Task& task, const TrainRunArgs& args,
+                                     double link_bytes_per_s) {
+  RunScenario scenario{.cluster = cluster_of(spec, link_bytes_per_s),
+                       .buckets = bucket_sizes(spec, task),
+                       .compute_s = spec.compute_ms / 1e3};
+  if (spec.topology == kAutoTopology) {
+    for (const std::string& sentence : choose_method(spec, scenario)) {
+      std::fprintf(stderr, "gossamer: %s\n", sentence.c_str());
+    }
+    if (!args.out.empty()) write_file(args.out / "run.toml", to_toml(spec));
+    scenario.buckets = bucket_sizes(spec, task);
+  }
+  std::optional<RunPrediction> prediction = predict_run(spec, scenario);
+  if (prediction && !args.out.empty()) {
+    write_file(args.out / "prediction.json", to_json(*prediction).dump(2) + "\n");
+  }
+  return prediction;
+}
+
+TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
   prepare_folder(spec, args);
   TrainResult result{.data = task.description};
   if (!spec.link_rate.empty()) result.link_bytes_per_s = parse_rate(spec.link_rate, "link_rate");
+  const bool wants_compute = spec.gamma > 0 || spec.topology == kAutoTopology;
+  if (wants_compute && spec.compute_ms <= 0) {
+    spec.compute_ms = 1e3 * measure_compute_s(spec, task);
+  }
+  result.compute_ms = spec.compute_ms;
   if (spec.gamma > 0) {
-    if (spec.compute_ms <= 0) spec.compute_ms = 1e3 * measure_compute_s(spec, task);
-    result.compute_ms = spec.compute_ms;
-    const std::int64_t parameters = parameter_count(make_train_model(spec, task).model);
+    const std::int64_t parameters = parameter_count(make_model_for_any(spec, task).model);
     const double bytes = allreduce_bytes_per_host(host_shape_of(spec), parameters);
     result.link_bytes_per_s = bytes / (spec.gamma * spec.compute_ms / 1e3);
   }
   const bool emulate = result.link_bytes_per_s > 0;
   const double rate = emulate ? result.link_bytes_per_s : LinkSpec{}.rate_bytes_per_s;
+  if (emulate && spec.compute_ms > 0) result.prediction = foresee(spec, task, args, rate);
+  RunTrace trace(spec, args.out.empty() ? args.out : args.out / "trace.json.gz");
   const TrainContext context{.spec = &spec,
                              .task = &task,
                              .out = args.out,
                              .resume = args.resume,
+                             .trace = &trace,
                              .stop = args.stop,
                              .progress = args.progress};
   std::mutex mutex;
-  run_workers(make_threads_transports(cluster_of(spec, rate), {.emulate_links = emulate}),
-              [&](Transport& transport) {
-                const TrainSummary summary = train_worker(context, transport);
-                const std::lock_guard lock(mutex);
-                result.summary = summary;
-              });
+  trace.around([&] {
+    run_workers(make_threads_transports(cluster_of(spec, rate), {.emulate_links = emulate}),
+                [&](Transport& transport) {
+                  const TrainSummary summary = train_worker(context, transport);
+                  const std::lock_guard lock(mutex);
+                  result.summary = summary;
+                });
+  });
   write_summary(spec, result, args.out);
   return result;
 }
@@ -209,6 +255,7 @@ Json summary_json(const TrainSpec& spec, const TrainResult& result) {
       {"train_loss", s.train_loss},
       {"parameters", s.parameters}};
   if (result.compute_ms > 0) json["compute_ms"] = result.compute_ms;
+  if (result.prediction) json["predicted_ms_per_step"] = 1e3 * result.prediction->step_s;
   if (result.link_bytes_per_s > 0) json["link_bytes_per_s"] = result.link_bytes_per_s;
   return json;
 }

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "gossamer/base/json.h"
+#include "gossamer/cli/train_plan.h"
 #include "gossamer/cli/train_spec.h"
 #include "gossamer/cli/train_worker.h"
 
@@ -22,9 +24,11 @@ struct TrainRunArgs {
 
 struct TrainResult {
   TrainSummary summary;
-  double compute_ms = 0;        ///< of a step, as measured or given; 0 where gamma is not used
+  double compute_ms = 0;        ///< of a step, as measured or given; 0: neither
   double link_bytes_per_s = 0;  ///< of the emulated links; 0: not emulated
   std::string data;             ///< what was read
+  /// Made before the run, where links are emulated and the compute time is known.
+  std::optional<RunPrediction> prediction = {};
 };
 
 /// Makes the run folder args.out and writes run.toml, or refuses a folder that already holds a run.
@@ -45,9 +49,9 @@ double measure_compute_s(const TrainSpec& spec, const Task& task);
 /// Bytes that one host sends when a flat ring all-reduce averages the model once: what γ counts.
 double allreduce_bytes_per_host(const HostShape& shape, std::int64_t parameters);
 
-/// Trains; rethrows the error of the worker that caused it. Writes run.toml and summary.json into
-/// args.out where that is given.
-TrainResult run_training(TrainSpec spec, const Task& task, const TrainRunArgs& args);
+/// Trains; rethrows the error of the worker that caused it. Writes run.toml, prediction.json and
+/// summary.json into args.out where that is given. What the run chose and measured is in `spec`.
+TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& args);
 
 /// The object that `--json` prints.
 Json summary_json(const TrainSpec& spec, const TrainResult& result);

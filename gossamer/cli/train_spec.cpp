@@ -115,7 +115,8 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"cluster", "inside_rate", "rate between workers of one host", &s.inside_rate},
       {"cluster", "compute_ms", "compute time of a step for gamma; 0: measure it", &s.compute_ms},
       {"cluster", "tls", "encrypt what processes of several hosts exchange (TLS 1.3)", &s.tls},
-      {"algorithm", "topology", "who averages with whom; see gossamer topology --list",
+      {"algorithm", "topology",
+       "who averages with whom; see gossamer topology --list; auto: what gossamer plan says",
        &s.topology},
       {"algorithm", "pattern", "cwa, atc or allreduce", &s.pattern},
       {"algorithm", "group_method",
@@ -159,6 +160,8 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"run", "checkpoint_every", "steps between checkpoints; 0: none (needs --out)",
        &s.checkpoint_every},
       {"run", "keep", "checkpoints to keep", &s.keep},
+      {"run", "trace_steps", "with --out, keep a trace of the last so many steps; 0: none",
+       &s.trace_steps},
       {"run", "timeout_s", "longest wait for another worker, in seconds", &s.timeout_s},
       {"run", "kernel_threads", "threads of one worker's update", &s.kernel_threads},
   };
@@ -247,7 +250,12 @@ void check_train_spec(const TrainSpec& spec) {
   find_pattern(spec.pattern);
   find_optimizer(spec.optimizer);
   check_hyper(spec.hyper);
-  schedule_of(spec);
+  if (spec.topology == kAutoTopology) {
+    require(spec.gamma > 0 || !spec.link_rate.empty(), "topology",
+            "a name where links are not emulated (gamma, link_rate)", "'auto'");
+  } else {
+    schedule_of(spec);
+  }
   update_of(spec);
   group_method_of(spec);
   late_of(spec);
@@ -257,6 +265,7 @@ void check_train_spec(const TrainSpec& spec) {
   require(spec.warmup >= 0, "warmup", "not negative", std::to_string(spec.warmup));
   require(spec.buckets >= 1, "buckets", "at least 1", std::to_string(spec.buckets));
   require(spec.keep >= 1, "keep", "at least 1", std::to_string(spec.keep));
+  require(spec.trace_steps >= 0, "trace_steps", "not negative", std::to_string(spec.trace_steps));
   require(spec.timeout_s > 0, "timeout_s", "positive", std::to_string(spec.timeout_s));
   require(std::isfinite(spec.gamma) && spec.gamma >= 0, "gamma", "not negative",
           std::to_string(spec.gamma));

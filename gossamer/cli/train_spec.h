@@ -13,6 +13,9 @@
 
 namespace gossamer {
 
+/// The word for a topology that is chosen when the run begins; see choose_method().
+inline constexpr std::string_view kAutoTopology = "auto";
+
 struct TrainSpec {
   // [data]
   std::string task = "text";
@@ -67,6 +70,7 @@ struct TrainSpec {
   std::int64_t evaluate_every = 0;
   std::int64_t checkpoint_every = 0;
   int keep = 2;
+  int trace_steps = 64;
   double timeout_s = 60;
   int kernel_threads = 1;
 };

@@ -40,8 +40,10 @@ void let_exchanges_go_first() {
   ::setpriority(PRIO_PROCESS, self, kLower);
 }
 
-Engine make_engine(const TrainSpec& spec, FlatParameters& flat, Transport& transport) {
+Engine make_engine(const TrainSpec& spec, FlatParameters& flat, Transport& transport,
+                   Recorder* recorder) {
   EngineOptions options = engine_options(spec, flat);
+  options.recorder = recorder;
   if (wants_spares(options, transport)) add_spares(flat, transport.describe().lends);
   return {std::move(options), transport, buckets_of(flat)};
 }
@@ -55,11 +57,14 @@ class Worker {
         shape_(host_shape_of(spec_)),
         rank_(transport.describe().rank),
         model_(make_train_model(spec_, *context.task)),
-        engine_(make_engine(spec_, model_.flat, transport)),
+        recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
+        engine_(make_engine(spec_, model_.flat, transport, recorder_)),
         metrics_(context.out, rank_, context.resume) {
     if (update_of(spec_) == UpdateAt::backward) {
-      watch_ = std::make_unique<GradientWatch>(
-          model_.flat, [this](int bucket) { engine_.gradient_ready(bucket); });
+      watch_ = std::make_unique<GradientWatch>(model_.flat, [this](int bucket) {
+        if (recorder_ != nullptr) recorder_->did(TimelineEvent::Kind::backward, bucket);
+        engine_.gradient_ready(bucket);
+      });
     }
   }
 
@@ -95,6 +100,7 @@ class Worker {
       engine_.start();
     }
     first_step_ = engine_.steps_done();
+    if (recorder_ != nullptr) share_start(*recorder_, engine_.collectives());
   }
 
   /// The first steps pay for allocations and caches; they are not timed where there are others.
@@ -112,8 +118,8 @@ class Worker {
     const std::int64_t step = engine_.steps_done();
     const double lr = spec_.hyper.lr * lr_factor(spec_, step + 1);
     for (Hyper& hyper : engine_.groups()) hyper.lr = lr;
-    const double loss =
-        forward_backward(model_, *context_.task, step, {rank_, shape_.workers()}, watch_.get());
+    const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()},
+                                         {watch_.get(), recorder_});
     const StepReport report = engine_.step(loss);
     if (engine_.alternates()) flip(model_.flat);
     zero_gradients(model_.flat);
@@ -139,7 +145,7 @@ class Worker {
     timed_s_ = exposed_s_ = 0;
     bytes_before_ = bytes_to_other_hosts(transport_, shape_);
     bytes_ = 0;
-    resumed_at_ = Clock::now();
+    resume_clock();
   }
 
   void stop_clock() {
@@ -155,7 +161,12 @@ class Worker {
     work();
     engine_.collectives().barrier();
     bytes_before_ = bytes_to_other_hosts(transport_, shape_);
+    resume_clock();
+  }
+
+  void resume_clock() {
     resumed_at_ = Clock::now();
+    if (recorder_ != nullptr) recorder_->resume();
   }
 
   void save() { save_checkpoint(context_.out, spec_, engine_, *model_.model.module); }
@@ -214,6 +225,7 @@ class Worker {
   const HostShape shape_;
   const int rank_;
   TrainModel model_;
+  Recorder* const recorder_;
   Engine engine_;
   MetricsFile metrics_;
   std::unique_ptr<GradientWatch> watch_;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gossamer/cli/train_spec.h"
+#include "gossamer/cli/train_trace.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/torch/data/task.h"
 #include "gossamer/torch/flat_parameters.h"
@@ -29,6 +30,7 @@ struct TrainContext {
   const Task* task = nullptr;
   std::filesystem::path out;  ///< run folder; empty: write nothing
   bool resume = false;        ///< from the newest checkpoint in `out`
+  RunTrace* trace = nullptr;  ///< null: nothing is recorded
   const std::atomic<bool>* stop = nullptr;
   /// Rank 0 reports here (may be empty): steps done, its loss, and mean seconds per step.
   std::function<void(std::int64_t step, double loss, double step_s)> progress;
@@ -60,8 +62,14 @@ TrainModel make_train_model(const TrainSpec& spec, const Task& task);
 /// Options of the engine for a spec; `flat` names parameters in messages and must outlive it.
 EngineOptions engine_options(const TrainSpec& spec, const FlatParameters& flat);
 
+/// Who looks on during a forward and backward; may be null.
+struct Observers {
+  GradientWatch* watch = nullptr;
+  Recorder* recorder = nullptr;
+};
+
 /// One forward and backward on the worker's part of the step's batch; returns the loss.
 double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard,
-                        GradientWatch* watch);
+                        const Observers& observers = {});
 
 }  // namespace gossamer

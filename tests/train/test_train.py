@@ -1,5 +1,6 @@
 """`gossamer train` as a user runs it: results, resume, bad input, interruption."""
 
+import gzip
 import json
 import os
 import shutil
@@ -235,6 +236,10 @@ def test_ctrl_c_leaves_with_the_last_checkpoint_intact(text: list[str], tmp_path
     assert "interrupted" in said or "stopped" in said
     step = int((out / "checkpoints" / "latest").read_text().strip().removeprefix("step-"))
     assert len(checkpoint_bytes(out, step)) == 4
+    trace = out / "trace.json.gz"
+    assert trace.exists() or "interrupted" not in said
+    if trace.exists():
+        assert json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     resumed = train("--resume", str(out), "--steps", str(step + 2), "--json")
     assert json.loads(resumed.stdout)["steps"] == step + 2
 

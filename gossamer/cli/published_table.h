@@ -1,0 +1,15 @@
+#pragma once
+/// The runtime model beside published measurements.
+
+#include <string>
+
+#include "gossamer/base/json.h"
+
+namespace gossamer {
+
+/// Every published point, what the model says with up to three constants per kind of hardware, and
+/// the residual; then the lecture's ImageNet runs.
+std::string published_table();
+Json published_json();
+
+}  // namespace gossamer
