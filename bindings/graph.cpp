@@ -5,18 +5,20 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/exchange/plan.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
+#include "gossamer/model/link_load.h"
 
 namespace gossamer::python {
 namespace {
 
 Schedule make_schedule(const std::string& topology, const std::vector<int>& workers_per_host,
                        std::uint64_t seed, int degree, int rounds_per_step, int local_steps,
-                       int global_average_every, bool is_lazy) {
-  Schedule schedule =
-      make_topology(topology, {.shape = {workers_per_host}, .seed = seed, .degree = degree});
+                       int global_average_every, bool is_lazy,
+                       const std::vector<double>& link_rates) {
+  Schedule schedule = make_topology(
+      topology,
+      {.shape = {workers_per_host}, .seed = seed, .degree = degree, .link_rates = link_rates});
   if (is_lazy) schedule = lazy(std::move(schedule));
   if (rounds_per_step != 1) schedule = with_rounds_per_step(std::move(schedule), rounds_per_step);
   if (global_average_every != 0) {
@@ -47,16 +49,6 @@ std::vector<std::vector<double>> matrix(const Schedule& schedule, std::int64_t t
   return rows;
 }
 
-std::int64_t received_from_other_hosts(const Plan& plan, const HostShape& shape, int worker) {
-  std::int64_t elements = 0;
-  for (const Phase& phase : plan.phases) {
-    for (const Message& message : phase.receives) {
-      if (shape.host_of(message.peer) != shape.host_of(worker)) elements += message.slice.count;
-    }
-  }
-  return elements;
-}
-
 using SentAndReceived = std::pair<std::int64_t, std::int64_t>;
 
 /// By host: elements sent to other hosts and received from them, by all its workers in round t.
@@ -64,15 +56,12 @@ std::vector<SentAndReceived> elements_between_hosts(const Schedule& schedule, st
                                                     std::int64_t elements, bool finished_averages) {
   refuse_negative("t", t);
   refuse_negative("elements", elements);
-  const HostShape& shape = schedule.shape;
-  const Round round = round_at(schedule, t);
-  const PlanOptions options{.finished_averages = finished_averages};
-  std::vector<SentAndReceived> by_host(shape.workers_per_host.size());
-  for (int worker = 0; worker < shape.workers(); ++worker) {
-    const Plan plan = compile(round, shape, worker, elements, options);
-    auto& [sent, received] = by_host[static_cast<std::size_t>(shape.host_of(worker))];
-    sent += traffic(plan, shape, worker).between_hosts;
-    received += received_from_other_hosts(plan, shape, worker);
+  const ExchangedPayload payload{.elements = elements,
+                                 .plan = {.finished_averages = finished_averages}};
+  constexpr auto kElementBytes = static_cast<std::int64_t>(size_of(DType::f32));
+  std::vector<SentAndReceived> by_host;
+  for (const HostLoad& load : host_loads(round_at(schedule, t), schedule.shape, payload)) {
+    by_host.emplace_back(load.sent_bytes / kElementBytes, load.received_bytes / kElementBytes);
   }
   return by_host;
 }
@@ -94,6 +83,7 @@ void bind_graph(py::module_& module) {
              py::kw_only(), py::arg("seed") = 0, py::arg("degree") = 1,
              py::arg("rounds_per_step") = 1, py::arg("local_steps") = 1,
              py::arg("global_average_every") = 0, py::arg("lazy") = false,
+             py::arg_v("link_rates", std::vector<double>(), "()"),
              "The schedule of a topology of the table, with modifiers. ValueError for a name or a "
              "size that cannot be served.");
   module.def(

@@ -5,6 +5,7 @@
 #include "bindings/engine.h"
 #include "bindings/errors.h"
 #include "bindings/graph.h"
+#include "bindings/plan.h"
 #include "bindings/transport.h"
 #include "gossamer/kernels/isa.h"
 
@@ -14,6 +15,7 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_errors(module);
   gossamer::python::bind_transport(module);
   gossamer::python::bind_graph(module);
+  gossamer::python::bind_plan(module);
   gossamer::python::bind_engine(module);
   module.def("isa_name", &gossamer::isa_name,
              "The instruction set of the kernels; ValueError where GOSSAMER_ISA cannot be had.");

@@ -23,7 +23,7 @@ function(gossamer_python_module target name)
   add_library(${target} MODULE ${ARGN})
   target_include_directories(${target} SYSTEM PRIVATE ${GOSSAMER_PYTHON_INCLUDE})
   target_link_libraries(${target} PRIVATE
-    gossamer_torch ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
+    gossamer_torch gossamer_plan ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
   target_compile_options(${target} PRIVATE -fvisibility=hidden)
   target_compile_definitions(${target} PRIVATE TORCH_EXTENSION_NAME=${name})
   set_target_properties(${target} PROPERTIES
@@ -40,8 +40,9 @@ gossamer_python_module(gossamer_python _core ${gossamer_python_sources})
 # The package's other files stand beside the module as links, so that it can be imported from here.
 file(GLOB gossamer_package RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS
      ${CMAKE_SOURCE_DIR}/python/*.py ${CMAKE_SOURCE_DIR}/python/gossamer/*.py
-     ${CMAKE_SOURCE_DIR}/python/gossamer/*.pyi ${CMAKE_SOURCE_DIR}/python/gossamer/py.typed)
-file(MAKE_DIRECTORY ${GOSSAMER_PYTHON_FOLDER})
+     ${CMAKE_SOURCE_DIR}/python/gossamer/*.pyi ${CMAKE_SOURCE_DIR}/python/gossamer/py.typed
+     ${CMAKE_SOURCE_DIR}/python/gossamer/report/*.*)
+file(MAKE_DIRECTORY ${GOSSAMER_PYTHON_FOLDER}/report)
 foreach(file ${gossamer_package})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/${file} ${CMAKE_BINARY_DIR}/python/${file} SYMBOLIC)
 endforeach()

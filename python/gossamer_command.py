@@ -6,10 +6,12 @@ seconds, while most subcommands are programs that start in milliseconds.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,15 +42,26 @@ def _doctor(arguments: list[str]) -> int:
     return doctor.main(arguments)
 
 
+def _report(arguments: list[str]) -> int:
+    """Without the package's own import, which needs torch: runs can be looked at anywhere."""
+    if "gossamer" not in sys.modules:
+        package = types.ModuleType("gossamer")
+        package.__path__ = [str(Path(__file__).resolve().parent / "gossamer")]
+        sys.modules["gossamer"] = package
+    return importlib.import_module("gossamer.report").main(arguments)
+
+
 def _become(command: list[str]) -> NoReturn:
     os.execv(command[0], command)
 
 
 def main() -> int:
-    """Runs the doctor, or puts the program of all other commands in place of this process."""
+    """Runs doctor or report, or puts the program of all other commands in place of this process."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
         return _doctor(arguments[1:])
+    if arguments[:1] == ["report"]:
+        return _report(arguments[1:])
     program = str(_program())
     if arguments[:1] in ([], ["--help"], ["-h"], ["help"]):
         code = subprocess.run([program, *arguments], check=False).returncode

@@ -6,7 +6,15 @@ One new line after the optimizer of a script for DistributedDataParallel, in pla
 """
 
 from gossamer import _load  # noqa: F401  first: says what is wrong where the rest would not load
-from gossamer._core import IoError, Schedule, TransportError, make_schedule, topology_names
+from gossamer._core import (
+    IoError,
+    Schedule,
+    TransportError,
+    forecast,
+    make_schedule,
+    rank_methods,
+    topology_names,
+)
 from gossamer.gossip import Gossip
 from gossamer.optim import AccumAdam, AccumAdamW
 
@@ -17,6 +25,8 @@ __all__ = [
     "IoError",
     "Schedule",
     "TransportError",
+    "forecast",
     "make_schedule",
+    "rank_methods",
     "topology_names",
 ]

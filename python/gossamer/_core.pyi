@@ -168,12 +168,80 @@ def make_schedule(
     local_steps: int = 1,
     global_average_every: int = 0,
     lazy: bool = False,
+    link_rates: Sequence[float] = (),
 ) -> Schedule:
     """The schedule of a topology of the table, with modifiers.
 
-    ``lazy`` mixes with (I + W)/2; ``global_average_every`` 0 is never. ValueError for a name or a
-    size that cannot be served.
+    ``lazy`` mixes with (I + W)/2; ``global_average_every`` 0 is never. ``link_rates``, for
+    ``"fitted"``, are those of the hosts' links in any unit. ValueError for a name or a size that
+    cannot be served.
     """
+
+class Forecast:
+    """What a method does on a cluster, by simulation."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def step_s(self) -> float:
+        """Mean over workers and steps."""
+    @property
+    def exposed_s(self) -> float:
+        """The part of it in which workers wait for others."""
+    @property
+    def model_s(self) -> float:
+        """``step_s`` by the recursion of the runtime model; NaN where it does not apply."""
+    @property
+    def link_busy(self) -> float:
+        """Share of the time in which the busiest direction of a link is full."""
+    @property
+    def bytes_per_host(self) -> list[float]:
+        """Sent to other hosts per step, without frames."""
+
+class RankedMethod:
+    """A method and its time to the same loss."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def step_s(self) -> float:
+        """Mean time of a step."""
+    @property
+    def exposed_s(self) -> float:
+        """The part of it in which workers wait for others."""
+    @property
+    def steps_ratio(self) -> float:
+        """Steps over those of all-reduce; an estimate unless the workload has a measured one."""
+    @property
+    def total_s(self) -> float:
+        """To the loss that all-reduce has after its steps."""
+
+class Ranking:
+    """Methods by their time to the same loss."""
+
+    @property
+    def recommended(self) -> str: ...
+    @property
+    def methods(self) -> list[RankedMethod]:
+        """The best first."""
+    @property
+    def reasons(self) -> list[str]:
+        """Sentences: why the recommended one."""
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences: what the answer hangs on."""
+
+def forecast(
+    method: str, cluster: str, workload: str, *, steps: int = 100, seed: int = 1
+) -> Forecast:
+    """Simulates a method of ``gossamer simulate`` on a cluster.toml and a workload.toml.
+
+    Raises ValueError for what the files or the method cannot mean, IoError for files that cannot
+    be read.
+    """
+
+def rank_methods(cluster: str, workload: str) -> Ranking:
+    """What ``gossamer plan`` says about a cluster.toml and a workload.toml."""
 
 def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
     """Nobody mixes with anybody."""

@@ -1,0 +1,103 @@
+"""`gossamer report RUN…`: one offline HTML file about one or several run folders.
+
+Nothing here imports the rest of the package, so that a report needs no torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from .errors import ReportError
+
+_FAILED = 1
+_WRONG_INPUT = 2
+
+
+def main(arguments: list[str]) -> int:
+    """The command; returns 0 where the page is written, 1 where it cannot be written, 2 where
+    something is wrong with the runs or a library is missing."""
+    options = _parse(arguments)
+    try:
+        from .run import read_runs
+
+        page, compare = _modules()
+        comparison = compare.compare(read_runs(options.run))
+        out = options.out or _default_out(options.run)
+        text = page.render(comparison, _version())
+        _write(out, text)
+    except ReportError as error:
+        print(error, file=sys.stderr)
+        return _WRONG_INPUT
+    except OSError as error:
+        print(f"[report] {error}", file=sys.stderr)
+        return _FAILED
+    said = {"report": str(out), **page.values(comparison)}
+    print(json.dumps(said) if options.json else out)
+    return 0
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="gossamer report",
+        description="Makes one HTML file, readable without a network, about runs of `gossamer "
+        "train --out` and simulations: speed-up, where the time went, loss, disagreement, bytes "
+        "per link, timelines, predicted against measured. Name an AllReduce run as well.",
+        epilog="exit code: 0 written, 1 it cannot be written, 2 a run folder is wrong",
+    )
+    parser.add_argument(
+        "run", nargs="+", type=Path, help="a run folder, or the trace file of a simulation"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="the file; default: report.html in the run folder, in this folder for several runs",
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+    return parser.parse_args(arguments)
+
+
+def _modules() -> tuple[ModuleType, ModuleType]:
+    """What needs the libraries of the extra `report`."""
+    try:
+        from . import compare, page
+    except ModuleNotFoundError as error:
+        if error.name not in ("matplotlib", "jinja2", "markupsafe", "numpy"):
+            raise
+        raise ReportError(
+            f"{error.name} is missing",
+            f"Python {sys.executable}",
+            f"install what reports need with `{sys.executable} -m pip install matplotlib jinja2`",
+        ) from error
+    return page, compare
+
+
+def _default_out(folders: list[Path]) -> Path:
+    is_one_run = len(folders) == 1 and folders[0].is_dir()
+    return (folders[0] if is_one_run else Path()) / "report.html"
+
+
+def _version() -> str:
+    try:
+        return metadata.version("gossamer")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _write(out: Path, text: str) -> None:
+    """Beside its place first, so that there is never a half of it."""
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(out)
+    except BaseException:
+        Path(name).unlink()
+        raise

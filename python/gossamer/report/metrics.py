@@ -1,0 +1,125 @@
+"""Reads metrics.rank*.jsonl: what every worker wrote in every step and at every validation."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import BROKEN, ReportError
+
+Line = dict[str, Any]
+
+
+@dataclass
+class Check:
+    """A validation of the consensus model after `step` steps."""
+
+    step: int
+    val_loss: float | None
+    disagreement: float | None
+
+
+@dataclass
+class Metrics:
+    """Means over the workers, by step in ascending order; None where no worker has a value."""
+
+    workers: int
+    steps: list[int] = field(default_factory=list)
+    loss: list[float | None] = field(default_factory=list)
+    step_ms: list[float | None] = field(default_factory=list)
+    exposed_ms: list[float | None] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    sent: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Bytes by (from, to) between the start of the run's last process and its last validation."""
+
+    def times_s(self) -> list[float]:
+        """When each step ended, in seconds of training: without validation and checkpoints."""
+        times, now = [], 0.0
+        for step_ms in self.step_ms:
+            now += (step_ms or 0.0) / 1e3
+            times.append(now)
+        return times
+
+
+def read_metrics(folder: Path) -> Metrics | None:
+    """All workers' lines; None where the folder has no such file. A step that a resumed run did
+    again counts as it was done last. Raises ReportError naming the file and line."""
+    files = {_rank(path): path for path in folder.glob("metrics.rank*.jsonl")}
+    if not files:
+        return None
+    by_step: dict[int, list[Line]] = {}
+    checks: dict[int, Line] = {}
+    sent: dict[tuple[int, int], int] = {}
+    for rank, path in sorted(files.items()):
+        own: dict[int, Line] = {}
+        for line in _lines(path):
+            own[line["step"]] = {**own.get(line["step"], {}), **line}
+            for edge in line.get("edges", []):
+                sent[rank, edge["peer"]] = edge["sent"]
+        for step, line in own.items():
+            by_step.setdefault(step, []).append(line)
+            if "val_loss" in line or "disagreement" in line:
+                checks.setdefault(step, line)
+    metrics = Metrics(workers=len(files), sent=sent)
+    for step, lines in sorted(by_step.items()):
+        if not any("step_ms" in line for line in lines):
+            continue
+        metrics.steps.append(step)
+        metrics.loss.append(_mean(lines, "loss"))
+        metrics.step_ms.append(_mean(lines, "step_ms"))
+        metrics.exposed_ms.append(_mean(lines, "exposed_ms"))
+    for step, line in sorted(checks.items()):
+        metrics.checks.append(Check(step, number(line, "val_loss"), number(line, "disagreement")))
+    return metrics
+
+
+def number(line: Line, key: str) -> float | None:
+    """A finite number, or None: what is not finite is written as null."""
+    value = line.get(key)
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _rank(path: Path) -> int:
+    match = re.fullmatch(r"metrics\.rank(\d+)\.jsonl", path.name)
+    if not match:
+        raise ReportError("not a file of metrics", path, "remove or rename it")
+    return int(match[1])
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for count, text in enumerate(file, 1):
+            try:
+                line = json.loads(text)
+                _check(line)
+            except BROKEN as error:
+                raise ReportError(
+                    f"{path}, line {count}: not a line of metrics ({error})",
+                    repr(text[:60].rstrip("\n")),
+                    "a worker that was killed leaves a part of a line; remove the line",
+                ) from error
+            yield line
+
+
+def _check(line: Any) -> None:
+    """Raises where a value has not the type that it is to have."""
+    if not isinstance(line, dict):
+        raise TypeError("not an object")
+    if type(line["step"]) is not int:
+        raise TypeError("step is not a whole number")
+    for key in ("loss", "step_ms", "exposed_ms", "val_loss", "disagreement"):
+        if line.get(key) is not None and type(line[key]) not in (int, float):
+            raise TypeError(f"{key} is not a number")
+    for edge in line.get("edges", []):
+        if type(edge["peer"]) is not int or type(edge["sent"]) is not int:
+            raise TypeError("an edge without whole numbers")
+
+
+def _mean(lines: list[Line], key: str) -> float | None:
+    values = [value for line in lines if (value := number(line, key)) is not None]
+    return sum(values) / len(values) if values else None

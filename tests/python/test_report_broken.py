@@ -1,0 +1,144 @@
+"""`gossamer report`: what is wrong with a run is said in one line, and nothing is written."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from package_runs import PACKAGE, run
+from report_runs import interval, make_run, trace_events, write_trace
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("jinja2")
+
+from gossamer.report import trace
+
+from gossamer import report
+
+METRICS = "metrics.rank1.jsonl"
+TRACE = "trace.json.gz"
+
+
+def cut_line(folder: Path) -> None:
+    path = folder / METRICS
+    path.write_text(path.read_text()[:-20])
+
+
+def replace_line(text: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        lines = (folder / METRICS).read_text().splitlines()
+        (folder / METRICS).write_text("\n".join([*lines[:2], text, *lines[3:]]) + "\n")
+
+    return change
+
+
+def cut_trace(folder: Path) -> None:
+    write_trace(folder / TRACE, trace_events(1.0))
+    whole = (folder / TRACE).read_bytes()
+    (folder / TRACE).write_bytes(whole[: len(whole) // 2])
+
+
+def put(name: str, text: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        if name == TRACE:
+            (folder / name).write_bytes(gzip.compress(text.encode()))
+        else:
+            (folder / name).write_text(text)
+
+    return change
+
+
+def traced(event: dict[str, Any]) -> Callable[[Path], None]:
+    return put(TRACE, json.dumps({"traceEvents": [*trace_events(1.0), event]}))
+
+
+def damage_trace(folder: Path) -> None:
+    write_trace(folder / TRACE, trace_events(1.0))
+    whole = bytearray((folder / TRACE).read_bytes())
+    whole[len(whole) // 2] ^= 0xFF
+    (folder / TRACE).write_bytes(whole)
+
+
+BROKEN: list[tuple[Callable[[Path], Any], list[str]]] = [
+    (cut_line, [METRICS, "line 10", "remove the line"]),
+    (replace_line("{"), [METRICS, "line 3"]),
+    (replace_line("[1]"), [METRICS, "line 3", "not an object"]),
+    (replace_line('{"loss": 1}'), [METRICS, "line 3", "step"]),
+    (replace_line('{"step": 3, "loss": "low"}'), [METRICS, "line 3", "loss is not a number"]),
+    (replace_line('{"step": 3, "edges": 7}'), [METRICS, "line 3"]),
+    (replace_line("[" * 100_000), [METRICS, "line 3"]),
+    (cut_trace, [TRACE, "truncated"]),
+    (damage_trace, [TRACE, "broken"]),
+    (put(TRACE, "{"), [TRACE, "not a trace"]),
+    (put(TRACE, "{}"), [TRACE, "traceEvents"]),
+    (put(TRACE, '{"traceEvents": []}'), [TRACE, "no events"]),
+    (traced(interval("wait", 0, 0, 5.0, -1.0, 0)), [TRACE, "not a trace"]),
+    (traced({"ph": "X", "name": "wait"}), [TRACE, "not a trace"]),
+    (put("run.toml", "[data"), ["run.toml"]),
+    (put("summary.json", "{"), ["summary.json"]),
+    (put("summary.json", '{"ms_per_step": "soon"}'), ["summary.json", "ms_per_step"]),
+    (put("prediction.json", '{"step_s": 0}'), ["prediction.json", "step_s"]),
+    (put("prediction.json", '{"source": "model"}'), ["prediction.json", "step_s"]),
+    (lambda folder: (folder / "run.toml").unlink(), ["not a run", "run.toml"]),
+]
+
+
+@pytest.mark.parametrize(("breaking", "words"), BROKEN)
+def test_it_is_one_line_and_nothing_is_written(
+    breaking: Callable[[Path], Any], words: list[str], tmp_path: Path, capsys: Any
+) -> None:
+    folder = make_run(tmp_path / "run", "cwa", 4.0)
+    breaking(folder)
+    out = tmp_path / "out"
+    out.mkdir()
+    code = report.main([str(folder), "--out", str(out / "page.html")])
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    (line,) = said.err.splitlines()
+    assert line.startswith("[report] ")
+    for word in words:
+        assert word in line
+    assert list(out.iterdir()) == []
+
+
+def test_a_trace_may_not_be_of_any_size(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    folder = make_run(tmp_path / "run", "cwa", 4.0)
+    write_trace(folder / TRACE, trace_events(1.0))
+    with gzip.open(folder / TRACE) as file:
+        size = len(file.read())
+    monkeypatch.setattr(trace, "LIMIT_BYTES", size)
+    assert report.main([str(folder)]) == 0
+    monkeypatch.setattr(trace, "LIMIT_BYTES", size - 1)
+    (folder / "report.html").unlink()
+    assert report.main([str(folder)]) == 2
+    assert "may hold" in capsys.readouterr().err
+    assert not (folder / "report.html").exists()
+
+
+@pytest.mark.parametrize("folders", [["nowhere"], ["run", "run"]])
+def test_folders_must_be_there_and_not_twice(
+    folders: list[str], tmp_path: Path, capsys: Any
+) -> None:
+    make_run(tmp_path / "run", "cwa", 4.0)
+    assert report.main([str(tmp_path / name) for name in folders]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_place_that_cannot_be_written_is_status_1(tmp_path: Path, capsys: Any) -> None:
+    folder = make_run(tmp_path / "run", "cwa", 4.0)
+    assert report.main([str(folder), "--out", str(tmp_path / "none" / "page.html")]) == 1
+    assert "none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("library", ["matplotlib", "jinja2"])
+def test_a_missing_library_is_named_with_its_remedy(library: str, tmp_path: Path) -> None:
+    (tmp_path / f"{library}.py").write_text(f"raise ModuleNotFoundError('none', name='{library}')")
+    folder = make_run(tmp_path / "run", "cwa", 4.0)
+    path = f"{tmp_path}:{PACKAGE.parent}"
+    done = run(["-m", "gossamer_command", "report", str(folder)], path=path)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"{library} is missing" in line
+    assert "-m pip install matplotlib jinja2" in line
