@@ -1,12 +1,16 @@
 """Whether a contender computed what it should, where worker r's gradient is r + 1 everywhere."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 from contenders import LR
 from methods import Contender, Mixing
 from sleeping_model import SleepingModel
+
+if TYPE_CHECKING:
+    from gossamer import Schedule
 
 SAMPLES = 64  # of a layer, compared across the workers
 ROUNDS_TRIED = 64  # of a schedule without a period
@@ -26,7 +30,7 @@ def complaint(
     said = [_of_the_mean(model, contender, exact)]
     if mixing is not None and mixing.recursion_error is not None:
         tolerance = mixing.recursion_error * abs(exact)
-        said.append(_of_the_mixing(model, mixing.topology, workers_per_host, steps, tolerance))
+        said.append(_of_the_mixing(model, mixing.schedule(workers_per_host), steps, tolerance))
     return "; ".join(filter(None, said))
 
 
@@ -48,14 +52,13 @@ def _of_the_mean(model: SleepingModel, contender: Contender, exact: float) -> st
 
 def _of_the_mixing(
     model: SleepingModel,
-    topology: str,
-    workers_per_host: Sequence[int],
+    schedule: "Schedule",
     steps: int,
     tolerance: float,
 ) -> str:
     """Every element must have followed x ← W x - lr g from one of the rounds, and the same element
     from the same round on all workers: bucket b uses round t + b."""
-    expected = _recursions(topology, workers_per_host, steps)
+    expected = _recursions(schedule, steps)
     rank = dist.get_rank()
     for layer, parameter in enumerate(model.layers):
         values = parameter.detach().flatten().double()
@@ -70,11 +73,8 @@ def _of_the_mixing(
     return ""
 
 
-def _recursions(topology: str, workers_per_host: Sequence[int], steps: int) -> torch.Tensor:
+def _recursions(schedule: "Schedule", steps: int) -> torch.Tensor:
     """What worker j has after `steps` steps that began with round s, for all (s, j)."""
-    from gossamer import make_schedule
-
-    schedule = make_schedule(topology, list(workers_per_host))
     shifts = schedule.period or ROUNDS_TRIED
     matrices = [
         torch.tensor(schedule.matrix(t), dtype=torch.float64) for t in range(shifts + steps)

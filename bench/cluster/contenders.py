@@ -34,6 +34,8 @@ CONTENDERS: dict[str, Entry] = {
     "gossamer aer int8": gossamer(
         AER, codec="int8", bytes_per_element=260 / 256, mean_error=1e-4, recursion_error=2e-2
     ),
+    "gossamer aer backward": gossamer(AER, update="backward"),
+    "gossamer fitted": gossamer("fitted", link_rates=(4, 4, 4, 1)),
     "gossamer aer 4 MB": gossamer(AER, bucket_bytes=4 << 20),
     "gossamer aer c10d": gossamer(AER, transport="c10d"),
     "gossamer ring": gossamer("ring"),

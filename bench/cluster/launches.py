@@ -8,7 +8,7 @@ import platform
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,3 +110,18 @@ def check_package() -> None:
     """Raises ClusterError where there is no package to compare."""
     if not (BUILT / "gossamer" / "_built.py").exists():
         raise emulated.ClusterError(f"no gossamer in {BUILT}; run make build")
+
+
+def exit_code(place: str, compare: Callable[[], dict[str, Any]]) -> int:
+    """Of a command that compares: 0, or 1 where something could not run or computed the wrong
+    thing, 130 where it was interrupted. `compare` returns what goes to --json."""
+    emulated.exit_on_sigterm()
+    try:
+        about = compare()
+    except emulated.ClusterError as error:
+        print(f"[{place}] {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    statuses = {row["status"] for each in about["settings"] for row in each["rows"]}
+    return 0 if statuses <= {"ok", "refused"} else 1

@@ -21,9 +21,7 @@ def link_s(by_host: Sequence[Bytes], rates: Sequence[float]) -> float:
 def planned_bytes(mixing: Mixing, workers: Sequence[int], payload_bytes: int) -> list[Bytes]:
     """By host, (sent, received) per step according to Gossamer's plans: the mean over a period,
     with the headers of full frames."""
-    from gossamer import make_schedule
-
-    schedule = make_schedule(mixing.topology, list(workers))
+    schedule = mixing.schedule(workers)
     rounds = schedule.period or ROUNDS_TRIED
     scale = mixing.bytes_per_element * FRAME_BYTES / CARRIED_BYTES / rounds
     sent, received = [0.0] * len(workers), [0.0] * len(workers)

@@ -5,12 +5,17 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
+
+if TYPE_CHECKING:
+    from gossamer import Schedule
 
 Step = Callable[[], None]
 
@@ -45,12 +50,19 @@ Make = Callable[[Job], Contender]
 @dataclass(frozen=True)
 class Mixing:
     """What of Gossamer's plans and matrices a contender uses. `recursion_error`: how far parameters
-    may be from x ← W x - lr g, relative to the mean; None: that is not what it computes."""
+    may be from x ← W x - lr g, relative to the mean; None: that is not what it computes.
+    `link_rates`: by host, for a topology that follows them."""
 
     topology: str
     averages_gradients: bool = False
     bytes_per_element: float = 4.0
     recursion_error: float | None = 1e-5
+    link_rates: tuple[float, ...] = ()
+
+    def schedule(self, workers_per_host: Sequence[int]) -> "Schedule":
+        from gossamer import make_schedule
+
+        return make_schedule(self.topology, list(workers_per_host), link_rates=self.link_rates)
 
 
 @dataclass(frozen=True)
@@ -152,20 +164,24 @@ def gossamer(
     mean_error: float = 1e-5,
     recursion_error: float | None = 1e-5,
     bytes_per_element: float = 4.0,
+    link_rates: tuple[float, ...] = (),
     **keywords: object,
 ) -> Entry:
-    """Ours; `keywords` go to Gossip."""
+    """Ours; `keywords` go to Gossip. With `link_rates` hosts have the same number of workers."""
     averages_gradients = keywords.get("pattern") == "allreduce"
 
     def make(job: Job) -> Contender:
         from gossamer import Gossip
 
         optimizer = _optimizer(job)
-        gossip = Gossip(job.model, optimizer, topology=topology, **keywords)
+        hosts = len(link_rates)
+        each = [dist.get_world_size() // hosts] * hosts if hosts else []
+        graph = mixing.schedule(each) if hosts else topology
+        gossip = Gossip(job.model, optimizer, topology=graph, **keywords)
         step = _train(job, job.model, optimizer)
         return Contender(step, gossip.close, averages_gradients, mean_error, gossip.averaged)
 
     skips_late = keywords.get("late") == "skip"
     error = None if averages_gradients or skips_late else recursion_error
-    mixing = Mixing(topology, averages_gradients, bytes_per_element, error)
+    mixing = Mixing(topology, averages_gradients, bytes_per_element, error, link_rates)
     return Entry(make, mixing, skips_late)

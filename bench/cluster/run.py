@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 import cluster as emulated  # noqa: E402
 from contenders import CONTENDERS  # noqa: E402
-from launches import START_S, Launch, check_package, chosen, launch, machine  # noqa: E402
+from launches import START_S, Launch, check_package, chosen, exit_code, launch, machine  # noqa: E402
 from limits import link_s, planned_bytes  # noqa: E402
 from settings import SETTINGS, Setting  # noqa: E402
 from sleeping_model import payload_bytes  # noqa: E402
@@ -178,35 +178,27 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> int:
-    """0, or 1 where something could not run or computed the wrong thing."""
-    arguments = _parser().parse_args()
-    emulated.exit_on_sigterm()
+def compare(arguments: argparse.Namespace) -> dict[str, Any]:
+    """All settings; raises ClusterError for mistakes."""
+    check_package()
     settings = {setting.name: setting for setting in SETTINGS}
-    try:
-        check_package()
-        about: dict[str, Any] = {"machine": machine(), "seed": arguments.seed, "settings": []}
-        if arguments.repetitions < 1:
-            raise emulated.ClusterError(f"one repetition at least, got {arguments.repetitions}")
-        wanted = chosen(arguments.settings, list(settings), "setting")
-        own = arguments.contenders and chosen(arguments.contenders, list(CONTENDERS), "contender")
-        with tempfile.TemporaryDirectory() as scratch:
-            logs = arguments.logs or Path(scratch)
-            for name in wanted:
-                names = own or settings[name].contenders
-                about["settings"].append(
-                    run_setting(settings[name], names, arguments.repetitions, arguments.seed, logs)
-                )
-                if arguments.json:
-                    arguments.json.write_text(json.dumps(about, indent=2))
-    except emulated.ClusterError as error:
-        print(f"[cluster] {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    statuses = {row["status"] for each in about["settings"] for row in each["rows"]}
-    return 0 if statuses <= {"ok", "refused"} else 1
+    about: dict[str, Any] = {"machine": machine(), "seed": arguments.seed, "settings": []}
+    if arguments.repetitions < 1:
+        raise emulated.ClusterError(f"one repetition at least, got {arguments.repetitions}")
+    wanted = chosen(arguments.settings, list(settings), "setting")
+    own = arguments.contenders and chosen(arguments.contenders, list(CONTENDERS), "contender")
+    with tempfile.TemporaryDirectory() as scratch:
+        logs = arguments.logs or Path(scratch)
+        for name in wanted:
+            names = own or settings[name].contenders
+            about["settings"].append(
+                run_setting(settings[name], names, arguments.repetitions, arguments.seed, logs)
+            )
+            if arguments.json:
+                arguments.json.write_text(json.dumps(about, indent=2))
+    return about
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parsed = _parser().parse_args()
+    sys.exit(exit_code("cluster", lambda: compare(parsed)))

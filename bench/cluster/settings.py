@@ -43,7 +43,14 @@ class Setting:
 SETTINGS = (
     Setting("slow", "4x2", "20Mbit/s", EVERYBODY),
     Setting("fast", "4x2", "80Mbit/s", EVERYBODY),
-    Setting("jitter", "4x2", "80Mbit/s", ("alone", *AER), jitter=0.3, steps=24),
+    Setting(
+        "jitter",
+        "4x2",
+        "80Mbit/s",
+        ("alone", *AER, "gossamer aer bf16", "gossamer aer backward"),
+        jitter=0.3,
+        steps=24,
+    ),
     Setting("straggler", "4x2", "80Mbit/s", AER, factors=(1, 1, 1, 1.5, 1, 1, 1, 1)),
     Setting(
         "late",
@@ -53,6 +60,12 @@ SETTINGS = (
         factors=(1, 1, 1, 3, 1, 1, 1, 1),
     ),
     Setting("unequal", "4x2", "20Mbit/s,20Mbit/s,20Mbit/s,10Mbit/s", AER),
+    Setting(
+        "quarter",
+        "4x2",
+        "20Mbit/s,20Mbit/s,20Mbit/s,5Mbit/s",
+        ("ddp", "gossamer aer", "gossamer fitted"),
+    ),
     Setting("four", "4x4", "20Mbit/s", AER),
     Setting("three", "3x3", "20Mbit/s", AER),
     Setting("five", "5x1", "20Mbit/s", AER),

@@ -23,7 +23,7 @@ sys.path += [str(ROOT / place) for place in ("bench/cluster", "bench/python", "e
 import cluster as emulated  # noqa: E402
 import picture  # noqa: E402
 from contenders import CONTENDERS  # noqa: E402
-from launches import START_S, Launch, check_package, chosen, launch, machine  # noqa: E402
+from launches import START_S, Launch, check_package, chosen, exit_code, launch, machine  # noqa: E402
 from rates import payload_bytes, rate_for  # noqa: E402
 from report import heading, line, summary  # noqa: E402
 from settings import SETTINGS, Setting  # noqa: E402
@@ -169,20 +169,6 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
     return about
 
 
-def main() -> int:
-    """0, or 1 where something could not run or computed the wrong thing."""
-    arguments = _parser().parse_args()
-    emulated.exit_on_sigterm()
-    try:
-        about = compare(arguments)
-    except emulated.ClusterError as error:
-        print(f"[training] {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    statuses = {row["status"] for each in about["settings"] for row in each["rows"]}
-    return 0 if statuses <= {"ok", "refused"} else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    parsed = _parser().parse_args()
+    sys.exit(exit_code("training", lambda: compare(parsed)))
