@@ -18,8 +18,9 @@ std::vector<int> tree_peers(int rank, int workers);
 /// Runs collectives of one worker over its runner.
 class Collectives {
  public:
-  Collectives(ExchangeRunner& runner, HostShape shape, int rank)
-      : runner_(runner), shape_(std::move(shape)), rank_(rank) {}
+  /// `first_call`: more than others on the same transport will ever have made.
+  Collectives(ExchangeRunner& runner, HostShape shape, int rank, std::int64_t first_call = 0)
+      : runner_(runner), shape_(std::move(shape)), rank_(rank), calls_(first_call) {}
 
   /// into = mean over workers of from, the same bits everywhere; hierarchical. The two may be the
   /// same memory. `count` elements of `dtype`.
@@ -43,7 +44,7 @@ class Collectives {
   ExchangeRunner& runner_;
   HostShape shape_;
   int rank_;
-  std::int64_t calls_ = 0;
+  std::int64_t calls_;
 };
 
 }  // namespace gossamer

@@ -147,6 +147,12 @@ FileDigest NewFile::publish() {
   return digest_;
 }
 
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  NewFile file(path);
+  file.write(text);
+  file.publish();
+}
+
 FileBytes read_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
   InputFile file(path);
   if (file.size() > limit_bytes) {

@@ -50,6 +50,9 @@ class NewFile {
   FileDigest digest_;
 };
 
+/// A NewFile of this content, published.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
 /// For read_file(): as long as the memory allows.
 inline constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 

@@ -111,31 +111,6 @@ std::string_view short_name(const std::string& method) {
   return method;
 }
 
-/// Empty unless all are limited.
-std::vector<double> link_rates(const ClusterSpec& cluster) {
-  std::vector<double> rates;
-  for (const HostSpec& host : cluster.hosts) {
-    if (std::isinf(host.link.rate_bytes_per_s)) return {};
-    rates.push_back(host.link.rate_bytes_per_s);
-  }
-  return rates;
-}
-
-Schedule schedule_of(const Candidate& candidate, const ClusterSpec& cluster) {
-  const HostShape shape = cluster.shape();
-  if (averages_gradients(candidate)) return complete_schedule(shape);
-  Schedule schedule = make_topology(
-      candidate.method,
-      {.shape = shape, .degree = candidate.degree, .link_rates = link_rates(cluster)});
-  if (candidate.local_steps > 1) {
-    schedule = with_local_steps(std::move(schedule), candidate.local_steps);
-  }
-  if (candidate.global_average > 0) {
-    schedule = with_global_average(std::move(schedule), candidate.global_average);
-  }
-  return schedule;
-}
-
 }  // namespace
 
 bool averages_gradients(const Candidate& candidate) {
@@ -166,8 +141,33 @@ std::string name_of(const Candidate& candidate) {
   return name;
 }
 
+std::vector<double> link_rates(const ClusterSpec& cluster) {
+  std::vector<double> rates;
+  for (const HostSpec& host : cluster.hosts) {
+    if (std::isinf(host.link.rate_bytes_per_s)) return {};
+    rates.push_back(host.link.rate_bytes_per_s);
+  }
+  return rates;
+}
+
+Schedule schedule_of(const Candidate& candidate, const HostShape& shape,
+                     std::span<const double> link_rates) {
+  if (averages_gradients(candidate)) return complete_schedule(shape);
+  Schedule schedule =
+      make_topology(candidate.method, {.shape = shape,
+                                       .degree = candidate.degree,
+                                       .link_rates = {link_rates.begin(), link_rates.end()}});
+  if (candidate.local_steps > 1) {
+    schedule = with_local_steps(std::move(schedule), candidate.local_steps);
+  }
+  if (candidate.global_average > 0) {
+    schedule = with_global_average(std::move(schedule), candidate.global_average);
+  }
+  return schedule;
+}
+
 SimMethod sim_method(const Candidate& candidate, const ClusterSpec& cluster) {
-  SimMethod method{.schedule = schedule_of(candidate, cluster),
+  SimMethod method{.schedule = schedule_of(candidate, cluster.shape(), link_rates(cluster)),
                    .update = candidate.update,
                    .codec = candidate.codec,
                    .late = candidate.late,

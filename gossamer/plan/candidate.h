@@ -2,8 +2,10 @@
 /// Candidates: the ways to train that are compared, and their names.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gossamer/model/max_plus.h"
 #include "gossamer/sim/method.h"
@@ -34,6 +36,15 @@ std::string name_of(const Candidate& candidate);
 
 /// Whether gradients are averaged over everybody in every step: ddp and allreduce.
 bool averages_gradients(const Candidate& candidate);
+
+/// The schedule of a candidate; of one that averages gradients the average over all. `link_rates`
+/// of the hosts, in any unit, are for "fitted"; empty where they are equal or have no limit. Throws
+/// std::invalid_argument where the topology cannot serve so many hosts and workers.
+Schedule schedule_of(const Candidate& candidate, const HostShape& shape,
+                     std::span<const double> link_rates);
+
+/// Of the cluster's hosts, in bytes per second; empty unless all are limited.
+std::vector<double> link_rates(const ClusterSpec& cluster);
 
 /// What the simulator and the engine run; "fitted" follows the rates of the cluster's links. Throws
 /// std::invalid_argument where the topology cannot serve so many hosts and workers.

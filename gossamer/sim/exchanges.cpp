@@ -25,11 +25,12 @@ TimelineMessage message_of(const sim::Transfer& transfer, SimTime arrived) {
 namespace gossamer::sim {
 
 Exchanges::Exchanges(const SimMethod& method, const Workload& workload, std::int64_t steps,
-                     const HostShape& shape, Network& network, OnMessage on_message)
+                     const HostShape& shape, Network& network, Events& events, OnMessage on_message)
     : workload_(workload),
       steps_(steps),
       sends_ahead_(method.pattern == SimPattern::cwa),
       network_(network),
+      events_(events),
       book_(method, shape, workload, network),
       on_message_(std::move(on_message)),
       lanes_(static_cast<std::size_t>(shape.workers()) * workload.buckets.size()),
@@ -46,6 +47,8 @@ SimTime Exchanges::launched_at(int worker, int bucket) const {
 void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t step) {
   Lane& mine = lane(worker, bucket);
   GOSSAMER_ASSERT(mine.has_ended && step == mine.step + 1);
+  give_back(now, mine, bucket);
+  std::swap(mine.borrowed, mine.borrowed_ahead);
   const bool was_ahead = mine.ahead == step;
   mine.scripts = was_ahead ? std::move(mine.ahead_scripts) : book_.find(bucket, step);
   mine.step = step;
@@ -70,8 +73,9 @@ void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
   for (char got : mine.got) mine.missing += got ? 0 : 1;
   release_held(now, mine);
   const auto sends = script.sends(mine.phase);
-  mine.sends_open += static_cast<int>(sends.size());
   for (const ScriptSend& send : sends) {
+    const bool is_lent = sends_ahead_ && send.is_payload;
+    ++(is_lent ? mine.lent[static_cast<std::size_t>(mine.step % 2)] : mine.sends_open);
     const TransferId id = network_.make(now, {.from = worker,
                                               .to = send.to,
                                               .edge = send.edge,
@@ -80,7 +84,8 @@ void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
                                               .bytes = send.bytes,
                                               .phase = mine.phase,
                                               .receive_phase = send.receive_phase,
-                                              .receive = send.receive});
+                                              .receive = send.receive,
+                                              .is_lent = is_lent});
     if (is_lost(send.to)) continue;  // nobody will ever take it
     Lane& theirs = lane(send.to, bucket);
     if (has_posted(theirs, network_.at(id).parcel)) {
@@ -100,7 +105,26 @@ void Exchanges::go_on(SimTime now, int worker, int bucket) {
     mine.got.assign(script.receives(mine.phase).size(), 0);
     enter_phase(now, worker, bucket);
   }
-  mine.has_ended = mine.phase == script.count() && mine.sends_open == 0;
+  const bool is_back = mine.lent[static_cast<std::size_t>((mine.step + 1) % 2)] == 0;
+  mine.has_ended = mine.phase == script.count() && mine.sends_open == 0 && is_back;
+}
+
+Exchanges::Ended Exchanges::go_on_to_end(SimTime now, int worker, int bucket) {
+  const Lane& mine = lane(worker, bucket);
+  if (mine.has_ended || is_lost(worker)) return {};
+  go_on(now, worker, bucket);
+  return mine.has_ended ? Ended{worker, bucket} : Ended{};
+}
+
+/// What the exchange that is over has borrowed.
+void Exchanges::give_back(SimTime now, Lane& mine, int bucket) {
+  for (int owner : mine.borrowed) {
+    --lane(owner, bucket).lent[static_cast<std::size_t>(mine.step % 2)];
+    events_.push(now, {.kind = Event::Kind::returned,
+                       .who = owner,
+                       .detail = static_cast<std::uint32_t>(bucket)});
+  }
+  mine.borrowed.clear();
 }
 
 void Exchanges::post_ahead(SimTime now, int worker, int bucket) {
@@ -129,10 +153,9 @@ void Exchanges::release_held(SimTime now, Lane& mine) {
 Exchanges::Ended Exchanges::left(SimTime now, TransferId id) {
   const Parcel parcel = network_.at(id).parcel;
   Lane& sender = lane(parcel.from, parcel.bucket);
-  --sender.sends_open;
-  if (is_lost(parcel.from)) return {};
-  go_on(now, parcel.from, parcel.bucket);
-  return sender.has_ended ? Ended{parcel.from, parcel.bucket} : Ended{};
+  if (parcel.is_lent && network_.is_inside(parcel)) return {};  // until its receiver is done
+  --(parcel.is_lent ? sender.lent[static_cast<std::size_t>(parcel.step % 2)] : sender.sends_open);
+  return go_on_to_end(now, parcel.from, parcel.bucket);
 }
 
 Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
@@ -142,22 +165,27 @@ Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
   network_.remove(id);
   Lane& receiver = lane(parcel.to, parcel.bucket);
   if (is_lost(parcel.to)) return {};
-  if (parcel.step == receiver.ahead) {
+  const bool is_ahead = parcel.step == receiver.ahead;
+  if (parcel.is_lent && network_.is_inside(parcel)) {
+    (is_ahead ? receiver.borrowed_ahead : receiver.borrowed).push_back(parcel.from);
+  }
+  if (is_ahead) {
     receiver.got_ahead[static_cast<std::size_t>(parcel.receive)] = 1;
     return {};
   }
   GOSSAMER_ASSERT(parcel.step == receiver.step && parcel.receive_phase == receiver.phase);
   receiver.got[static_cast<std::size_t>(parcel.receive)] = 1;
   --receiver.missing;
-  go_on(now, parcel.to, parcel.bucket);
-  return receiver.has_ended ? Ended{parcel.to, parcel.bucket} : Ended{};
+  return go_on_to_end(now, parcel.to, parcel.bucket);
 }
 
-void Exchanges::lose(int worker) {
+void Exchanges::lose(SimTime now, int worker) {
   lost_[static_cast<std::size_t>(worker)] = 1;
   network_.lose(worker);
-  for (std::size_t b = 0; b < workload_.buckets.size(); ++b) {
-    lane(worker, static_cast<int>(b)).held.clear();
+  for (int b = 0; b < static_cast<int>(workload_.buckets.size()); ++b) {
+    Lane& lost = lane(worker, b);
+    lost.held.clear();
+    give_back(now, lost, b);
   }
   for (Lane& each : lanes_) {
     std::erase_if(each.held, [&](TransferId id) { return network_.at(id).parcel.from == worker; });

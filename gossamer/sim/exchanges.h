@@ -1,6 +1,7 @@
 #pragma once
 /// Exchanges: every worker's buckets on their way through the phases of their Plans.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -32,13 +33,17 @@ namespace sim {
 /// time), and has ended when nothing it sent is left to be sent. The receives of the first phase
 /// are posted one exchange ahead where the pattern sends ahead. A payload moves once its receiver
 /// has posted the receive: nobody stores what is unexpected.
+///
+/// Parameters are lent, for a worker updates them in a second memory: its next exchange, not this
+/// one, ends only when they are back. From another host they are when they have left, from a mate
+/// when it has made its own update with them.
 class Exchanges {
  public:
   using OnMessage = std::function<void(const TimelineMessage&)>;
 
   /// All must outlive this; `on_message` may be empty.
   Exchanges(const SimMethod& method, const Workload& workload, std::int64_t steps,
-            const HostShape& shape, Network& network, OnMessage on_message);
+            const HostShape& shape, Network& network, Events& events, OnMessage on_message);
 
   /// Launches the exchange of a worker's bucket; the one before must have ended.
   void launch(SimTime now, int worker, int bucket, std::int64_t step);
@@ -55,8 +60,10 @@ class Exchanges {
   Ended left(SimTime now, TransferId id);
   /// It has arrived, and is removed.
   Ended arrived(SimTime now, TransferId id);
+  /// Something that the worker lent is back.
+  Ended returned(SimTime now, int worker, int bucket) { return go_on_to_end(now, worker, bucket); }
 
-  void lose(int worker);
+  void lose(SimTime now, int worker);
   /// What the exchanges that have not ended wait for, except those of lost workers.
   std::vector<WaitsFor> open_waits() const;
 
@@ -68,13 +75,16 @@ class Exchanges {
     std::int64_t step = -1;
     std::int64_t ahead = -1;  ///< the exchange whose first receives are posted early, or −1
     int phase = 0;
-    int missing = 0;  ///< receives of the phase that are not in
-    int sends_open = 0;
+    int missing = 0;                ///< receives of the phase that are not in
+    int sends_open = 0;             ///< that are not lent
+    std::array<int, 2> lent{0, 0};  ///< of even and odd exchanges: what is not back
     bool has_ended = true;
     SimTime launched{0};
     std::vector<char> got;  ///< by receive of the phase
     std::vector<char> got_ahead;
-    std::vector<TransferId> held;  ///< sent to it before it posted the receive
+    std::vector<int> borrowed;        ///< from which mates, for the current exchange
+    std::vector<int> borrowed_ahead;  ///< for the next one
+    std::vector<TransferId> held;     ///< sent to it before it posted the receive
   };
 
   Lane& lane(int worker, int bucket) { return lanes_[index(worker, bucket)]; }
@@ -87,6 +97,8 @@ class Exchanges {
   }
   void enter_phase(SimTime now, int worker, int bucket);
   void go_on(SimTime now, int worker, int bucket);
+  Ended go_on_to_end(SimTime now, int worker, int bucket);
+  void give_back(SimTime now, Lane& lane, int bucket);
   void post_ahead(SimTime now, int worker, int bucket);
   void release_held(SimTime now, Lane& lane);
   static bool has_posted(const Lane& lane, const Parcel& parcel);
@@ -96,6 +108,7 @@ class Exchanges {
   const std::int64_t steps_;
   const bool sends_ahead_;
   Network& network_;
+  Events& events_;
   ScriptBook book_;
   OnMessage on_message_;
   std::vector<Lane> lanes_;

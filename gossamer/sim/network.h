@@ -51,6 +51,7 @@ struct Parcel {
   int phase = 0;          ///< of the sender
   int receive_phase = 0;  ///< of the receiver
   int receive = 0;        ///< index among the receives of that phase
+  bool is_lent = false;   ///< read where it is; see Note [Order of an exchange]
 };
 
 struct Transfer {
@@ -104,6 +105,7 @@ class Network {
   void lose(int worker);
 
   const std::vector<LinkTraffic>& traffic() const { return traffic_; }
+  bool is_inside(const Parcel& p) const { return host_of(p.from) == host_of(p.to); }
   int host_of(int worker) const { return host_of_[static_cast<std::size_t>(worker)]; }
 
  private:
@@ -125,7 +127,6 @@ class Network {
   Transfer& transfer(TransferId id) { return transfers_[static_cast<std::size_t>(id)]; }
   Edge& edge_at(int index) { return edges_[static_cast<std::size_t>(index)]; }
   Link& link(int index) { return links_[static_cast<std::size_t>(index)]; }
-  bool is_inside(const Parcel& p) const { return host_of(p.from) == host_of(p.to); }
   void begin(SimTime now, TransferId id);
   void cross(TransferId id, int side, int link_index);
   void leave_links(Transfer& transfer);

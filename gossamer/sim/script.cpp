@@ -100,8 +100,8 @@ Script script_of(const Plan& plan, int worker, DType dtype, Network& network,
       const auto bytes = static_cast<std::int64_t>(bytes_of(plan, message.slice, dtype));
       GOSSAMER_ASSERT(at != theirs.end() && at->from == worker && at->slot == message.slot);
       GOSSAMER_ASSERT(at->bytes == bytes);
-      script.all_sends.push_back(
-          {message.peer, network.edge(worker, message.peer), bytes, at->phase, at->index});
+      script.all_sends.push_back({message.peer, network.edge(worker, message.peer), bytes,
+                                  at->phase, at->index, message.slice.buffer == 0});
     }
     for (const Message& message : phase.receives) {
       script.all_receives.push_back({message.peer, network.edge(message.peer, worker)});

@@ -18,8 +18,9 @@ struct ScriptSend {
   int to = 0;
   int edge = 0;
   std::int64_t bytes = 0;
-  int receive_phase = 0;  ///< at the receiver
-  int receive = 0;        ///< index among the receives of that phase
+  int receive_phase = 0;    ///< at the receiver
+  int receive = 0;          ///< index among the receives of that phase
+  bool is_payload = false;  ///< else what an earlier phase or a coding has left
 };
 
 struct ScriptReceive {

@@ -104,6 +104,35 @@ TEST(Simulate, UpdatesInTheBackward) {
   EXPECT_EQ(result.steps[0][0].waited, SimTime(800 + 900));
 }
 
+TEST(Simulate, AWorkerGoesOnWhileItsParametersAreStillLeaving) {
+  const ClusterSpec cluster = even_cluster(2, 1);
+  const Workload workload{
+      .buckets = {250},
+      .compute = {.jitter = Jitter::trace, .trace = {{ns(100)}, {ns(3000), 0, 0}}}};
+  const SimResult result =
+      simulate(cluster, workload, cwa("complete", cluster), {.steps = 3, .framing = kNoOverhead});
+  // Worker 1 sends from 3000 to 4000 what worker 0 waits for; what it needs itself came at 2000.
+  // Its next payload leaves from 4000 to 5000, as does what it gets for it.
+  EXPECT_EQ(ends_ns(result, 1), (Ends{3000, 3000, 5000}));
+  EXPECT_EQ(ends_ns(result, 0), (Ends{1000, 4000, 5000}));
+}
+
+TEST(Simulate, ParametersThatAMateReadsAreBackOnceItHasUpdated) {
+  const ClusterSpec cluster = even_cluster(1, 4);
+  const Workload workload{
+      .buckets = {250},
+      .compute = {.jitter = Jitter::trace,
+                  .trace = {{ns(100)}, {ns(1000), ns(100)}, {ns(100)}, {ns(100)}}}};
+  const SimResult result = simulate(cluster, workload, cwa("one_peer_exponential", cluster),
+                                    {.steps = 2, .framing = kNoOverhead});
+  // Everybody hears from the next one, then from the one after it: worker 1 reads what worker 2
+  // lent until it has updated itself, and worker 3 waits for worker 1.
+  EXPECT_EQ(ends_ns(result, 0), (Ends{100, 200}));
+  EXPECT_EQ(ends_ns(result, 1), (Ends{1000, 1100}));
+  EXPECT_EQ(ends_ns(result, 2), (Ends{100, 1000}));
+  EXPECT_EQ(ends_ns(result, 3), (Ends{100, 1000}));
+}
+
 TEST(Simulate, TheHierarchicalAverageGoesThroughItsPhases) {
   ClusterSpec cluster = even_cluster(2, 2);
   for (HostSpec& host : cluster.hosts) {

@@ -22,7 +22,7 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
       shape_(cluster.shape()),
       waits_(method.late == SimLate::wait),
       network_(cluster, options.framing, events_),
-      exchanges_(method, workload, options.steps, shape_, network_,
+      exchanges_(method, workload, options.steps, shape_, network_, events_,
                  recorder(options.record_messages, result.messages)),
       late_(method, workload, shape_, network_, recorder(options.record_messages, result.messages)),
       workers_(static_cast<std::size_t>(shape_.workers())) {
@@ -171,9 +171,9 @@ void WorkerStates::exchange_ended(SimTime now, const Exchanges::Ended& ended) {
   take(now, w);
 }
 
-void WorkerStates::lose(int w) {
+void WorkerStates::lose(SimTime now, int w) {
   worker(w).doing = Doing::lost;
-  exchanges_.lose(w);
+  exchanges_.lose(now, w);
 }
 
 void WorkerStates::handle(SimTime now, const Event& event) {
@@ -192,12 +192,15 @@ void WorkerStates::handle(SimTime now, const Event& event) {
     case Event::Kind::arrived:
       if (!waits_) return late_.arrived(now, event.who);
       return exchange_ended(now, exchanges_.arrived(now, event.who));
+    case Event::Kind::returned:
+      return exchange_ended(now,
+                            exchanges_.returned(now, event.who, static_cast<int>(event.detail)));
     case Event::Kind::link_changed: {
       const LinkChange& change = options_.link_changes[static_cast<std::size_t>(event.who)];
       return network_.set_factor(change.host, change.factor);
     }
     case Event::Kind::lost:
-      return lose(event.who);
+      return lose(now, event.who);
   }
 }
 

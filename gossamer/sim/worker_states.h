@@ -62,7 +62,7 @@ class WorkerStates {
   void updated(SimTime now, int w, int bucket);
   void record(TimelineEvent::Kind kind, int w, int bucket, SimTime begin, SimTime end);
   void record_exchange(SimTime now, int w, int bucket);
-  void lose(int w);
+  void lose(SimTime now, int w);
 
   const Workload& workload_;
   const SimMethod& method_;

@@ -40,7 +40,7 @@ bool Edge::meet(Lock& lock, Match& match) {
     matches_.erase(tag);
     return true;
   }
-  if (send.owner) {
+  if (send.owner && lends_ != Lends::nothing) {
     match.lent = true;
     return finish_if_ready(match, tag);
   }
@@ -70,7 +70,7 @@ bool Edge::finish_if_ready(Match& match, Tag tag) {
   receive.state = Status::State::done;
   receive.arrived = Clock::now();
   receive.content = match.lent ? match.send->payload : receive.landing;
-  receive.owner = match.send->owner;
+  if (match.lent) receive.owner = match.send->owner;
   traffic_.bytes += static_cast<std::int64_t>(match.send->payload.size());
   if (match.lent) return true;  // the match stays until the receive is released
   match.send->state = Status::State::done;

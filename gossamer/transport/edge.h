@@ -40,15 +40,16 @@ struct CloseReasons {
 /// of all locks. The pair is done when it is copied and, over emulated links, has arrived; its
 /// journey starts when the send is posted, as if the payload waited in the network's buffers, and
 /// a receive posted after that finds it there. An operation that ends early leaves the other side
-/// as if it had never been posted. Who ends an operation waits for a copy in progress. A payload
-/// with an owner is not copied at all, see Note [Lent payloads].
+/// as if it had never been posted. Who ends an operation waits for a copy in progress. Where the
+/// edge lends, a payload with an owner is not copied at all, see Note [Lent payloads].
 ///
 /// Functions that return bool tell whether an operation ended, so that both workers are to be
 /// woken.
 class Edge {
  public:
   /// `emulator` is null without emulation.
-  Edge(int from, int to, LinkEmulator* emulator) : from_(from), to_(to), emulator_(emulator) {}
+  Edge(int from, int to, LinkEmulator* emulator, Lends lends)
+      : from_(from), to_(to), emulator_(emulator), lends_(lends) {}
 
   /// Throws std::invalid_argument when an operation with the same tag is pending on this side.
   bool post(const std::shared_ptr<Operation>& operation);
@@ -92,6 +93,7 @@ class Edge {
   const int from_;
   const int to_;
   LinkEmulator* const emulator_;
+  const Lends lends_;
   mutable std::mutex mutex_;  // guards all below, and the state of the operations
   std::condition_variable copied_;
   std::map<Tag, Match> matches_;

@@ -32,7 +32,13 @@ Fabric::Fabric(const ClusterSpec& cluster, const ThreadsOptions& options)
     });
   }
   for (int from = 0; from < workers(); ++from) {
-    for (int to = 0; to < workers(); ++to) edges_.emplace_back(from, to, emulator_.get());
+    for (int to = 0; to < workers(); ++to) {
+      // What crosses a link is the receiver's own, as between machines: a sender need not wait
+      // until it has been read.
+      const bool crosses = emulator_ && shape_.host_of(from) != shape_.host_of(to);
+      const Lends lends = crosses ? Lends::nothing : Lends::any_memory;
+      edges_.emplace_back(from, to, emulator_.get(), lends);
+    }
   }
 }
 

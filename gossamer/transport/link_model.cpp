@@ -59,6 +59,7 @@ FlightId LinkModel::launch(double now_s, int from, int to, std::int64_t bytes) {
   const int a = host_of_rank_.at(static_cast<std::size_t>(from));
   const int b = host_of_rank_.at(static_cast<std::size_t>(to));
   Flight flight;
+  flight.pair = from * workers() + to;
   flight.launched_s = now_s;
   flight.bytes = bytes;
   if (a == b) {
@@ -156,46 +157,62 @@ void LinkModel::handle(const Event& event, std::vector<Delivery>& deliveries) {
 void LinkModel::enqueue(double now_s, FlightId id, Flight& flight, int stage_index,
                         std::int64_t frames) {
   Stage& stage = flight.stage[stage_index];
+  std::deque<FlightId>& waiting = pair(flight.pair).waiting[stage_index];
+  if (stage.waiting == 0) waiting.push_back(id);
   stage.waiting += frames;
-  if (stage.in_turn) return;
-  stage.in_turn = true;
-  station(stage.station).turn.push_back(id);
+  line_up(stage.station, flight.pair, stage_index);
   if (!station(stage.station).busy) serve_next(now_s, stage.station);
+}
+
+/// A pair that has frames at a station takes its turn there, once.
+void LinkModel::line_up(int station_index, int pair_index, int stage_index) {
+  Pair& lined_up = pair(pair_index);
+  if (lined_up.in_turn[stage_index] || lined_up.waiting[stage_index].empty()) return;
+  lined_up.in_turn[stage_index] = true;
+  station(station_index).turn.push_back(pair_index);
 }
 
 void LinkModel::serve_next(double now_s, int station_index) {
   Station& server = station(station_index);
   while (!server.turn.empty()) {
-    const FlightId id = server.turn.front();
+    const int pair_index = server.turn.front();
     server.turn.pop_front();
-    const auto at = flights_.find(id);
-    if (at == flights_.end()) continue;  // cancelled
-    Flight& flight = at->second;
-    const int stage_index = flight.stage[0].station == station_index ? 0 : 1;
+    const int receiver = host_of_rank_[static_cast<std::size_t>(pair_index % workers())];
+    const int stage_index = station_index == ingress_of(receiver) ? 1 : 0;
+    Pair& next = pair(pair_index);
+    std::deque<FlightId>& waiting = next.waiting[stage_index];
+    while (!waiting.empty() && !flights_.contains(waiting.front()))
+      waiting.pop_front();  // cancelled
+    if (waiting.empty()) {
+      next.in_turn[stage_index] = false;
+      continue;
+    }
+    const FlightId id = waiting.front();
+    Flight& flight = flights_.at(id);
     Stage& stage = flight.stage[stage_index];
     const auto size = static_cast<double>(frame_size(flight, stage.begun));
-    --stage.waiting;
+    if (--stage.waiting == 0) waiting.pop_front();
     ++stage.begun;
     server.busy = true;
     schedule({.time_s = now_s + size / server.rate_bytes_per_s,
               .kind = Event::Kind::served,
               .flight = id,
               .station = station_index,
-              .stage = stage_index});
+              .stage = stage_index,
+              .pair = pair_index});
     return;
   }
 }
 
 void LinkModel::served(const Event& event, std::vector<Delivery>& deliveries) {
-  Station& server = station(event.station);
-  server.busy = false;
+  station(event.station).busy = false;
+  pair(event.pair).in_turn[event.stage] = false;
+  line_up(event.station, event.pair, event.stage);
   const auto at = flights_.find(event.flight);
   if (at != flights_.end()) {
     Flight& flight = at->second;
     Stage& stage = flight.stage[event.stage];
     ++stage.done;
-    stage.in_turn = stage.waiting > 0;
-    if (stage.in_turn) server.turn.push_back(event.flight);
     if (event.stage == 0) {
       schedule({.time_s = event.time_s + flight.latency_s,
                 .kind = Event::Kind::landed,

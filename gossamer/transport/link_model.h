@@ -27,12 +27,14 @@ void check_link(const LinkSpec& link);
 std::int64_t frame_bytes(double rate_bytes_per_s);
 
 /// Note [Emulated links]: three stations per host: egress and ingress of its link, and the bus
-/// inside. A station serves one frame at a time, in size / rate, and takes its messages in turn, so
-/// that they share it fairly. Between hosts a frame passes the sender's egress, then the larger of
-/// the two hosts' latencies, then the receiver's ingress; inside a host the bus, then its latency.
-/// The switch between the hosts holds any number of frames. On idle links of rate R a message
-/// takes size / R + latency + (last frame) / R. All times are virtual: they follow from the times
-/// given to `launch`, not from when `advance` is called, so a late caller loses no bandwidth.
+/// inside. A station serves one frame at a time, in size / rate, and takes the pairs of workers
+/// that have something there in turn, so that they share it fairly; what a worker sends to the same
+/// peer goes one after the other, as over one connection. Between hosts a frame passes the sender's
+/// egress, then the larger of the two hosts' latencies, then the receiver's ingress; inside a host
+/// the bus, then its latency. The switch between the hosts holds any number of frames. On idle
+/// links of rate R a message takes size / R + latency + (last frame) / R. All times are virtual:
+/// they follow from the times given to `launch`, not from when `advance` is called, so a late
+/// caller loses no bandwidth.
 class LinkModel {
  public:
   explicit LinkModel(const ClusterSpec& cluster);
@@ -56,7 +58,7 @@ class LinkModel {
   struct Station {
     double rate_bytes_per_s = 0;
     bool busy = false;
-    std::deque<FlightId> turn;
+    std::deque<int> turn;  ///< pairs that have frames here
   };
   /// How far a flight is at one of its stations, in frames.
   struct Stage {
@@ -64,9 +66,14 @@ class LinkModel {
     std::int64_t waiting = 0;
     std::int64_t begun = 0;
     std::int64_t done = 0;
-    bool in_turn = false;
+  };
+  /// Flights from one worker to another that have frames at a station of their way, in order.
+  struct Pair {
+    std::deque<FlightId> waiting[2];  ///< by stage
+    bool in_turn[2] = {false, false};
   };
   struct Flight {
+    int pair = 0;
     double launched_s = 0;
     double latency_s = 0;
     std::int64_t bytes = 0;
@@ -84,6 +91,7 @@ class LinkModel {
     FlightId flight = 0;
     int station = 0;
     int stage = 0;
+    int pair = 0;
     bool operator>(const Event& other) const {
       return time_s != other.time_s ? time_s > other.time_s : order > other.order;
     }
@@ -91,10 +99,13 @@ class LinkModel {
 
   static std::int64_t frame_size(const Flight& flight, std::int64_t index);
   double bound_s(const Flight& flight) const;
+  Pair& pair(int index) { return pairs_[index]; }
+  int workers() const { return static_cast<int>(host_of_rank_.size()); }
   Station& station(int index) { return stations_[static_cast<std::size_t>(index)]; }
   void schedule(Event event);
   void handle(const Event& event, std::vector<Delivery>& deliveries);
   void enqueue(double now_s, FlightId id, Flight& flight, int stage, std::int64_t frames);
+  void line_up(int station_index, int pair_index, int stage_index);
   void serve_next(double now_s, int station_index);
   void served(const Event& event, std::vector<Delivery>& deliveries);
   void landed(const Event& event, std::vector<Delivery>& deliveries);
@@ -104,6 +115,7 @@ class LinkModel {
   std::vector<double> link_latency_s_;
   std::vector<double> inside_latency_s_;
   std::vector<Station> stations_;
+  std::unordered_map<int, Pair> pairs_;  ///< by sender and receiver, once they have sent
   std::unordered_map<FlightId, Flight> flights_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   double clock_s_ = 0;

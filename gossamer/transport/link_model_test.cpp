@@ -76,6 +76,25 @@ TEST(LinkModel, ShortMessageIsNotStuckBehindALongOne) {
   EXPECT_NEAR(run(model).at(small), 3 * kFrame_s, kRounding_s);  // one foreign frame, own, ingress
 }
 
+TEST(LinkModel, ToTheSamePeerOneAfterTheOther) {
+  LinkModel model(cluster_of(2, 2, {kRate, 0}));
+  const FlightId first = model.launch(0, 0, 2, kSize);
+  const FlightId second = model.launch(0, 0, 2, kSize);
+  const FlightId third = model.launch(0, 0, 2, kSize);
+  model.advance(kTransfer_s / 2);
+  model.cancel(second);
+  const auto times = run(model);
+  EXPECT_NEAR(times.at(first), kTransfer_s + kFrame_s, kRounding_s);
+  EXPECT_NEAR(times.at(third), 2 * kTransfer_s + kFrame_s, kRounding_s);
+}
+
+TEST(LinkModel, PairsShareALinkHoweverManyMessagesTheyHave) {
+  LinkModel model(cluster_of(3, 1, {kRate, 0}));
+  for (int k = 0; k < 3; ++k) model.launch(0, 0, 1, kSize);
+  const FlightId other = model.launch(0, 0, 2, kSize);
+  EXPECT_NEAR(run(model).at(other), 2 * kTransfer_s + kFrame_s, kFrame_s + kRounding_s);
+}
+
 TEST(LinkModel, HostsDoNotDisturbEachOther) {
   LinkModel model(cluster_of(4, 1, {kRate, 0.01}));
   const FlightId first = model.launch(0, 0, 1, kSize);

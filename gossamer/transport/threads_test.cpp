@@ -102,6 +102,21 @@ TEST(Threads, JourneyStartsWithTheSendNotWithTheReceive) {
   fabric.transports[0]->release(sent);
 }
 
+TEST(Threads, WhatCrossesAnEmulatedLinkIsTheReceiversOwn) {
+  ThreadsFabric fabric = make_threads_fabric(two_hosts({1e9, 1e-4}), {.emulate_links = true});
+  const auto payload = std::make_shared<const Bytes>(pattern(100, 1));
+  Bytes landing(100);
+  Transport& sender = *fabric.transports[0];
+  Transport& receiver = *fabric.transports[1];
+  const Request received = receiver.receive(0, {}, landing, patience());
+  const Request sent = sender.send(1, {}, *payload, patience(), payload);
+  EXPECT_EQ(conformance::wait(receiver, received).payload.data(), landing.data());
+  EXPECT_EQ(sender.poll(sent).state, Status::State::done);  // the receive is not released yet
+  EXPECT_EQ(landing, *payload);
+  receiver.release(received);
+  sender.release(sent);
+}
+
 TEST(Threads, PayloadOnASlowLinkIsNotDoneBeforeItsDeadline) {
   ThreadsFabric fabric = make_threads_fabric(two_hosts({1000, 0}), {.emulate_links = true});
   const Bytes payload = pattern(100'000, 1);  // 100 s

@@ -1,0 +1,106 @@
+"""What is predicted and measured: clusters, workloads and methods."""
+
+from dataclasses import dataclass, replace
+
+FRAMES = 1514 / 1448  # bytes on an Ethernet link per byte of payload
+BUCKETS = 8
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster and what its workers do. `gamma`: the time that the links need for the bytes of a
+    ring all-reduce between hosts, over `compute_s`; with unequal links, of those with factor 1.
+    `jitter`: deviation of the compute time over its mean. `rates` and `speeds`: factors by host;
+    empty: all 1."""
+
+    hosts: tuple[int, ...]  # workers of each
+    gamma: float
+    jitter: float = 0.0
+    latency_s: float = 200e-6
+    rates: tuple[float, ...] = ()
+    speeds: tuple[float, ...] = ()
+    compute_s: float = 0.05
+    parameters: int = 100_000
+
+    @property
+    def name(self) -> str:
+        if len(set(self.hosts)) == 1:
+            text = f"{len(self.hosts)}x{self.hosts[0]}"
+        else:
+            text = "+".join(str(workers) for workers in self.hosts)
+        text += f", gamma {self.gamma:g}"
+        if self.jitter:
+            text += f", jitter {self.jitter:g}"
+        if self.latency_s >= 1e-3:
+            text += f", {1e3 * self.latency_s:g} ms"
+        if self.rates:
+            text += f", a link x {min(self.rates):g}"
+        if self.speeds:
+            text += f", a host x {min(self.speeds):g}"
+        return text
+
+    @property
+    def rate_bits_per_s(self) -> float:
+        """What makes `gamma` true."""
+        hosts = len(self.hosts)
+        ring_bytes = 2 * (hosts - 1) / hosts * 4 * self.parameters * FRAMES
+        return 8 * ring_bytes / (self.gamma * self.compute_s)
+
+
+def cluster_toml(scene: Scene) -> str:
+    ones = (1.0,) * len(scene.hosts)
+    return "".join(
+        f'[[hosts]]\nworkers = {workers}\nlink_rate = "{factor * scene.rate_bits_per_s:.0f}bit/s"\n'
+        f'link_latency = "{1e6 * scene.latency_s:.0f}us"\nspeed = {speed}\n'
+        for workers, factor, speed in zip(
+            scene.hosts, scene.rates or ones, scene.speeds or ones, strict=True
+        )
+    )
+
+
+def workload_toml(scene: Scene, steps_ratio: float = 0) -> str:
+    text = f"parameters = {scene.parameters}\nbuckets = {BUCKETS}\n"
+    text += f'compute = "{1e6 * scene.compute_s:.0f}us"\n'
+    if scene.jitter:
+        text += f'deviation = "{1e6 * scene.jitter * scene.compute_s:.0f}us"\n'
+    if steps_ratio:
+        text += f"[target]\nsteps_ratio = {steps_ratio}\n"
+    return text
+
+
+FLAT = (1,) * 8
+PAIRS = (2,) * 4
+QUADS = (4,) * 2
+MIXED = (1, 2, 4)
+FIVE = (1,) * 5
+THREES = (3,) * 3
+QUARTER = (1.0, 1.0, 1.0, 0.25)
+HALF = (1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0)
+
+GROUPS: tuple[tuple[Scene, tuple[str, ...]], ...] = (
+    (Scene(FLAT, 0.1), ("allreduce", "ring")),
+    (Scene(FLAT, 0.5), ("aer", "one_peer_exponential", "allreduce:bf16")),
+    (Scene(FLAT, 2), ("allreduce", "aer", "aer:backward", "one_peer_ring", "ring")),
+    (Scene(FLAT, 2, jitter=0.3), ("aer", "one_peer_ring", "one_peer_exponential", "ring")),
+    (Scene(PAIRS, 2), ("allreduce", "aer", "complete", "aer:bf16", "ring", "ring:local=4")),
+    (Scene(PAIRS, 1, jitter=0.3), ("allreduce", "aer", "aer:backward", "one_peer_ring")),
+    (Scene(PAIRS, 1, jitter=0.1, latency_s=5e-3), ("allreduce", "aer", "one_peer_exponential")),
+    (Scene(PAIRS, 1, rates=QUARTER), ("aer", "fitted", "one_peer_ring")),
+    (Scene(QUADS, 3), ("aer", "aer:int8", "one_peer_ring")),
+    (Scene(MIXED, 1, jitter=0.1), ("allreduce", "aer", "one_peer_ring")),
+    (Scene(FIVE, 2, jitter=0.1), ("aer", "one_peer_ring", "ring")),
+    (Scene(THREES, 5), ("allreduce:int8", "aer", "complete")),
+    (Scene(FLAT, 0.5, speeds=HALF), ("one_peer_ring", "one_peer_ring:skip", "ring:skip")),
+)
+
+STEPS_RATIO = 1.2  # as the training on the emulated cluster has it, docs/results.md
+
+_SIDES = tuple(Scene(hosts, 1) for hosts in (FLAT, PAIRS, QUADS, MIXED, FIVE, THREES))
+SIDES: tuple[Scene, ...] = (
+    *(replace(scene, gamma=gamma) for scene in _SIDES for gamma in (0.25, 1.0)),
+    *(replace(scene, gamma=gamma) for scene in _SIDES for gamma in (5.0, 10.0)),
+    Scene(PAIRS, 0.5, jitter=0.1),
+    Scene(FLAT, 0.5, latency_s=2e-3),
+    Scene(FIVE, 6, jitter=0.1),
+    Scene(FLAT, 3, latency_s=5e-3),
+)
