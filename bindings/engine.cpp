@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/process.h"
+#include "bindings/signals.h"
 #include "bindings/transport.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/peers.h"
@@ -19,12 +20,6 @@ namespace {
 
 using NoGil = py::call_guard<py::gil_scoped_release>;
 using NamedTuple = std::tuple<std::string, at::Tensor, int>;
-
-/// Ctrl-C ends a wait.
-void raise_signals() {
-  const py::gil_scoped_acquire interpreter;
-  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-}
 
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
                              double timeout_s, bool check_gradients, bool in_backward,
@@ -47,10 +42,12 @@ class EngineHandle {
  public:
   EngineHandle(const std::shared_ptr<TransportHandle>& transport,
                const std::vector<NamedTuple>& tensors, EngineOptions options,
-               std::int64_t bucket_bytes) {
+               std::int64_t bucket_bytes, std::shared_ptr<Recorder> recorder)
+      : recorder_(std::move(recorder)) {
     transport_ = transport ? transport->get() : alone();
     std::vector<NamedTensor> named;
     for (const auto& [name, tensor, group] : tensors) named.push_back({name, tensor, group});
+    options.recorder = recorder_.get();
     const int period = static_cast<int>(std::max<std::int64_t>(options.schedule.period, 1));
     LayoutOptions layout{.bucket_bytes = bucket_bytes, .min_buckets = 1};
     layout.bucket_multiple = std::min(period, 16);
@@ -78,9 +75,9 @@ class EngineHandle {
   void average_gradients(std::int64_t bucket_bytes, const std::string& codec) {
     Engine& engine = get().engine();
     const Collectives& world = engine.collectives();
-    gradients_ = std::make_unique<GradientAverage>(get().tensors(),
-                                                   GradientOptions{bucket_bytes, find_codec(codec)},
-                                                   engine.runner(), world.shape(), world.rank());
+    gradients_ = std::make_unique<GradientAverage>(
+        get().tensors(), GradientOptions{bucket_bytes, find_codec(codec), recorder_.get()},
+        engine.runner(), world.shape(), world.rank());
   }
   GradientAverage* gradients() const { return gradients_.get(); }
   void close() {
@@ -101,6 +98,7 @@ class EngineHandle {
   }
 
   const HomeProcess home_;
+  const std::shared_ptr<Recorder> recorder_;
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<TensorEngine> engine_;
   std::unique_ptr<GradientAverage> gradients_;
@@ -148,9 +146,9 @@ void bind_engine(py::module_& module) {
   py::class_<EngineHandle>(module, "Engine",
                            "Mixes and steps tensors; transport None is a worker alone.")
       .def(py::init<std::shared_ptr<TransportHandle>, std::vector<NamedTuple>, EngineOptions,
-                    std::int64_t>(),
+                    std::int64_t, std::shared_ptr<Recorder>>(),
            py::arg("transport").none(true), py::arg("tensors"), py::arg("options"), py::kw_only(),
-           py::arg("bucket_bytes"))
+           py::arg("bucket_bytes"), py::arg("recorder") = nullptr)
       .def(
           "start", [](EngineHandle& self) { self.get().start(); }, NoGil(),
           "Checks that all ranks agree, gives everybody rank 0's values. Collective.")

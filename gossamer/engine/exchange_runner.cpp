@@ -194,7 +194,8 @@ void Exchange::post_sends() {
     }
     const std::size_t bytes = bytes_of(*spec_.plan, message.slice, spec_.dtype);
     if (spec_.recorder != nullptr) {
-      spec_.recorder->sent({message.peer, tag(message.slot), spec_.step, static_cast<int>(phase_),
+      const std::int64_t step = spec_.recorded_step.value_or(spec_.step);
+      spec_.recorder->sent({message.peer, tag(message.slot), step, static_cast<int>(phase_),
                             static_cast<std::int64_t>(bytes), Clock::now()});
     }
     const Request request =
@@ -214,7 +215,8 @@ bool Exchange::collect(std::vector<Open>& open) {
     if (entry.landing != nullptr) {
       arrived_ = std::max(arrived_, status.arrived);
       if (spec_.recorder != nullptr) {
-        spec_.recorder->arrived({entry.peer, tag(entry.slot), spec_.step, static_cast<int>(phase_),
+        const std::int64_t step = spec_.recorded_step.value_or(spec_.step);
+        spec_.recorder->arrived({entry.peer, tag(entry.slot), step, static_cast<int>(phase_),
                                  static_cast<std::int64_t>(entry.bytes), status.arrived});
       }
     }

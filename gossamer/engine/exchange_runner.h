@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -68,6 +69,7 @@ struct ExchangeSpec {
   std::int32_t stream = 0;
   void* error = nullptr;         ///< of the coding, as long as the payload; null: not carried on
   Recorder* recorder = nullptr;  ///< is told of its messages; null: nobody is
+  std::optional<std::int64_t> recorded_step = std::nullopt;  ///< that it is told; else `step`
 };
 
 /// One Plan under way. Note [Exchange state]: `mutex_` guards everything below it; `advance` is

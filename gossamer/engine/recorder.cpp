@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "gossamer/algo/pattern.h"
 
@@ -36,7 +37,10 @@ void for_each_list(Records& records, const Forget& forget) {
   forget(records.arrived);
 }
 
-int bucket_of(const Tag& tag) { return tag.stream / static_cast<int>(kMaxVectors); }
+/// Streams below -1 are the layer above's, one for each bucket of its own.
+int bucket_of(const Tag& tag) {
+  return tag.stream < -1 ? -2 - tag.stream : tag.stream / static_cast<int>(kMaxVectors);
+}
 
 /// Finds the other end of messages, and when exchanges were launched.
 class Ends {
@@ -97,8 +101,11 @@ Recorder::Recorder(int worker, std::int64_t steps)
 
 void Recorder::begin_step(std::int64_t step) {
   const std::lock_guard lock(mutex_);
-  step_ = step;
-  for_each_list(records_, [&](auto& entries) { forget_before(step - steps_, entries); });
+  const bool goes_back = step < std::exchange(step_, step);
+  for_each_list(records_, [&](auto& entries) {
+    if (goes_back) entries.clear();
+    forget_before(step - steps_, entries);
+  });
 }
 
 void Recorder::resume() {
@@ -125,12 +132,13 @@ void Recorder::did(TimelineEvent::Kind kind, int bucket) {
 }
 
 void Recorder::exchanged(int bucket, std::span<const Interval> journeys) {
-  if (journeys.empty()) return;
-  Interval whole = journeys.front();
+  Interval whole{.begin = Clock::time_point::max(), .end = {}};
   for (const Interval& journey : journeys) {
+    if (journey.end == Clock::time_point{}) continue;
     whole.begin = std::min(whole.begin, journey.begin);
     whole.end = std::max({whole.end, journey.end, whole.begin});
   }
+  if (whole.end == Clock::time_point{}) return;
   const std::lock_guard lock(mutex_);
   records_.exchanges.push_back({TimelineEvent::Kind::exchange, records_.worker, step_, bucket,
                                 since_epoch(whole.begin), since_epoch(whole.end)});

@@ -43,14 +43,16 @@ class Recorder {
   /// Keeps the last `steps` steps besides the one under way.
   Recorder(int worker, std::int64_t steps);
 
-  /// From now on the worker is in this step; forgets what is too old.
+  /// From now on the worker is in this step; forgets what is too old, and everything where a run
+  /// goes back to an earlier step.
   void begin_step(std::int64_t step);
   /// What was between the last call and now belongs to no step.
   void resume();
   /// From the last call until now the worker did this; one event with the same just before. Of a
   /// wait below 1 µs nothing is kept: its time goes to what is done next.
   void did(TimelineEvent::Kind kind, int bucket = -1);
-  /// This step's exchange of a bucket: from launch until all that it was to receive had arrived.
+  /// This step's exchange of a bucket: from launch until all that it was to receive had arrived;
+  /// nothing where that is nothing.
   void exchanged(int bucket, std::span<const Interval> journeys);
   void sent(const MessageEnd& message);
   void arrived(const MessageEnd& message);

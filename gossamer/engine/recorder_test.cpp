@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <span>
 #include <sstream>
+#include <vector>
 
+#include "gossamer/algo/pattern.h"
 #include "gossamer/base/json.h"
 #include "gossamer/engine/recorded_case.h"
 #include "gossamer/graph/topology.h"
@@ -174,6 +177,34 @@ TEST(Recorder, LeavesPausesOut) {
   EXPECT_EQ(work[0].step, 5);
 }
 
+TEST(Recorder, BeginsAfreshWhereARunGoesBack) {
+  Recorder recorder(3, 10);
+  const Interval journey{.begin = at(5ns), .end = at(7ns)};
+  for (const std::int64_t step : {5, 6, 3}) {
+    recorder.begin_step(step);
+    recorder.did(Kind::update);
+    recorder.exchanged(0, {&journey, 1});
+    recorder.arrived({.peer = 1, .step = step});
+  }
+  const Records records = recorder.records();
+  ASSERT_EQ(records.work.size(), 1u);
+  ASSERT_EQ(records.exchanges.size(), 1u);
+  ASSERT_EQ(records.arrived.size(), 1u);
+  EXPECT_EQ(records.work[0].step, 3);
+  EXPECT_EQ(records.arrived[0].step, 3);
+}
+
+TEST(Recorder, KeepsNoExchangeInWhichNothingWasToBeReceived) {
+  Recorder recorder(0, 1);
+  const std::vector<Interval> journeys{{.begin = at(3ns), .end = {}}, {at(5ns), at(7ns)}};
+  recorder.exchanged(0, std::span(journeys).first(1));
+  EXPECT_TRUE(recorder.records().exchanges.empty());
+  recorder.exchanged(0, journeys);
+  ASSERT_EQ(recorder.records().exchanges.size(), 1u);
+  EXPECT_EQ(recorder.records().exchanges[0].begin, 5ns);
+  EXPECT_EQ(recorder.records().exchanges[0].end, 7ns);
+}
+
 TEST(SteadyAt, IsAsFarFromNowAsTheMoment) {
   const auto now = std::chrono::system_clock::now();
   EXPECT_LE(steady_at(now), Clock::now());
@@ -217,6 +248,20 @@ TEST(TimelineOf, TakesTheLaunchWhereTheSenderIsElsewhere) {
   EXPECT_EQ(timeline.messages[0].left, 900ns);
   EXPECT_EQ(timeline.messages[0].phase, 3);
   EXPECT_EQ(timeline.messages[1].begun, 600ns);  // it came before this worker launched its own
+}
+
+TEST(TimelineOf, FindsTheBucketOfAStream) {
+  Records receiver{.worker = 1};
+  const int second = static_cast<int>(kMaxVectors);  // of the engine's streams
+  for (const int stream : {0, second - 1, second, -2, -5}) {
+    receiver.arrived.push_back({.peer = 0, .tag = {.step = 0, .stream = stream}, .at = at(9ns)});
+  }
+  receiver.work = {{.worker = 1}};
+  std::vector<int> buckets;
+  for (const TimelineMessage& message : timeline_of({&receiver, 1}, at(0ns)).messages) {
+    buckets.push_back(message.bucket);
+  }
+  EXPECT_EQ(buckets, (std::vector<int>{0, 0, 1, 0, 3}));
 }
 
 TEST(TimelineOf, IsWrittenAsATraceWithoutOverlaps) {

@@ -49,6 +49,7 @@ struct GradientAverage::State {
   std::vector<bool> arrived;
   std::vector<c10::intrusive_ptr<torch::autograd::Node>> accumulators;
   ExchangeRunner* runner = nullptr;            ///< null when the owner is gone
+  Recorder* recorder = nullptr;                ///< null: nobody is told
   std::shared_ptr<const SharedMemory> shared;  ///< what flats and arenas lie in, if they do
   std::int64_t passes = 0;
   bool enabled = true;
@@ -63,7 +64,10 @@ struct GradientAverage::State {
   void begin_pass(const std::shared_ptr<State>& self);
   void launch(std::size_t b);
   void finish_pass();
-  void collect(GradientBucket& bucket);
+  void collect(std::size_t b);
+  void record(TimelineEvent::Kind kind, std::size_t b) const {
+    if (recorder != nullptr) recorder->did(kind, static_cast<int>(b));
+  }
 };
 
 void GradientAverage::State::make_buckets(const GradientOptions& options, const HostShape& shape,
@@ -157,11 +161,15 @@ void GradientAverage::State::launch(std::size_t b) {
     }
     present[static_cast<std::int64_t>(k)].fill_(gradient.defined() ? 1.0 : 0.0);
   }
+  std::optional<std::int64_t> recorded_step;
+  if (recorder != nullptr) recorded_step = recorder->step();  // of which there may be fewer
   bucket.exchange = runner->launch({.plan = &bucket.plan,
                                     .dtype = bucket.dtype,
                                     .arena = &bucket.arena,
                                     .step = passes,
-                                    .stream = kFirstStream - static_cast<std::int32_t>(b)},
+                                    .stream = kFirstStream - static_cast<std::int32_t>(b),
+                                    .recorder = recorder,
+                                    .recorded_step = recorded_step},
                                    {.data = bucket.flat.const_data_ptr(), .owner = shared});
   bucket.is_under_way = true;
 }
@@ -182,12 +190,17 @@ void copy_means(const GradientBucket& bucket, std::int64_t begin, std::int64_t c
 }
 
 /// Brings the mean of a bucket to its gradients.
-void GradientAverage::State::collect(GradientBucket& bucket) {
+void GradientAverage::State::collect(std::size_t b) {
+  GradientBucket& bucket = buckets[b];
   const auto begin = Clock::now();
   bucket.exchange->wait();
   bucket.is_under_way = false;
   overlap.waits.push_back({begin, Clock::now()});
   overlap.journeys.push_back(bucket.exchange->journey());
+  record(TimelineEvent::Kind::wait, b);
+  if (recorder != nullptr) {
+    recorder->exchanged(static_cast<int>(b), std::span(overlap.journeys).last(1));
+  }
   at::Tensor present =
       at::empty({std::ssize(bucket.tensors)}, at::dtype(to_scalar_type(bucket.dtype)));
   copy_means(bucket, bucket.elements(), present.numel(), present.mutable_data_ptr());
@@ -208,6 +221,7 @@ void GradientAverage::State::collect(GradientBucket& bucket) {
     }
   }
   bucket.exchange->finish();
+  record(TimelineEvent::Kind::update, b);
 }
 
 void GradientAverage::State::finish_pass() {
@@ -215,9 +229,11 @@ void GradientAverage::State::finish_pass() {
   in_pass = false;
   if (runner == nullptr) return;
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    if (!buckets[b].is_under_way) launch(b);
+    if (buckets[b].is_under_way) continue;
+    launch(b);
+    record(TimelineEvent::Kind::backward, b);
   }
-  for (GradientBucket& bucket : buckets) collect(bucket);
+  for (std::size_t b = 0; b < buckets.size(); ++b) collect(b);
   exposed_s += overlap.exposed_s();
   hidden_s += overlap.hidden_s();
   overlap = {};
@@ -229,6 +245,7 @@ GradientAverage::GradientAverage(std::vector<at::Tensor> tensors, const Gradient
     : state_(std::make_shared<State>()) {
   state_->tensors = std::move(tensors);
   state_->runner = &runner;
+  state_->recorder = options.recorder;
   GOSSAMER_ASSERT(options.codec != Codec::int8);
   state_->make_buckets(options, shape, rank);
   for (std::size_t i = 0; i < state_->tensors.size(); ++i) {

@@ -17,6 +17,7 @@ struct GradientOptions {
   /// Of what crosses hosts. Not int8: small gradients, and the counts of those who have one, would
   /// be lost in the block of a large one.
   Codec codec = Codec::fp32;
+  Recorder* recorder = nullptr;  ///< is told of exchanges and waits; null: nobody is
 };
 
 /// Note [Averaging in the backward]: gradients go into buckets in the reverse order of the tensors;

@@ -8,6 +8,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/agreement.h"
+#include "gossamer/engine/trace_file.h"
 #include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
@@ -65,7 +66,10 @@ TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions
       updates_(tensors_.size(), 0),
       seen_(tensors_.size()),
       options_(std::move(options)),
-      engine_(engine_options(), transport, (place_tensors(), buckets())) {}
+      engine_(engine_options(), transport, (place_tensors(), buckets())) {
+  Recorder* const recorder = options_.engine.recorder;
+  if (recorder != nullptr) passes_ = std::make_unique<PassWatch>(this->tensors(), *recorder);
+}
 
 /// Gradients are checked here, where they are known to be checked already.
 EngineOptions TensorEngine::engine_options() const {
@@ -144,7 +148,8 @@ std::string TensorEngine::describe() const {
   const EngineOptions& engine = options_.engine;
   std::string text = "topology " + engine.schedule.name + ", pattern " + engine.pattern +
                      ", optimizer " + engine.optimizer + ", " +
-                     std::to_string(layout_.buckets.size()) + " buckets\n";
+                     std::to_string(layout_.buckets.size()) + " buckets" +
+                     (engine.recorder != nullptr ? ", traced" : "") + "\n";
   for (const NamedTensor& named : tensors_) {
     text += "parameter '" + named.name + "' [";
     for (const std::int64_t size : named.tensor.sizes()) text += std::to_string(size) + ",";
@@ -163,11 +168,22 @@ void TensorEngine::start() {
   check_agreement();
   engine_.start();
   copy_out();
+  begin_trace();
 }
 
 void TensorEngine::start_at(std::int64_t step) {
   check_agreement();
   engine_.start_at(step);
+  begin_trace();
+}
+
+/// Traces of workers that start anew go on counting from where they began.
+void TensorEngine::begin_trace() {
+  Recorder* const recorder = options_.engine.recorder;
+  if (recorder == nullptr) return;
+  const bool has_start = recorder->start() != std::chrono::system_clock::time_point{};
+  if (!has_start) share_start(*recorder, engine_.collectives());
+  recorder->resume();
 }
 
 /// A view that is one no longer would train something that the model does not see.

@@ -15,6 +15,7 @@
 #include "gossamer/engine/engine.h"
 #include "gossamer/torch/arrivals.h"
 #include "gossamer/torch/flat_layout.h"
+#include "gossamer/torch/pass_watch.h"
 #include "gossamer/torch/step_segments.h"
 
 namespace gossamer {
@@ -149,6 +150,7 @@ class TensorEngine {
   void list_buckets();
   std::string describe() const;
   void check_agreement();
+  void begin_trace();
   void check_memory(std::size_t i) const;
   bool is_laid_out(std::size_t i, const at::Tensor& gradient) const;
 
@@ -181,6 +183,7 @@ class TensorEngine {
   TensorEngineOptions options_;
   Engine engine_;
   BeforeBackward before_backward_;
+  std::unique_ptr<PassWatch> passes_;  ///< null: nothing is recorded
   std::unique_ptr<Arrivals> arrivals_;
 };
 

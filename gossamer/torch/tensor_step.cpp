@@ -74,6 +74,8 @@ void TensorEngine::arrive_in_backward(std::size_t i) {
 }
 
 void TensorEngine::step_early(std::size_t bucket) {
+  Recorder* const recorder = options_.engine.recorder;
+  if (recorder != nullptr) recorder->did(TimelineEvent::Kind::backward, static_cast<int>(bucket));
   try {
     gather(bucket);
     set_up(bucket);
@@ -127,6 +129,7 @@ void TensorEngine::end_step() {
     seen.expected = std::max(std::exchange(seen.arrivals, 0), 1);
   }
   if (arrivals_) arrivals_->watch_new();
+  if (passes_) passes_->end_update();
 }
 
 /// The gradient with the dtype and strides of the tensor's place; null without one.
@@ -227,6 +230,7 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip) {
     }
     engine_.set_groups(step_.classes.all());
     copy_in();
+    if (passes_) passes_->begin_update();
     StepReport report = engine_.step();
     copy_out();
     if (options_.engine.check_gradients)

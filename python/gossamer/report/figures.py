@@ -17,6 +17,8 @@ from .words import listed, milliseconds, plain, share, size
 _POINTS = 300
 _MOST_CELLS = 32
 _MOST_NUMBERS = 8
+_MOST_BOXES = 4096
+_MOST_LINES = 64
 
 
 def losses(comparison: Comparison, by_time: bool) -> Markup | None:
@@ -154,7 +156,8 @@ def links(run: Run, own: Figures, index: int) -> Markup | None:
     most = max(cells.values())
     with style.settings():
         figure, (ax,) = style.axes(3.6, 3.7)
-        for (sender, receiver), count in cells.items():
+        largest = sorted(cells.items(), key=lambda cell: -cell[1])[:_MOST_BOXES]
+        for (sender, receiver), count in largest:
             alpha = 0.06 + 0.44 * (count / most) ** 0.5 if count else 0.0
             color = style.look(index, False)["color"]
             box = Rectangle((receiver, sender), 1, 1, facecolor=color, alpha=alpha, linewidth=0)
@@ -184,7 +187,7 @@ def _draw_frame(ax: Any, n: int, host: list[int]) -> None:
     ax.set_xticks(ticks, [str(i) for i in range(0, n, every)])
     ax.set_yticks(ticks, [str(i) for i in range(0, n, every)])
     ax.tick_params(length=0)
-    for i in range(n + 1):
+    for i in range(0, n + 1, max(1, n // _MOST_LINES)):
         edge = 0 < i < len(host) and host[i] != host[i - 1]
         look = {"color": style.MUTED if edge else style.GRID, "linewidth": 1.0 if edge else 0.4}
         ax.axhline(i, **look)

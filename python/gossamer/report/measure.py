@@ -159,7 +159,7 @@ def sent_per_step(run: Run) -> tuple[dict[tuple[int, int], float], str]:
 
 def host_of_workers(run: Run, workers: int) -> list[int]:
     """The host of each worker, as the trace or run.toml says; all on one where neither does."""
-    if run.trace and len(run.trace.hosts) >= workers:
+    if run.trace and run.trace.hosts.keys() >= set(range(workers)):
         return [run.trace.hosts[worker] for worker in range(workers)]
     hosts = run.setting("cluster", "hosts")
     words = str(run.setting("cluster", "per_host", "")).split(",")
@@ -177,7 +177,8 @@ def _steps(run: Run) -> int | None:
         return int(run.summary["steps"])
     if run.metrics and run.metrics.steps:
         return run.metrics.steps[-1]
-    return len(run.trace.steps()) if run.trace else None
+    steps = run.trace.steps() if run.trace else []
+    return steps[-1] + 1 if steps else None  # the first one is 0, and may not be in the trace
 
 
 def _hosts(run: Run) -> int | None:

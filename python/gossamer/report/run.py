@@ -57,10 +57,7 @@ class Run:
     metrics: Metrics | None
     trace: Trace | None
     prediction: Prediction | None
-
-    @property
-    def is_simulated(self) -> bool:
-        return self.metrics is None and not self.summary
+    is_simulated: bool
 
     def setting(self, section: str, key: str, default: Any = None) -> Any:
         """A value of run.toml."""
@@ -95,21 +92,24 @@ def _names(folders: list[Path]) -> list[str]:
 def _read_run(folder: Path, name: str) -> Run:
     if folder.is_file():
         pattern = {"pattern": name} if name in _BASELINES else {}
-        return Run(folder, name, {"algorithm": pattern}, {}, None, read_trace([folder]), None)
+        return Run(folder, name, {"algorithm": pattern}, {}, None, read_trace([folder]), None, True)
     files = trace_files(folder)
     if not files and not any((folder / each).is_file() for each in _MARKS):
         what = "has no run.toml" if folder.is_dir() else "does not exist"
         raise ReportError(
             f"not a run: it {what}", folder, "name what `gossamer train --out FOLDER` wrote"
         )
+    summary, metrics = _read_summary(folder / "summary.json"), read_metrics(folder)
+    is_of_processes = any(file.name.startswith("trace.rank") for file in files)
     return Run(
         folder=folder,
         name=name,
         recipe=_read_toml(folder / "run.toml"),
-        summary=_read_summary(folder / "summary.json"),
-        metrics=read_metrics(folder),
+        summary=summary,
+        metrics=metrics,
         trace=read_trace(files),
         prediction=_read_prediction(folder / "prediction.json"),
+        is_simulated=metrics is None and not summary and not is_of_processes,
     )
 
 

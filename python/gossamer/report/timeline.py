@@ -33,7 +33,7 @@ def timeline(comparison: Comparison) -> Markup | None:
     shown = [
         (run, own, run.trace)
         for run, own in zip(comparison.runs, comparison.figures, strict=True)
-        if run.trace and run.trace.steps()
+        if run.trace and run.trace.steps() and _window(run.trace, _STEPS) > 0
     ]
     shown.sort(key=lambda each: not each[1].is_baseline)
     if not shown:

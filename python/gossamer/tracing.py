@@ -1,0 +1,99 @@
+"""What a Gossip leaves for Perfetto and `gossamer report`: its last steps, moment by moment."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gossamer import _core
+from gossamer._core import IoError
+from gossamer.world import World, is_lowest_of_host, own_folder
+
+if TYPE_CHECKING:
+    from gossamer.gossip import Gossip
+
+_MARK = "# Written by gossamer.Gossip for `gossamer report`.\n"
+
+
+def prepare_folder(trace: str | os.PathLike[str] | None) -> None:
+    """Makes the folder where there is to be a trace, so that it fails at the start and not at the
+    end. Raises IoError."""
+    if trace is None:
+        return
+    try:
+        Path(trace).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IoError(
+            f"[Gossip] the folder of the trace cannot be made, got {error}; give trace= another one"
+        ) from error
+
+
+class Trace:
+    """Of one worker; all of it does nothing where ``folder`` is None."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None, steps: int, world: World) -> None:
+        self.recorder: _core.Recorder | None = None
+        if folder is None:
+            return
+        self.recorder = _core.Recorder(world.rank, steps)
+        self._folder = own_folder(world, folder)
+        self._process = os.getpid()
+        if is_lowest_of_host(world):
+            with contextlib.suppress(OSError):  # then writing says it
+                self._folder.mkdir(exist_ok=True)
+            _core.remove_traces(str(self._folder))
+
+    def resume(self) -> None:
+        """What was done until now belongs to no step."""
+        if self.recorder is not None:
+            self.recorder.resume()
+
+    def write(self, gossip: Gossip) -> None:
+        """Writes the file of this rank; rank 0 also what the run was. A failure is a warning: it
+        must not cost what has been trained."""
+        if self.recorder is None or os.getpid() != self._process:
+            return
+        world = gossip._world
+        try:
+            self.recorder.write(str(self._folder), world.rank, world.workers_per_host)
+            if world.rank == 0:
+                _write_recipe(self._folder / "run.toml", _recipe(gossip))
+        except OSError as error:
+            warnings.warn(
+                f"[Gossip] rank {world.rank} could not write its trace: {error}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+
+def _recipe(gossip: Gossip) -> str:
+    """What runs are compared by, as in the run.toml of `gossamer train`."""
+    settings, workers = gossip._settings, gossip._world.workers_per_host
+    is_allreduce = settings.pattern == "allreduce"
+    topology = getattr(settings.topology, "name", settings.topology)
+    is_even = len(set(workers)) == 1
+    per_host = str(workers[0]) if is_even else ",".join(map(str, workers))
+    algorithm = {
+        "topology": "complete" if is_allreduce else topology,
+        "pattern": settings.pattern,
+        "optimizer": type(gossip._optimizer).__name__,
+        "codec": settings.codec,
+        "update": settings.update,
+        "late": settings.late,
+    }
+    lines = ["[cluster]", f"hosts = {len(workers)}", f"per_host = {json.dumps(per_host)}"]
+    lines += ["[algorithm]", *(f"{key} = {json.dumps(value)}" for key, value in algorithm.items())]
+    return _MARK + "\n".join(lines) + "\n"
+
+
+def _write_recipe(path: Path, text: str) -> None:
+    """Whole or not at all, and not in place of somebody else's."""
+    if path.exists() and not path.read_text(errors="replace").startswith(_MARK):
+        return
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    aside.write_text(text)
+    aside.replace(path)
