@@ -6,6 +6,8 @@
 #include "bindings/errors.h"
 #include "bindings/graph.h"
 #include "bindings/plan.h"
+#include "bindings/probe.h"
+#include "bindings/trace.h"
 #include "bindings/transport.h"
 #include "gossamer/kernels/isa.h"
 
@@ -16,6 +18,8 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_transport(module);
   gossamer::python::bind_graph(module);
   gossamer::python::bind_plan(module);
+  gossamer::python::bind_probe(module);
+  gossamer::python::bind_trace(module);
   gossamer::python::bind_engine(module);
   module.def("isa_name", &gossamer::isa_name,
              "The instruction set of the kernels; ValueError where GOSSAMER_ISA cannot be had.");

@@ -2,7 +2,9 @@
 
 #include <pybind11/stl.h>
 
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gossamer/base/cluster_file.h"
@@ -38,14 +40,46 @@ Forecast forecast_of(const std::string& method, const std::string& cluster,
   return forecast(scenario.cluster.cluster, scenario.workload, parse_candidate(method), options);
 }
 
-Ranking ranking_of(const std::string& cluster, const std::string& workload) {
+/// A ranking, with what of its cluster a job has to have in common with it.
+struct ClusterRanking {
+  Ranking ranking;
+  ClusterSpec cluster;
+};
+
+ClusterRanking ranking_of(const std::string& cluster, const std::string& workload) {
   const Scenario scenario = load(cluster, workload, 0);
-  return rank(scenario.cluster.cluster, scenario.workload, scenario.target);
+  return {.ranking = rank(scenario.cluster.cluster, scenario.workload, scenario.target),
+          .cluster = scenario.cluster.cluster};
+}
+
+void bind_method(py::module_& module) {
+  py::class_<Candidate>(module, "Method", "A way to train, by its parts.")
+      .def(py::init(&parse_candidate), py::arg("name"))
+      .def_property_readonly("name", [](const Candidate& c) { return name_of(c); })
+      .def_property_readonly("averages_gradients", &averages_gradients,
+                             "Over everybody in every step: ddp and allreduce.")
+      .def_readonly("topology", &Candidate::method, "Its full name; or ddp, or allreduce.")
+      .def_property_readonly("codec",
+                             [](const Candidate& c) { return std::string(name_of(c.codec)); })
+      .def_property_readonly(
+          "update",
+          [](const Candidate& c) { return c.update == SimUpdate::backward ? "backward" : "step"; })
+      .def_property_readonly(
+          "late", [](const Candidate& c) { return c.late == SimLate::skip ? "skip" : "wait"; })
+      .def_readonly("staleness", &Candidate::staleness, "Where it skips.")
+      .def(
+          "schedule",
+          [](const Candidate& c, std::vector<int> hosts, const std::vector<double>& link_rates) {
+            return schedule_of(c, {std::move(hosts)}, link_rates);
+          },
+          py::arg("workers_per_host"), py::kw_only(), py::arg("link_rates"),
+          "With local steps and global averages; link rates are for fitted.");
 }
 
 }  // namespace
 
 void bind_plan(py::module_& module) {
+  bind_method(module);
   py::class_<Forecast>(module, "Forecast", "What a method does on a cluster, by simulation.")
       .def_property_readonly("method", [](const Forecast& f) { return name_of(f.candidate); })
       .def_readonly("step_s", &Forecast::step_s, "Mean over workers and steps.")
@@ -60,13 +94,28 @@ void bind_plan(py::module_& module) {
       .def_readonly("exposed_s", &RankedCandidate::exposed_s, "Of it, waiting for others.")
       .def_property_readonly("steps_ratio", [](const RankedCandidate& c) { return c.steps.ratio; })
       .def_readonly("total_s", &RankedCandidate::total_s, "To the loss of all-reduce's steps.");
-  py::class_<Ranking>(module, "Ranking", "Methods by their time to the same loss.")
+  py::class_<ClusterRanking>(module, "Ranking", "Methods by their time to the same loss.")
+      .def_property_readonly("recommended",
+                             [](const ClusterRanking& r) {
+                               const Ranking& ranking = r.ranking;
+                               return name_of(ranking.candidates[ranking.recommended].candidate);
+                             })
       .def_property_readonly(
-          "recommended",
-          [](const Ranking& r) { return name_of(r.candidates[r.recommended].candidate); })
-      .def_readonly("methods", &Ranking::candidates, "The best first.")
-      .def_readonly("reasons", &Ranking::reasons, "Sentences: why the recommended one.")
-      .def_readonly("doubts", &Ranking::doubts, "Sentences: what the answer hangs on.");
+          "methods", [](const ClusterRanking& r) { return r.ranking.candidates; },
+          "The best first.")
+      .def_property_readonly(
+          "reasons", [](const ClusterRanking& r) { return r.ranking.reasons; },
+          "Sentences: why the recommended one.")
+      .def_property_readonly(
+          "doubts", [](const ClusterRanking& r) { return r.ranking.doubts; },
+          "Sentences: what the answer hangs on.")
+      .def_property_readonly(
+          "workers_per_host",
+          [](const ClusterRanking& r) { return r.cluster.shape().workers_per_host; },
+          "Of the cluster.")
+      .def_property_readonly(
+          "link_rates", [](const ClusterRanking& r) { return link_rates(r.cluster); },
+          "Of the cluster's hosts, in bytes per second; empty unless all are limited.");
   module.def("forecast", &forecast_of, py::arg("method"), py::arg("cluster"), py::arg("workload"),
              py::kw_only(), py::arg("steps") = 100, py::arg("seed") = 1,
              "Simulates a method of `gossamer simulate` on a cluster.toml and a workload.toml.");

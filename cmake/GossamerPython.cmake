@@ -23,7 +23,7 @@ function(gossamer_python_module target name)
   add_library(${target} MODULE ${ARGN})
   target_include_directories(${target} SYSTEM PRIVATE ${GOSSAMER_PYTHON_INCLUDE})
   target_link_libraries(${target} PRIVATE
-    gossamer_torch gossamer_plan ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
+    gossamer_torch gossamer_plan gossamer_probe ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
   target_compile_options(${target} PRIVATE -fvisibility=hidden)
   target_compile_definitions(${target} PRIVATE TORCH_EXTENSION_NAME=${name})
   set_target_properties(${target} PROPERTIES

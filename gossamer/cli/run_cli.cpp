@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
      run_simulate},
     {"plan", "which way to train is fastest on a cluster, and whether gossip pays at all",
      run_plan},
+    {"probe", "measure links and compute times under a launcher, for simulate and plan", run_probe},
     {"train", "train a model, its workers as threads on free or emulated links", run_train},
     {"demo", "a decentralized run beside all-reduce on an emulated slow network", run_demo},
     {"report", "make one offline HTML file about runs; needs Python with matplotlib and Jinja2",

@@ -1,5 +1,3 @@
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -9,16 +7,28 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/units.h"
-#include "gossamer/cli/launcher_env.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_flags.h"
 #include "gossamer/cli/train_interrupt.h"
 #include "gossamer/cli/train_process.h"
-#include "gossamer/cli/train_run.h"
+#include "gossamer/cli/train_request.h"
 
 namespace gossamer {
 namespace {
+
+const TrainCommandHelp kHelp{
+    .name = "train",
+    .about =
+        "Trains a model, decentralized or by AllReduce. Workers are threads, or, under torchrun,\n"
+        "mpirun or srun, the processes that it starts. Flags win over the recipe, whose keys are "
+        "the\n"
+        "flags' names with underscores.",
+    .footer =
+        "Exit codes: 0 done, 1 something outside failed, 2 wrong input, 3 a gradient was not\n"
+        "finite, 130 interrupted.",
+    .out = "folder for run.toml, metrics, checkpoints and summary.json",
+    .can_resume = true};
 
 std::string number(const char* format, double value) {
   char text[64];
@@ -59,77 +69,8 @@ std::string farewell(const std::filesystem::path& out) {
   return "stopped; continue from the last checkpoint with: gossamer train --resume " + out.string();
 }
 
-constexpr std::string_view kTransports[] = {"auto", "threads", "net"};
-
-/// What the command line asks for.
-struct Request {
-  TrainSpec spec;
-  TrainRunArgs args;
-  std::string transport = "auto";
-  bool json = false;
-  bool says_hosts = false;  ///< by a flag, which a launcher must not contradict
-};
-
-/// Nothing where the help was asked for, which is printed then.
-std::optional<Request> parse(std::vector<std::string> arguments) {
-  Request request;
-  const std::string resume = peek_flag(arguments, "--resume");
-  const bool has_recipe = !arguments.empty() && !arguments.front().starts_with("-");
-  const std::string recipe = has_recipe ? arguments.front() : "";
-  if (has_recipe) arguments.erase(arguments.begin());
-  if (!resume.empty()) {
-    request.args.out = resume;
-    request.args.resume = true;
-    read_recipe((request.args.out / "run.toml").string(), request.spec);
-  } else if (has_recipe) {
-    read_recipe(recipe, request.spec);
-  }
-
-  CLI::App app(
-      "Trains a model, decentralized or by AllReduce. Workers are threads, or, under torchrun,\n"
-      "mpirun or srun, the processes that it starts. Flags win over the recipe, whose keys are "
-      "the\n"
-      "flags' names with underscores.",
-      "gossamer train [RECIPE.toml]");
-  app.footer(
-      "Exit codes: 0 done, 1 something outside failed, 2 wrong input, 3 a gradient was not\n"
-      "finite, 130 interrupted.");
-  std::string ignored;
-  std::string out;
-  app.add_flag("--json", request.json, "print one JSON object at the end");
-  app.add_option("--out", out, "folder for run.toml, metrics, checkpoints and summary.json");
-  app.add_option("--resume", ignored, "continue the run in this folder");
-  app.add_option("--transport", request.transport,
-                 "threads, net (processes of a launcher), or auto: net where there is a launcher")
-      ->capture_default_str();
-  add_train_flags(app, request.spec);
-  if (!parse_flags(app, "train", arguments)) return std::nullopt;
-  if (!out.empty()) request.args.out = out;
-  request.says_hosts =
-      !peek_flag(arguments, "--hosts").empty() || !peek_flag(arguments, "--per-host").empty();
-  return request;
-}
-
-/// The launcher to work under, if any.
-std::optional<LauncherEnv> launcher_for(const std::string& transport) {
-  if (std::ranges::find(kTransports, transport) == std::end(kTransports)) {
-    fail_unknown_name("train", "transport", transport, kTransports);
-  }
-  if (transport == "threads") return std::nullopt;
-  auto env = find_launcher(environment_variable);
-  if (!env && transport == "net") {
-    fail_argument({.place = "train",
-                   .what = "the transport net is between processes that a launcher starts",
-                   .got = "none of the variables of torchrun, mpirun or srun",
-                   .remedy =
-                       "start with torchrun --no-python --nproc-per-node=4 gossamer train ..., "
-                       "or use --transport threads"});
-  }
-  return env;
-}
-
 /// Runs `work`, with signals and a line of progress for it.
-TrainResult watched(const Request& request, bool speaks,
+TrainResult watched(const TrainRequest& request, bool speaks,
                     const std::function<TrainResult(const TrainRunArgs&)>& work) {
   const TrainSpec& spec = request.spec;
   const InterruptGuard guard(speaks ? farewell(request.args.out) : "");
@@ -146,7 +87,7 @@ TrainResult watched(const Request& request, bool speaks,
   }
 }
 
-TrainResult train_with_threads(Request& request) {
+TrainResult train_with_threads(TrainRequest& request) {
   check_train_spec(request.spec);
   const Task task = open_task(request.spec);
   std::cerr << "gossamer: " << task.description << '\n';
@@ -154,18 +95,8 @@ TrainResult train_with_threads(Request& request) {
                  [&](const TrainRunArgs& args) { return run_training(request.spec, task, args); });
 }
 
-void check_hosts(const TrainSpec& asked, const TrainSpec& given, const LauncherEnv& env) {
-  const HostShape shape = host_shape_of(given);
-  if (host_shape_of(asked).workers_per_host == shape.workers_per_host) return;
-  fail_argument({.place = "train",
-                 .what = "hosts and per_host must be what " + std::string(name_of(env.launcher)) +
-                         " has started, " + describe(shape),
-                 .got = describe(host_shape_of(asked)),
-                 .remedy = "leave --hosts and --per-host out, or use --transport threads"});
-}
-
 /// As one process of several; `request.spec` gets the launcher's hosts.
-TrainResult train_as_process(Request& request, const LauncherEnv& env) {
+TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
   const bool speaks = env.rank == 0;
   return watched(request, speaks, [&](const TrainRunArgs& args) {
     TrainJob job(env, request.spec.timeout_s);
@@ -173,7 +104,7 @@ TrainResult train_as_process(Request& request, const LauncherEnv& env) {
     Task task;
     take_shape(request.spec, job);
     job.together("begin", [&] {
-      if (request.says_hosts) check_hosts(asked, request.spec, env);
+      if (request.says_hosts) check_hosts("train", asked, request.spec, env);
       check_train_spec(request.spec);
       task = open_task(request.spec);
     });
@@ -188,9 +119,9 @@ TrainResult train_as_process(Request& request, const LauncherEnv& env) {
 }  // namespace
 
 int train_command(int argc, char** argv) {
-  auto request = parse({argv + 1, argv + argc});
+  auto request = parse_request(kHelp, {argv + 1, argv + argc});
   if (!request) return 0;
-  const auto env = launcher_for(request->transport);
+  const auto env = launcher_for("train", request->transport);
   const TrainResult result = env ? train_as_process(*request, *env) : train_with_threads(*request);
   if (env && env->rank != 0) return 0;
   std::cout << (request->json ? summary_json(request->spec, result).dump() + "\n"

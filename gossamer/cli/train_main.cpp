@@ -1,4 +1,4 @@
-// The commands that load torch: `gossamer train` and `gossamer demo` hand over to this program.
+// The commands that load torch: `gossamer train`, `demo` and `probe` hand over to this program.
 #include <c10/util/Logging.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,8 @@ int run(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "train") return gossamer::train_command(argc - 1, argv + 1);
   if (command == "demo") return gossamer::demo_command(argc - 1, argv + 1);
-  return report("this program runs 'train' or 'demo'; see gossamer --help", kBadInput);
+  if (command == "probe") return gossamer::probe_command(argc - 1, argv + 1);
+  return report("this program runs 'train', 'demo' or 'probe'; see gossamer --help", kBadInput);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "gossamer/cli/train_plan.h"
 
+#include "gossamer/base/units.h"
 #include "gossamer/plan/ranking.h"
 #include "gossamer/sim/simulate.h"
 
@@ -9,10 +10,6 @@ namespace {
 constexpr std::int64_t kWarmUp = 10;
 constexpr std::int64_t kSteps = 50;
 
-Workload workload_of(const RunScenario& scenario) {
-  return {.buckets = scenario.buckets, .compute = {.mean_s = scenario.compute_s}};
-}
-
 Target target_of(const TrainSpec& spec) {
   return {.steps = spec.steps, .optimizer = spec.optimizer};
 }
@@ -20,13 +17,19 @@ Target target_of(const TrainSpec& spec) {
 }  // namespace
 
 std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scenario) {
-  const Ranking ranking = rank(scenario.cluster, workload_of(scenario), target_of(spec));
+  const Ranking ranking = rank(scenario.cluster, scenario.workload, target_of(spec));
   const Candidate& chosen = ranking.candidates[ranking.recommended].candidate;
   const bool is_allreduce = averages_gradients(chosen);
   spec.pattern = is_allreduce ? "allreduce" : "cwa";
   spec.topology = is_allreduce ? "complete" : chosen.method;
   if (chosen.method == "allreduce") spec.group_method = "hierarchical";
   spec.codec = std::string(name_of(chosen.codec));
+  spec.link_rates.clear();
+  if (chosen.method == "fitted") {
+    for (const HostSpec& host : scenario.cluster.hosts) {
+      spec.link_rates.push_back(format_rate(host.link.rate_bytes_per_s));
+    }
+  }
   spec.local_steps = chosen.local_steps;
   spec.global_average = chosen.global_average;
   if (chosen.late == SimLate::skip) {
@@ -51,7 +54,7 @@ std::optional<RunPrediction> predict_run(const TrainSpec& spec, const RunScenari
   if (!is_allreduce && update_of(spec) == UpdateAt::backward) method.update = SimUpdate::backward;
   if (late_of(spec) == Late::skip) method.late = SimLate::skip;
   const SimResult result =
-      simulate(scenario.cluster, workload_of(scenario), method, {.steps = kWarmUp + kSteps});
+      simulate(scenario.cluster, scenario.workload, method, {.steps = kWarmUp + kSteps});
   RunPrediction prediction{.step_s = mean_step_s(result, kWarmUp),
                            .exposed_s = mean_waited_s(result, kWarmUp)};
   prediction.compute_s = prediction.step_s - prediction.exposed_s;

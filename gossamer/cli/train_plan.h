@@ -1,6 +1,5 @@
 #pragma once
-/// What a run on emulated links will take, said before it begins, and the method of `topology =
-/// auto`.
+/// What a run will take, said before it begins, and the method of `topology = auto`.
 
 #include <optional>
 #include <string>
@@ -8,14 +7,14 @@
 
 #include "gossamer/base/json.h"
 #include "gossamer/cli/train_spec.h"
+#include "gossamer/model/workload.h"
 
 namespace gossamer {
 
 /// What is known of a run before it begins.
 struct RunScenario {
   ClusterSpec cluster;
-  std::vector<std::int64_t> buckets;  ///< elements of each
-  double compute_s = 0;               ///< of a step with the update, without communication
+  Workload workload;
 };
 
 /// Puts what rank() recommends in place of `auto`: topology, pattern, codec, local steps, global

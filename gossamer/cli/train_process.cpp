@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/train_checkpoint.h"
+#include "gossamer/cli/train_probe.h"
 
 namespace gossamer {
 namespace {
@@ -22,11 +24,12 @@ constexpr auto kProbe = 1s;
 constexpr auto kLookAgain = 10ms;
 // Network file systems show a new file late.
 constexpr auto kFileIsThere = 10s;
+// Others count from 0 or from where the probe begins.
+constexpr std::int64_t kFirstCall = std::int64_t{1} << 41;
 
 void refuse_emulation(const TrainSpec& spec, const TrainJob& job) {
   const TrainSpec plain;
   const std::pair<const char*, bool> asked[] = {
-      {"topology auto", spec.topology == kAutoTopology},
       {"gamma", spec.gamma != plain.gamma},
       {"link_rate", spec.link_rate != plain.link_rate},
       {"link_latency", spec.link_latency != plain.link_latency},
@@ -131,6 +134,36 @@ std::vector<int> lost_workers(Transport& transport) {
   throw TransportError(details);
 }
 
+/// Gives everybody rank 0's text. Collective.
+std::string broadcast(const std::string& text, const TrainSpec& spec, Transport& transport) {
+  ExchangeRunner runner(transport, spec.timeout_s);
+  Collectives collectives(runner, host_shape_of(spec), transport.describe().rank, kFirstCall);
+  auto size = static_cast<std::int64_t>(text.size());
+  collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  std::string result = text;
+  result.resize(static_cast<std::size_t>(size));
+  collectives.broadcast(std::as_writable_bytes(std::span(result)));
+  return result;
+}
+
+/// Chooses a method for what the job's own links and workers are measured to do.
+std::optional<RunPrediction> settle_together(TrainSpec& spec, const Task& task,
+                                             const TrainRunArgs& args, Transport& transport) {
+  const bool speaks = transport.describe().rank == 0;
+  if (speaks) std::fputs("gossamer: topology auto: measuring links and compute\n", stderr);
+  const ProbedJob probed =
+      probe_worker({.spec = &spec, .task = &task, .stop = args.stop}, transport);
+  const RunScenario scenario{.cluster = probed.cluster.cluster,
+                             .workload = workload_on(probed.workload, probed.cluster)};
+  std::optional<RunPrediction> prediction;
+  if (speaks) {
+    settle_method(spec, scenario, args.out);
+    prediction = foresee(spec, task, scenario, args.out);
+  }
+  read_recipe_text(broadcast(to_toml(spec), spec, transport), "rank 0's choice", spec);
+  return prediction;
+}
+
 }  // namespace
 
 void take_shape(TrainSpec& spec, const TrainJob& job) {
@@ -146,12 +179,12 @@ void take_shape(TrainSpec& spec, const TrainJob& job) {
   spec.per_host = is_even ? std::to_string(counts.front()) : list;
 }
 
-TrainResult run_process(const TrainSpec& spec, const Task& task, const TrainRunArgs& args,
+TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& args,
                         TrainJob& job) {
   prepare(spec, task, args, job);
   TrainResult result{.data = task.description};
-  const std::string file = "trace.rank" + std::to_string(job.rank()) + ".json.gz";
-  RunTrace trace(spec, args.out.empty() ? args.out : args.out / file);
+  const std::unique_ptr<Transport> transport = job.connect({.tls = spec.tls});
+  RunTrace trace(spec, args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));
   const TrainContext context{.spec = &spec,
                              .task = &task,
                              .out = args.out,
@@ -159,8 +192,10 @@ TrainResult run_process(const TrainSpec& spec, const Task& task, const TrainRunA
                              .trace = &trace,
                              .stop = args.stop,
                              .progress = args.progress};
-  const std::unique_ptr<Transport> transport = job.connect({.tls = spec.tls});
   try {
+    if (spec.topology == kAutoTopology) {
+      result.prediction = settle_together(spec, task, args, *transport);
+    }
     trace.around([&] { result.summary = train_worker(context, *transport); });
   } catch (const TransportError& error) {
     explain(error, *transport, args.stop);

@@ -42,23 +42,18 @@ std::filesystem::path python_sources() {
   return path;
 }
 
-ClusterSpec cluster_of(const TrainSpec& spec, double link_bytes_per_s) {
+}  // namespace
+
+ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s) {
   ClusterSpec cluster;
-  const LinkSpec link{link_bytes_per_s, parse_duration(spec.link_latency, "link_latency")};
+  const double rate = link_bytes_per_s > 0 ? link_bytes_per_s : LinkSpec{}.rate_bytes_per_s;
+  const LinkSpec link{rate, parse_duration(spec.link_latency, "link_latency")};
   const LinkSpec inside{parse_rate(spec.inside_rate, "inside_rate"), 0};
   for (int workers : host_shape_of(spec).workers_per_host) {
     cluster.hosts.push_back({.workers = workers, .link = link, .inside = inside});
   }
   return cluster;
 }
-
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  NewFile file(path);
-  file.write(text);
-  file.publish();
-}
-
-}  // namespace
 
 void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args) {
   if (args.out.empty()) {
@@ -120,36 +115,35 @@ double measure_compute_s(const TrainSpec& spec, const Task& task) {
   alone.update = "step";
   const HostShape shape = host_shape_of(spec);
   double step_s = 0;
-  run_workers(make_threads_transports(cluster_of(spec, LinkSpec{}.rate_bytes_per_s)),
-              [&](Transport& transport) {
-                use_one_torch_thread();
-                const int rank = transport.describe().rank;
-                TrainModel model = make_train_model(alone, task);
-                EngineOptions options = engine_options(alone, model.flat);
-                options.schedule = alone_schedule(shape);
-                Engine engine(std::move(options), transport, buckets_of(model.flat));
-                engine.start();
-                const auto run = [&](std::int64_t steps) {
-                  engine.collectives().barrier();
-                  const auto begin = Clock::now();
-                  for (std::int64_t k = 0; k < steps; ++k) {
-                    const double loss =
-                        forward_backward(model, task, engine.steps_done(), {rank, shape.workers()});
-                    engine.step(loss);
-                    zero_gradients(model.flat);
-                  }
-                  engine.collectives().barrier();
-                  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-                  engine.collectives().mean({&seconds, 1});
-                  return seconds / static_cast<double>(steps);
-                };
-                run(kWarmUp);
-                const double rough_s = run(kWarmUp);
-                const auto steps = std::clamp<std::int64_t>(
-                    static_cast<std::int64_t>(kLongEnough_s / rough_s), kWarmUp, kMostSteps);
-                const double measured_s = run(steps);
-                if (rank == 0) step_s = measured_s;
-              });
+  run_workers(make_threads_transports(emulated_cluster(spec, 0)), [&](Transport& transport) {
+    use_one_torch_thread();
+    const int rank = transport.describe().rank;
+    TrainModel model = make_train_model(alone, task);
+    EngineOptions options = engine_options(alone, model.flat);
+    options.schedule = alone_schedule(shape);
+    Engine engine(std::move(options), transport, buckets_of(model.flat));
+    engine.start();
+    const auto run = [&](std::int64_t steps) {
+      engine.collectives().barrier();
+      const auto begin = Clock::now();
+      for (std::int64_t k = 0; k < steps; ++k) {
+        const double loss =
+            forward_backward(model, task, engine.steps_done(), {rank, shape.workers()});
+        engine.step(loss);
+        zero_gradients(model.flat);
+      }
+      engine.collectives().barrier();
+      double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      engine.collectives().mean({&seconds, 1});
+      return seconds / static_cast<double>(steps);
+    };
+    run(kWarmUp);
+    const double rough_s = run(kWarmUp);
+    const auto steps = std::clamp<std::int64_t>(static_cast<std::int64_t>(kLongEnough_s / rough_s),
+                                                kWarmUp, kMostSteps);
+    const double measured_s = run(steps);
+    if (rank == 0) step_s = measured_s;
+  });
   return step_s;
 }
 
@@ -178,27 +172,30 @@ std::vector<std::int64_t> bucket_sizes(const TrainSpec& spec, const Task& task) 
   return sizes;
 }
 
-/// Chooses a method where the spec leaves it open, and says what a step will take.
-std::optional<RunPrediction> foresee(TrainSpec& spec, const Task& task, const TrainRunArgs& args,
-                                     double link_bytes_per_s) {
-  RunScenario scenario{.cluster = cluster_of(spec, link_bytes_per_s),
-                       .buckets = bucket_sizes(spec, task),
-                       .compute_s = spec.compute_ms / 1e3};
-  if (spec.topology == kAutoTopology) {
-    for (const std::string& sentence : choose_method(spec, scenario)) {
-      std::fprintf(stderr, "gossamer: %s\n", sentence.c_str());
-    }
-    if (!args.out.empty()) write_file(args.out / "run.toml", to_toml(spec));
-    scenario.buckets = bucket_sizes(spec, task);
+void settle_method(TrainSpec& spec, const RunScenario& scenario, const std::filesystem::path& out) {
+  for (const std::string& sentence : choose_method(spec, scenario)) {
+    std::fprintf(stderr, "gossamer: %s\n", sentence.c_str());
   }
+  if (!out.empty()) write_file(out / "run.toml", to_toml(spec));
+}
+
+std::optional<RunPrediction> foresee(const TrainSpec& spec, const Task& task, RunScenario scenario,
+                                     const std::filesystem::path& out) {
+  scenario.workload.buckets = bucket_sizes(spec, task);  // the method has a say in them
   std::optional<RunPrediction> prediction = predict_run(spec, scenario);
-  if (prediction && !args.out.empty()) {
-    write_file(args.out / "prediction.json", to_json(*prediction).dump(2) + "\n");
+  if (prediction && !out.empty()) {
+    write_file(out / "prediction.json", to_json(*prediction).dump(2) + "\n");
   }
   return prediction;
 }
 
 TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
+  if (spec.topology == kAutoTopology && spec.gamma <= 0 && spec.link_rate.empty()) {
+    fail_argument({.place = "train",
+                   .what = "topology must be a name where links are not emulated",
+                   .got = "'auto'",
+                   .remedy = "give gamma or link_rate, or start under a launcher"});
+  }
   prepare_folder(spec, args);
   TrainResult result{.data = task.description};
   if (!spec.link_rate.empty()) result.link_bytes_per_s = parse_rate(spec.link_rate, "link_rate");
@@ -213,8 +210,13 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
     result.link_bytes_per_s = bytes / (spec.gamma * spec.compute_ms / 1e3);
   }
   const bool emulate = result.link_bytes_per_s > 0;
-  const double rate = emulate ? result.link_bytes_per_s : LinkSpec{}.rate_bytes_per_s;
-  if (emulate && spec.compute_ms > 0) result.prediction = foresee(spec, task, args, rate);
+  if (emulate && spec.compute_ms > 0) {
+    const RunScenario scenario{.cluster = emulated_cluster(spec, result.link_bytes_per_s),
+                               .workload = {.buckets = bucket_sizes(spec, task),
+                                            .compute = {.mean_s = spec.compute_ms / 1e3}}};
+    if (spec.topology == kAutoTopology) settle_method(spec, scenario, args.out);
+    result.prediction = foresee(spec, task, scenario, args.out);
+  }
   RunTrace trace(spec, args.out.empty() ? args.out : args.out / "trace.json.gz");
   const TrainContext context{.spec = &spec,
                              .task = &task,
@@ -225,7 +227,8 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
                              .progress = args.progress};
   std::mutex mutex;
   trace.around([&] {
-    run_workers(make_threads_transports(cluster_of(spec, rate), {.emulate_links = emulate}),
+    run_workers(make_threads_transports(emulated_cluster(spec, result.link_bytes_per_s),
+                                        {.emulate_links = emulate}),
                 [&](Transport& transport) {
                   const TrainSummary summary = train_worker(context, transport);
                   const std::lock_guard lock(mutex);

@@ -42,9 +42,21 @@ void write_summary(const TrainSpec& spec, const TrainResult& result,
 /// The data of a spec; an empty path stands for the Python standard library's sources.
 Task open_task(const TrainSpec& spec);
 
+/// The spec's hosts with links of this rate; 0: without a limit.
+ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s);
+
 /// Seconds per step with all workers computing at once and nobody talking: forward, backward and
 /// update, as γ means it.
 double measure_compute_s(const TrainSpec& spec, const Task& task);
+
+/// Puts a method in place of `topology = auto`, says which and why on stderr, and writes run.toml
+/// into `out`, if any, anew.
+void settle_method(TrainSpec& spec, const RunScenario& scenario, const std::filesystem::path& out);
+
+/// What the run will take; nothing where that cannot be said. Leaves prediction.json in `out`, if
+/// any.
+std::optional<RunPrediction> foresee(const TrainSpec& spec, const Task& task, RunScenario scenario,
+                                     const std::filesystem::path& out);
 
 /// Bytes that one host sends when a flat ring all-reduce averages the model once: what γ counts.
 double allreduce_bytes_per_host(const HostShape& shape, std::int64_t parameters);

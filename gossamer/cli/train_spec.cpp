@@ -129,6 +129,7 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"algorithm", "stagger", "let bucket b follow the schedule at t + b", &s.stagger},
       {"algorithm", "buckets", "at least so many buckets of equal size", &s.buckets},
       {"algorithm", "degree", "neighbours per round (base_k)", &s.degree},
+      {"algorithm", "link_rates", "of the hosts, for the topology fitted", &s.link_rates},
       {"algorithm", "global_average", "average over all workers every H steps; 0: never",
        &s.global_average},
       {"algorithm", "adaptive_average", "the same with a period that follows the loss (AGA)",
@@ -167,8 +168,9 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
   };
 }
 
-void read_recipe(const std::string& path, TrainSpec& spec) {
-  const TomlTable recipe = load_toml(path);
+namespace {
+
+void read_fields(const TomlTable& recipe, TrainSpec& spec) {
   recipe.allow_only(kSections);
   const std::vector<TrainField> fields = train_fields(spec);
   for (std::string_view section : kSections) {
@@ -183,6 +185,14 @@ void read_recipe(const std::string& path, TrainSpec& spec) {
       if (field.section == section) read_field(*table, field);
     }
   }
+}
+
+}  // namespace
+
+void read_recipe(const std::string& path, TrainSpec& spec) { read_fields(load_toml(path), spec); }
+
+void read_recipe_text(std::string_view text, std::string_view name, TrainSpec& spec) {
+  read_fields(parse_toml(text, name), spec);
 }
 
 std::string to_toml(const TrainSpec& spec) {
@@ -221,8 +231,12 @@ Late late_of(const TrainSpec& spec) {
 }
 
 Schedule schedule_of(const TrainSpec& spec) {
-  Schedule schedule = make_topology(
-      spec.topology, {.shape = host_shape_of(spec), .seed = spec.seed, .degree = spec.degree});
+  std::vector<double> rates;
+  for (const std::string& rate : spec.link_rates) rates.push_back(parse_rate(rate, "link_rates"));
+  Schedule schedule = make_topology(spec.topology, {.shape = host_shape_of(spec),
+                                                    .seed = spec.seed,
+                                                    .degree = spec.degree,
+                                                    .link_rates = rates});
   if (spec.lazy) schedule = lazy(schedule);
   if (spec.rounds_per_step > 1) schedule = with_rounds_per_step(schedule, spec.rounds_per_step);
   if (spec.local_steps > 1) schedule = with_local_steps(schedule, spec.local_steps);
@@ -250,12 +264,9 @@ void check_train_spec(const TrainSpec& spec) {
   find_pattern(spec.pattern);
   find_optimizer(spec.optimizer);
   check_hyper(spec.hyper);
-  if (spec.topology == kAutoTopology) {
-    require(spec.gamma > 0 || !spec.link_rate.empty(), "topology",
-            "a name where links are not emulated (gamma, link_rate)", "'auto'");
-  } else {
-    schedule_of(spec);
-  }
+  if (spec.topology != kAutoTopology) schedule_of(spec);
+  require(spec.link_rates.empty() || spec.topology == "fitted", "link_rates",
+          "absent but for the topology fitted", "topology '" + spec.topology + "'");
   update_of(spec);
   group_method_of(spec);
   late_of(spec);

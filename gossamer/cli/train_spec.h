@@ -52,6 +52,7 @@ struct TrainSpec {
   bool stagger = true;
   int buckets = 8;
   int degree = 1;
+  std::vector<std::string> link_rates;  ///< by host, for the topology fitted
   int global_average = 0;
   int adaptive_average = 0;
   int local_steps = 0;
@@ -92,6 +93,8 @@ std::vector<TrainField> train_fields(TrainSpec& spec);
 /// Overwrites the fields that the recipe has. Unknown sections and keys, wrong types and unreadable
 /// files throw, naming file, line, and the nearest valid word.
 void read_recipe(const std::string& path, TrainSpec& spec);
+/// The same of a text; `name` stands for the file in messages.
+void read_recipe_text(std::string_view text, std::string_view name, TrainSpec& spec);
 
 /// The whole spec as TOML that read_recipe() takes.
 std::string to_toml(const TrainSpec& spec);

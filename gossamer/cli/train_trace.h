@@ -6,8 +6,7 @@
 #include <functional>
 
 #include "gossamer/cli/train_spec.h"
-#include "gossamer/engine/collectives.h"
-#include "gossamer/engine/recorder.h"
+#include "gossamer/engine/trace_file.h"
 
 namespace gossamer {
 
@@ -29,12 +28,5 @@ class RunTrace {
   const std::filesystem::path file_;
   std::deque<Recorder> recorders_;  ///< by rank
 };
-
-/// Removes what traces a run has left in its folder, be it of threads or of processes.
-void remove_traces(const std::filesystem::path& folder);
-
-/// Lets all workers' traces begin at one moment: now, by the system clock of rank 0. Collective; on
-/// other hosts it is as exact as their clocks agree.
-void share_start(Recorder& recorder, Collectives& collectives);
 
 }  // namespace gossamer

@@ -17,16 +17,19 @@ from gossamer._core import (
 )
 from gossamer.gossip import Gossip
 from gossamer.optim import AccumAdam, AccumAdamW
+from gossamer.probing import Probe, probe
 
 __all__ = [
     "AccumAdam",
     "AccumAdamW",
     "Gossip",
     "IoError",
+    "Probe",
     "Schedule",
     "TransportError",
     "forecast",
     "make_schedule",
+    "probe",
     "rank_methods",
     "topology_names",
 ]

@@ -198,6 +198,31 @@ class Forecast:
     def bytes_per_host(self) -> list[float]:
         """Sent to other hosts per step, without frames."""
 
+class Method:
+    """A way to train, by its parts. ValueError for a name that is none."""
+
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def averages_gradients(self) -> bool:
+        """Over everybody in every step: ddp and allreduce."""
+    @property
+    def topology(self) -> str:
+        """Its full name; or ddp, or allreduce."""
+    @property
+    def codec(self) -> str: ...
+    @property
+    def update(self) -> str: ...
+    @property
+    def late(self) -> str: ...
+    @property
+    def staleness(self) -> int:
+        """Where it skips late neighbours."""
+    def schedule(self, workers_per_host: Sequence[int], *, link_rates: Sequence[float]) -> Schedule:
+        """With local steps and global averages; the rates of the hosts' links, in any unit, are for
+        fitted. ValueError for a size that cannot be served."""
+
 class RankedMethod:
     """A method and its time to the same loss."""
 
@@ -230,6 +255,12 @@ class Ranking:
     @property
     def doubts(self) -> list[str]:
         """Sentences: what the answer hangs on."""
+    @property
+    def workers_per_host(self) -> list[int]:
+        """Of the cluster."""
+    @property
+    def link_rates(self) -> list[float]:
+        """Of the cluster's hosts, in bytes per second; empty unless all are limited."""
 
 def forecast(
     method: str, cluster: str, workload: str, *, steps: int = 100, seed: int = 1
@@ -242,6 +273,22 @@ def forecast(
 
 def rank_methods(cluster: str, workload: str) -> Ranking:
     """What ``gossamer plan`` says about a cluster.toml and a workload.toml."""
+
+def probe(
+    transport: Transport | None,
+    workers_per_host: Sequence[int],
+    time_steps: Callable[[Callable[[float], float]], list[tuple[float, float, float]]],
+    *,
+    buckets: Sequence[int],
+    optimizer: str,
+    timeout_s: float,
+) -> tuple[str, str]:
+    """The texts of cluster.toml and workload.toml, from measurements. Collective.
+
+    First the links are measured; then ``time_steps`` gives the seconds of forward, backward and
+    update of some steps of this worker. It is given a function that returns the mean of a number
+    over all workers, who wait for each other in it. TransportError for a worker that is lost.
+    """
 
 def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
     """Nobody mixes with anybody."""
@@ -310,6 +357,20 @@ def peers_of(options: EngineOptions, rank: int) -> list[int]:
 def can_be_fused(tensor: torch.Tensor) -> bool:
     """Whether fused optimizers can step this tensor."""
 
+class Recorder:
+    """What a worker did in its last ``steps`` steps."""
+
+    def __init__(self, rank: int, steps: int) -> None: ...
+    def resume(self) -> None:
+        """What was done until now belongs to no step."""
+
+    def write(self, folder: str, rank: int, workers_per_host: Sequence[int]) -> None:
+        """Writes trace.rank<rank>.json.gz, whole or not at all; nothing before an engine that it
+        was given to has started. Raises IoError."""
+
+def remove_traces(folder: str) -> None:
+    """Removes what traces a run has left in its folder."""
+
 class Engine:
     """Mixes and steps tensors, given as (name, tensor, parameter group); transport None is a worker
     alone. ValueError after ``close``, TransportError where another worker is lost."""
@@ -321,6 +382,7 @@ class Engine:
         options: EngineOptions,
         *,
         bucket_bytes: int,
+        recorder: Recorder | None = None,
     ) -> None: ...
     def start(self) -> None:
         """Checks that all ranks agree, gives everybody rank 0's values. Collective."""

@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.distributed as dist
 
 from gossamer import parameters, rank_files, rank_means, shards
 from gossamer._core import IoError
 from gossamer.cards import exchange
 from gossamer.consensus import refuse_inside
-from gossamer.world import World
+from gossamer.world import World, is_lowest_of_host, own_folder
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
@@ -76,17 +75,9 @@ def _sent(gossip: Gossip) -> dict[int, torch.Tensor]:
     }
 
 
-def _place(world: World, folder: str | os.PathLike[str]) -> Path:
-    """Where the files of this group are: groups of some of the ranks each have a place of their
-    own, for the others may save to the same folder."""
-    if world.group is None or world.size == dist.get_world_size():
-        return Path(folder)
-    return Path(folder) / f"group{min(dist.get_process_group_ranks(world.group))}"
-
-
 def _found(world: World, folder: str | os.PathLike[str]) -> Path:
     """Where to read: this group's place, else what all ranks saved, else the only group's."""
-    places = [_place(world, folder), Path(folder)]
+    places = [own_folder(world, folder), Path(folder)]
     groups = list(Path(folder).glob("group*"))
     if len(groups) == 1:
         places += groups
@@ -101,7 +92,7 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     refuse_inside(gossip._block, "save()")
     shards.refuse(gossip._parameters, "save()")
     world, step = gossip._world, gossip._engine.steps_done
-    path = _place(world, folder)
+    path = own_folder(world, folder)
     tell = partial(exchange, world, "save()", timeout_s=gossip._settings.timeout_s)
     name = f"rank{world.rank}-{uuid.uuid4().hex}.safetensors"
     problems: list[Exception] = []
@@ -123,7 +114,7 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
             (path / name).unlink(missing_ok=True)
         raise
     old: list[Path] = []
-    if _is_lowest_of_host(world):
+    if is_lowest_of_host(world):
         with _as_problem(problems, world.rank, "replace", path / _MANIFEST):
             _replace_manifest(path, _seal({**_FORMAT, **_described(gossip, step, files)}))
             old = _unnamed(path, {file["name"] for file in files})
@@ -152,15 +143,6 @@ def _described(gossip: Gossip, step: int, files: list[dict[str, Any]]) -> Manife
         "model": _about(gossip),
         "files": [{key: file[key] for key in keys} for file in files],
     }
-
-
-def _is_lowest_of_host(world: World) -> bool:
-    lowest = 0
-    for workers in world.workers_per_host:
-        if world.rank == lowest:
-            return True
-        lowest += workers
-    return False
 
 
 def _replace_manifest(path: Path, text: str) -> None:

@@ -16,12 +16,13 @@ import torch.distributed as dist
 from torch import nn
 
 from gossamer import _core, backward, checkpoints, consensus, mesh, parameters, setup, shards
-from gossamer.checkpoints import Sent
 from gossamer.fused import FusedState, fused_kind, rule_for
-from gossamer.replaced_step import ReplacedStep, scale_gradients, scaling, without_scaler
+from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
+from gossamer.restart import restart
 from gossamer.totals import Totals
+from gossamer.tracing import Trace
 from gossamer.uneven import uneven_epoch
-from gossamer.world import Seat, explain, find_seat, meet, schedule_for
+from gossamer.world import explain, find_seat, schedule_for
 
 
 class Gossip:
@@ -36,7 +37,7 @@ class Gossip:
         model: not wrapped in DistributedDataParallel.
         optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
         topology: a name of ``gossamer topology --list``, or a schedule of
-            ``gossamer.make_schedule``.
+            ``gossamer.make_schedule``; or ``"auto"``, see ``plan``.
         pattern: ``"cwa"`` (parameters travel during forward and backward), ``"atc"`` (they travel
             after the step, which waits for them) or ``"allreduce"`` (every backward averages the
             gradients over all workers, as DistributedDataParallel does; the topology is unused).
@@ -59,6 +60,12 @@ class Gossip:
         tls: TLS 1.3 for what ``"net"`` sends over TCP, with a key that the ranks agree on through
             the group's store; needs no certificates.
         seed: of random topologies.
+        plan: with ``topology="auto"`` a folder with the ``cluster.toml`` and ``workload.toml`` of
+            ``gossamer plan``, which rank 0 reads: topology, pattern, codec and late are what they
+            make best, and ``gossip.plan`` has sentences that say why.
+        trace: a folder, made where it is missing: at its end every rank writes there what it did in
+            its last ``trace_steps`` steps, for Perfetto and ``gossamer report``, in place of what
+            traces there are.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
     0's parameters. Raises ValueError on every rank when they differ, TransportError for a rank that
@@ -88,6 +95,9 @@ class Gossip:
         transport: str = "auto",
         tls: bool = False,
         seed: int = 0,
+        plan: str | os.PathLike[str] | None = None,
+        trace: str | os.PathLike[str] | None = None,
+        trace_steps: int = 64,
     ) -> None:
         self._model, ddp = mesh.unwrapped(model)
         self._optimizer = optimizer
@@ -105,18 +115,24 @@ class Gossip:
             transport=transport,
             tls=tls,
             seed=seed,
+            plan=plan,
+            trace=trace,
+            trace_steps=trace_steps,
         )
+        self.plan: tuple[str, ...] = ()
         self._late = backward.LateWatch()
         self._totals = Totals()
+        self._engine: _core.Engine
+        self._state: FusedState | None
         self._block = ""  # the one of the methods that go around a block
         self._closed = False
         self.last_step: _core.StepReport | None = None
-        seat = find_seat(group)
-        about, problem = setup.prepare(self, optimizer, model, ddp, seat)
-        self._world = meet(seat, about, problem, timeout_s)
-        self._schedule = schedule_for(self._world, topology, pattern, seed)
+        self._world = setup.meet_all(self, optimizer, model, ddp, find_seat(group))
+        settings = self._settings
+        self._schedule = schedule_for(self._world, settings.topology, settings.pattern, seed)
         self._transport = setup.connect(self)
-        self._make_engine()
+        self._trace = Trace(trace, trace_steps, self._world)
+        setup.make_engine(self)
         self._engine.start()
         self._trusts_versions = ddp is None
         self._watch_backward()
@@ -124,6 +140,7 @@ class Gossip:
         frozen = [p for p in self._model.parameters() if id(p) not in mixed]
         self._engine.broadcast([*frozen, *self._model.buffers()])
         self._patch()
+        self._trace.resume()
 
     def _read_optimizer(self) -> None:
         self._named = parameters.named_parameters(self._model, self._optimizer)
@@ -131,20 +148,6 @@ class Gossip:
         self._kind = fused_kind(self._optimizer)
         is_sharded = any(map(shards.is_sharded, self._parameters))  # see Note [Shards]
         self._rule = None if is_sharded else rule_for(self._optimizer)
-
-    def _make_engine(self) -> None:
-        self._engine = shards.make_engine(
-            self._model,
-            self._transport,
-            self._named,
-            setup.engine_options(self),
-            bucket_bytes=setup.bucket_bytes(self),
-        )
-        self._state = (
-            FusedState(self._optimizer, self._rule, self._engine, self._parameters)
-            if self._rule
-            else None
-        )
 
     def _patch(self) -> None:
         self._own_amp = bool(getattr(self._optimizer, "_step_supports_amp_scaling", False))
@@ -185,7 +188,7 @@ class Gossip:
         try:
             self._before_step()
             if self._state is None:
-                return self._unfused_step(own_step, *args, **kwargs)
+                return unfused_step(self, own_step, *args, **kwargs)
             return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
         except Exception as error:
             explain(error, self._world)
@@ -198,7 +201,7 @@ class Gossip:
                 "its end, so the step would be lost; train outside of it"
             )
         if self._must_restart():
-            self._restart()
+            restart(self)
         self._optimizer._opt_called = True
 
     def _must_restart(self) -> bool:
@@ -237,24 +240,6 @@ class Gossip:
             self._state.show()
         return loss
 
-    def _unfused_step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        scale, skip = scaling(self._optimizer)
-        loss = None
-        if self._own_amp:  # scales and skips by itself
-            loss = own_step(*args, **kwargs)
-        elif not skip:
-            scale_gradients(self._parameters, scale)
-            if (
-                self._settings.check_gradients and not args and not kwargs
-            ):  # a closure makes new ones
-                parameters.refuse_non_finite(
-                    self._named, self._world.rank, self._engine.steps_done + 1
-                )
-            with without_scaler(self._optimizer):
-                loss = own_step(*args, **kwargs)
-        self._mix([_core.Hyper() for _ in self._optimizer.param_groups], skip=True)
-        return loss
-
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
         self.last_step = self._engine.step(groups, skip)
         self._totals.add(self.last_step)
@@ -269,35 +254,6 @@ class Gossip:
         if self._state is not None and self._rule is not None:
             parameters.check_loaded_state(self._optimizer, self._rule, self._named)
             self._state.adopt()
-
-    def _restart(self, step: int | None = None, sent: Sent = ()) -> None:
-        """Goes on with other parameters, or with values that nobody was sent, as they are here.
-
-        What travels is dropped. Only parameters that are new start with rank 0's values.
-        """
-        self._loaded.is_set = True  # until this has been done: a failure is not the end of it
-        old = {id(parameter) for parameter in self._parameters}
-        steps_done = self._engine.steps_done if step is None else step
-        self._engine.quiesce()
-        if self._state is not None:
-            self._state.detach()
-        problem: Exception | None = None
-        try:
-            self._read_optimizer()
-        except Exception as error:
-            problem = error
-        seat = Seat(self._world.rank, self._world.size, self._world.group)
-        meet(seat, setup.about(self), problem, self._settings.timeout_s)
-        self._engine.broadcast([p for p in self._parameters if id(p) not in old])
-        self._engine.barrier()
-        self._totals.keep(self._engine)
-        self._engine.close()
-        self._make_engine()
-        for i, values in sent:
-            self._engine.home(i).copy_(values)
-        self._engine.start_at(steps_done)
-        self._watch_backward()
-        self._loaded.is_set = False
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[nn.Module]:
@@ -314,12 +270,14 @@ class Gossip:
                 yield self._model
         finally:
             self._block = ""
+            self._trace.resume()
 
     def disagreement(self) -> float:
         """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖, how far the workers are apart. Collective."""
         consensus.refuse_inside(self._block, "disagreement()")
         value = self._engine.load_average()
         self._engine.restore_local()
+        self._trace.resume()
         return value
 
     # Epochs and checkpoints.
@@ -342,6 +300,7 @@ class Gossip:
         Raises IoError or ValueError on every rank, TransportError for a rank that does not come.
         """
         checkpoints.save(self, path)
+        self._trace.resume()
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Goes on from what ``save`` saved, with the same model and class of optimizer. Collective.
@@ -350,7 +309,7 @@ class Gossip:
         parameters, floating-point buffers and optimizer states over all that saved. Raises IoError
         or ValueError on every rank, and changes nothing, where that is not possible.
         """
-        self._restart(*checkpoints.load(self, path))
+        restart(self, *checkpoints.load(self, path))
 
     @property
     def is_fused(self) -> bool:
@@ -380,6 +339,7 @@ class Gossip:
         self._engine.close()
         if self._transport is not None:
             self._transport.stop()
+        self._trace.write(self)
         # A group that outlives destroy_process_group has threads that may abort at exit.
         self._world = dataclasses.replace(self._world, group=None)
 

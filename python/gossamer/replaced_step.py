@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+from gossamer import _core, parameters
+
+if TYPE_CHECKING:
+    from gossamer.gossip import Gossip
 
 _REPLACED = ("step", "_step_supports_amp_scaling")
 
@@ -20,12 +25,12 @@ def scaling(optimizer: torch.optim.Optimizer) -> tuple[float, bool]:
     return (1.0 if grad_scale is None else 1.0 / float(grad_scale)), skip
 
 
-def scale_gradients(parameters: Iterable[torch.Tensor], scale: float) -> None:
+def scale_gradients(tensors: Iterable[torch.Tensor], scale: float) -> None:
     """In place."""
     if scale == 1:
         return
     with torch.no_grad():
-        for parameter in parameters:
+        for parameter in tensors:
             if parameter.grad is not None:
                 parameter.grad.mul_(scale)
 
@@ -40,6 +45,25 @@ def without_scaler(optimizer: torch.optim.Optimizer) -> Iterator[None]:
         yield
     finally:
         attributes.update(there)
+
+
+def unfused_step(gossip: Gossip, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The optimizer's own step, then the mix."""
+    scale, skip = scaling(gossip._optimizer)
+    loss = None
+    if gossip._own_amp:  # scales and skips by itself
+        loss = own_step(*args, **kwargs)
+    elif not skip:
+        scale_gradients(gossip._parameters, scale)
+        if gossip._settings.check_gradients and not args and not kwargs:
+            # A closure would make new ones.
+            parameters.refuse_non_finite(
+                gossip._named, gossip._world.rank, gossip._engine.steps_done + 1
+            )
+        with without_scaler(gossip._optimizer):
+            loss = own_step(*args, **kwargs)
+    gossip._mix([_core.Hyper() for _ in gossip._optimizer.param_groups], skip=True)
+    return loss
 
 
 class ReplacedStep:

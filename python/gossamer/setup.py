@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from gossamer import _core, backward, mesh, parameters
+from gossamer import _core, backward, mesh, parameters, planning, shards, tracing
 from gossamer.edges import make_transport
-from gossamer.world import Seat
+from gossamer.fused import FusedState
+from gossamer.world import Seat, World, meet
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
@@ -45,6 +47,9 @@ class Settings:
     transport: str
     tls: bool
     seed: int
+    plan: str | os.PathLike[str] | None
+    trace: str | os.PathLike[str] | None
+    trace_steps: int
 
     def check(self) -> None:
         """Raises ValueError for what no Gossip can be made with."""
@@ -63,6 +68,12 @@ class Settings:
                     f"[Gossip] {name} must be positive, got {number}; give a number of {unit}, or "
                     "leave it out"
                 )
+        if self.trace_steps < 1:
+            raise ValueError(
+                f"[Gossip] trace_steps must be positive, got {self.trace_steps}; leave trace out "
+                "where nothing is to be recorded"
+            )
+        planning.check(self)
         if self.staleness < 0:
             raise ValueError(
                 f"[Gossip] staleness must not be negative, got {self.staleness}; give the number "
@@ -85,6 +96,27 @@ class Settings:
             )
 
 
+def meet_all(
+    gossip: Gossip,
+    optimizer: torch.optim.Optimizer,
+    model: nn.Module,
+    ddp: nn.parallel.DistributedDataParallel | None,
+    seat: Seat,
+) -> World:
+    """Meets the other ranks, which must want the same, and with topology="auto" finds out what
+    that is. Collective."""
+
+    def once() -> World:
+        said, problem = prepare(gossip, optimizer, model, ddp, seat)
+        return meet(seat, said, problem, gossip._settings.timeout_s)
+
+    world = once()
+    if gossip._settings.plan is not None:
+        gossip._settings, gossip.plan = planning.decide(world, gossip._settings)
+        once()
+    return world
+
+
 def prepare(
     gossip: Gossip,
     optimizer: torch.optim.Optimizer,
@@ -96,6 +128,7 @@ def prepare(
     try:
         gossip._optimizer = parameters.unwrapped_optimizer(optimizer)
         gossip._settings.check()
+        tracing.prepare_folder(gossip._settings.trace)
         parameters.check_unused(gossip._optimizer)
         gossip._read_optimizer()
         settings = gossip._settings
@@ -107,37 +140,62 @@ def prepare(
 
 
 def bucket_bytes(gossip: Gossip) -> int:
-    """What was asked for, or what suits the hosts.
+    """What was asked for, or what suits the hosts."""
+    total = sum(p.numel() * p.element_size() for p in gossip._parameters)
+    return suitable_bucket_bytes(
+        total, len(gossip._world.workers_per_host), gossip._settings.bucket_bytes
+    )
+
+
+def suitable_bucket_bytes(total: int, hosts: int, asked: int | None) -> int:
+    """What was asked for, or what suits ``total`` bytes on so many hosts.
 
     A bucket follows the schedule with a shift of its own and waits for no other one, so several
     hosts want many, to keep their links busy; small ones cost more messages than they gain.
     """
-    asked = gossip._settings.bucket_bytes
     if asked is not None:
         return asked
-    if len(gossip._world.workers_per_host) == 1:
+    if hosts == 1:
         return _LARGEST_BUCKET_BYTES
-    total = sum(p.numel() * p.element_size() for p in gossip._parameters)
     return min(max(total // _BUCKETS, _LEAST_BUCKET_BYTES), _LARGEST_BUCKET_BYTES)
 
 
 def about(gossip: Gossip) -> str:
     """What has to be the same on all ranks, a line each."""
-    name = getattr(gossip._settings.topology, "name", gossip._settings.topology)
+    settings = gossip._settings
+    name = getattr(settings.topology, "name", settings.topology)
     step = gossip._rule.name if gossip._rule else "own step"
     lines = [
         f"topology {name}",
-        f"pattern {gossip._settings.pattern}",
-        f"update {gossip._settings.update}",
-        f"buffers {gossip._settings.buffers}",
-        f"seed {gossip._settings.seed}",
-        f"codec {gossip._settings.codec}",
-        f"late {gossip._settings.late}, staleness {gossip._settings.staleness}",
-        f"bucket_bytes {gossip._settings.bucket_bytes or 'chosen'}",
-        f"transport {gossip._settings.transport}, tls {gossip._settings.tls}",
+        f"pattern {settings.pattern}",
+        f"update {settings.update}",
+        f"buffers {settings.buffers}",
+        f"seed {settings.seed}",
+        f"codec {settings.codec}",
+        f"late {settings.late}, staleness {settings.staleness}",
+        f"bucket_bytes {settings.bucket_bytes or 'chosen'}",
+        f"transport {settings.transport}, tls {settings.tls}",
+        f"trace of {settings.trace_steps} steps" if settings.trace is not None else "no trace",
         f"optimizer {type(gossip._optimizer).__name__} ({step})",
     ]
     return "\n".join([*lines, *parameters.describe(gossip._model, gossip._named)])
+
+
+def make_engine(gossip: Gossip) -> None:
+    """Gives it an engine for the parameters that it has now, and the state of a fused optimizer."""
+    gossip._engine = shards.make_engine(
+        gossip._model,
+        gossip._transport,
+        gossip._named,
+        engine_options(gossip),
+        bucket_bytes=bucket_bytes(gossip),
+        recorder=gossip._trace.recorder,
+    )
+    gossip._state = (
+        FusedState(gossip._optimizer, gossip._rule, gossip._engine, gossip._parameters)
+        if gossip._rule
+        else None
+    )
 
 
 def connect(gossip: Gossip) -> _core.Transport | None:

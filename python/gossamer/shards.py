@@ -102,6 +102,7 @@ class ShardEngine(_core.Engine):
         options: _core.EngineOptions,
         *,
         bucket_bytes: int,
+        recorder: _core.Recorder | None = None,
     ) -> None:
         self._parameters = [parameter for _, parameter, _ in named]
         self._copies = [local_of(parameter).clone() for parameter in self._parameters]
@@ -109,7 +110,7 @@ class ShardEngine(_core.Engine):
         copies = [
             (name, copy, group) for (name, _, group), copy in zip(named, self._copies, strict=True)
         ]
-        super().__init__(transport, copies, options, bucket_bytes=bucket_bytes)
+        super().__init__(transport, copies, options, bucket_bytes=bucket_bytes, recorder=recorder)
 
     def start(self) -> None:
         """As the engine's."""
@@ -174,8 +175,10 @@ def make_engine(
     options: _core.EngineOptions,
     *,
     bucket_bytes: int,
+    recorder: _core.Recorder | None,
 ) -> _core.Engine:
     """The engine for these parameters of the model."""
+    how: Any = {"bucket_bytes": bucket_bytes, "recorder": recorder}
     if any(is_sharded(parameter) for _, parameter, _ in named):
-        return ShardEngine(model, transport, named, options, bucket_bytes=bucket_bytes)
-    return _core.Engine(transport, named, options, bucket_bytes=bucket_bytes)
+        return ShardEngine(model, transport, named, options, **how)
+    return _core.Engine(transport, named, options, **how)

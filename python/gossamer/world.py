@@ -8,7 +8,8 @@ import os
 import socket
 import time
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
+from pathlib import Path
 
 import torch.distributed as dist
 
@@ -72,6 +73,19 @@ def explain(error: Exception, seat: Seat) -> None:
     elif f"rank {seat.rank}" not in text and f"worker {seat.rank}" not in text:
         text = text.replace("] ", f"] rank {seat.rank}: ", 1)
     error.args = (text,)
+
+
+def is_lowest_of_host(world: World) -> bool:
+    """Whether this is the first rank of its host."""
+    return world.rank in accumulate((0, *world.workers_per_host[:-1]))
+
+
+def own_folder(world: World, folder: str | os.PathLike[str]) -> Path:
+    """Where the files of this group are: groups of some of the ranks each have a place of their
+    own, for the others may be given the same folder."""
+    if world.group is None or world.size == dist.get_world_size():
+        return Path(folder)
+    return Path(folder) / f"group{min(dist.get_process_group_ranks(world.group))}"
 
 
 def schedule_for(

@@ -29,7 +29,10 @@ import gossip_scenarios_ends  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
 import gossip_scenarios_mistakes  # noqa: E402
+import gossip_scenarios_plan  # noqa: E402
+import gossip_scenarios_probe  # noqa: E402
 import gossip_scenarios_save  # noqa: E402
+import gossip_scenarios_trace  # noqa: E402
 import gossip_scenarios_transports  # noqa: E402
 import gossip_scenarios_uneven  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  seconds that the first optimizer of each rank would take
@@ -44,7 +47,10 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,
     **gossip_scenarios_mistakes.SCENARIOS,
+    **gossip_scenarios_plan.SCENARIOS,
+    **gossip_scenarios_probe.SCENARIOS,
     **gossip_scenarios_save.SCENARIOS,
+    **gossip_scenarios_trace.SCENARIOS,
     **gossip_scenarios_transports.SCENARIOS,
     **gossip_scenarios_uneven.SCENARIOS,
 }

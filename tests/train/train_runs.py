@@ -20,8 +20,12 @@ Variables = dict[str, str]
 
 
 def train(*arguments: str, check: bool = True, variables: Variables | None = None) -> Done:
+    return gossamer("train", *arguments, check=check, variables=variables)
+
+
+def gossamer(*arguments: str, check: bool = True, variables: Variables | None = None) -> Done:
     done = subprocess.run(
-        [str(GOSSAMER), "train", *arguments],
+        [str(GOSSAMER), *arguments],
         capture_output=True,
         text=True,
         timeout=300,
@@ -96,12 +100,15 @@ def as_srun(workers: int, per_host: int) -> Callable[[int], Variables]:
 
 
 def start(
-    variables: Callable[[int], Variables], ranks: list[int], *arguments: str
+    variables: Callable[[int], Variables],
+    ranks: list[int],
+    *arguments: str,
+    command: str = "train",
 ) -> list[subprocess.Popen[str]]:
     """One process per rank."""
     return [
         subprocess.Popen(
-            [str(GOSSAMER), "train", *arguments],
+            [str(GOSSAMER), command, *arguments],
             env=os.environ | variables(rank),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,0 +1,43 @@
+#pragma once
+/// What a command that trains is asked for on its command line.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gossamer/cli/launcher_env.h"
+#include "gossamer/cli/train_run.h"
+#include "gossamer/cli/train_spec.h"
+
+namespace gossamer {
+
+struct TrainRequest {
+  TrainSpec spec;
+  TrainRunArgs args;
+  std::string transport = "auto";
+  bool json = false;
+  bool says_hosts = false;  ///< by a flag, which a launcher must not contradict
+};
+
+/// How a command presents itself.
+struct TrainCommandHelp {
+  std::string name;  ///< after `gossamer`
+  std::string about;
+  std::string footer;
+  std::string out;          ///< of the flag --out
+  bool can_resume = false;  ///< it has the flag --resume
+};
+
+/// Nothing where the help was asked for, which is printed then. Throws std::invalid_argument.
+std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
+                                          std::vector<std::string> arguments);
+
+/// The launcher to work under, if any. Throws std::invalid_argument for an unknown transport, and
+/// where it needs a launcher and there is none.
+std::optional<LauncherEnv> launcher_for(const std::string& command, const std::string& transport);
+
+/// Hosts that were asked for must be those that the launcher has started.
+void check_hosts(const std::string& command, const TrainSpec& asked, const TrainSpec& given,
+                 const LauncherEnv& env);
+
+}  // namespace gossamer

@@ -1,0 +1,222 @@
+"""probe(): how fast a job's links are and how long its workers compute, for `gossamer plan`."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from gossamer import _core, mesh, parameters, setup
+from gossamer.cards import exchange
+from gossamer.edges import make_transport
+from gossamer.fused import rule_for
+from gossamer.world import World, find_seat, meet
+
+Times = list[tuple[float, float, float]]
+
+_WARM_UP = 3
+_LEAST_STEPS = 8
+_MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was measured, as the texts of cluster.toml and workload.toml."""
+
+    cluster: str
+    workload: str
+
+
+def probe(
+    step: Callable[[], object],
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    group: torch.distributed.ProcessGroup | None = None,
+    seconds: float = 10.0,
+    bucket_bytes: int | None = None,
+    transport: str = "auto",
+    tls: bool = False,
+    timeout_s: float = 300.0,
+) -> Probe:
+    """Measures the links between the workers, and their compute times, in less than a minute.
+
+    Args:
+        step: one step of the training loop: forward, backward and ``optimizer.step()``. It is
+            called for about ``seconds`` on all workers at once; afterwards parameters, buffers,
+            the optimizer and torch's random numbers are as before. What else it does, such as
+            taking a batch from a loader, stays done.
+        model: plain, or in DistributedDataParallel, whose all-reduce is left out.
+        optimizer: over the model's parameters, before a Gossip is made of it.
+        out: folder for cluster.toml and workload.toml, which rank 0 writes.
+        group, transport, tls, timeout_s, bucket_bytes: as in Gossip.
+
+    Returns the same on every rank. Collective. Raises ValueError for a ``step`` that gives no
+    gradient or does not step, IoError where rank 0 cannot write, TransportError for a rank that
+    does not come or leaves.
+    """
+    plain, ddp = mesh.unwrapped(model)
+    seat = find_seat(group)
+    own = parameters.unwrapped_optimizer(optimizer)
+    problem = _problem(own)
+    total = sum(p.numel() * p.element_size() for p in plain.parameters() if p.requires_grad)
+    world = meet(seat, f"probe of {total} bytes", problem, timeout_s)
+    timer = _Timer(step, plain, own, ddp)
+    channel = make_transport(
+        world, [r for r in range(world.size) if r != world.rank], timeout_s, transport, tls=tls
+    )
+    rule = rule_for(own)
+    try:
+        cluster, workload = _core.probe(
+            channel,
+            list(world.workers_per_host),
+            lambda mean: timer.run(mean, seconds),
+            buckets=_buckets(total, world, bucket_bytes),
+            optimizer=rule.name if rule else "adamw",
+            timeout_s=timeout_s,
+        )
+    finally:
+        if channel is not None:
+            channel.stop()
+    found = Probe(cluster, workload)
+    if out is not None:
+        _write(world, found, Path(out), timeout_s)
+    return found
+
+
+def _problem(optimizer: torch.optim.Optimizer) -> Exception | None:
+    if hasattr(optimizer, "_gossip"):
+        return ValueError(
+            "[probe] the optimizer already belongs to a Gossip, whose steps mix; call probe() "
+            "before Gossip is made"
+        )
+    return None
+
+
+def _buckets(total_bytes: int, world: World, asked: int | None) -> list[int]:
+    size = setup.suitable_bucket_bytes(total_bytes, len(world.workers_per_host), asked)
+    elements, count = total_bytes // 4, max(1, -(-total_bytes // size))
+    return [elements // count + (k < elements % count) for k in range(count)]
+
+
+def _write(world: World, found: Probe, folder: Path, timeout_s: float) -> None:
+    problem: Exception | None = None
+    if world.rank == 0:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "cluster.toml").write_text(found.cluster)
+            (folder / "workload.toml").write_text(found.workload)
+        except OSError as error:
+            problem = _core.IoError(
+                f"[probe] cannot write to the folder {folder}, got {error.strerror or error}; give "
+                "another one as out="
+            )
+    exchange(world, "probe", {}, problem, timeout_s)
+
+
+class _Timer:
+    """Calls the user's step and looks at the clock within it."""
+
+    def __init__(
+        self,
+        step: Callable[[], object],
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        ddp: nn.parallel.DistributedDataParallel | None,
+    ) -> None:
+        self._step = step
+        self._model = model
+        self._optimizer = optimizer
+        self._ddp = ddp
+        self._devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
+        self._first_gradient = 0.0
+        self._update = [0.0, 0.0]
+
+    def run(self, mean: Callable[[float], float], seconds: float) -> Times:
+        """The times of steps that all workers do at once, about ``seconds`` in all."""
+        with self._hooked(), _as_before(self._model, self._optimizer, self._devices):
+            for _ in range(_WARM_UP):
+                self._timed()
+            rough_s = mean(sum(self._timed()))
+            count = min(max(int(seconds / rough_s), _LEAST_STEPS), _MOST_STEPS)
+            mean(0.0)
+            return [self._timed() for _ in range(count)]
+
+    def _timed(self) -> tuple[float, float, float]:
+        self._first_gradient, self._update = 0.0, [0.0, 0.0]
+        begin = self._now()
+        with self._ddp.no_sync() if self._ddp is not None else contextlib.nullcontext():
+            self._step()
+        end = self._now()
+        for what, moment in (
+            ("gives no gradient to the model", self._first_gradient),
+            ("does not call optimizer.step()", self._update[1]),
+        ):
+            if moment == 0.0:
+                raise ValueError(
+                    f"[probe] the step {what}; give a function that does forward, backward and "
+                    "optimizer.step()"
+                )
+        update_s = self._update[1] - self._update[0]
+        forward_s = self._first_gradient - begin
+        return forward_s, end - begin - forward_s - update_s, update_s
+
+    def _now(self) -> float:
+        for device in self._devices:
+            torch.cuda.synchronize(device)
+        return time.perf_counter()
+
+    @contextlib.contextmanager
+    def _hooked(self) -> Iterator[None]:
+        def gradient(_: torch.Tensor) -> None:
+            if self._first_gradient == 0.0:
+                self._first_gradient = self._now()
+
+        def before(*_: object) -> None:
+            self._update[0] = self._now()
+
+        def after(*_: object) -> None:
+            self._update[1] = self._now()
+
+        hooks = [
+            parameter.register_post_accumulate_grad_hook(gradient)
+            for parameter in self._model.parameters()
+            if parameter.requires_grad
+        ]
+        hooks += [
+            self._optimizer.register_step_pre_hook(before),
+            self._optimizer.register_step_post_hook(after),
+        ]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+
+@contextlib.contextmanager
+def _as_before(
+    model: nn.Module, optimizer: torch.optim.Optimizer, devices: set[torch.device]
+) -> Iterator[None]:
+    """Whatever is trained inside is as before afterwards."""
+    tensors = [*model.parameters(), *model.buffers()]
+    values = [tensor.detach().clone() for tensor in tensors]
+    gradients = [p.grad.detach().clone() if p.grad is not None else None for p in tensors]
+    state = copy.deepcopy(optimizer.state_dict())
+    try:
+        with torch.random.fork_rng(devices=[d.index or 0 for d in devices]):
+            yield
+    finally:
+        with torch.no_grad():
+            for tensor, value, gradient in zip(tensors, values, gradients, strict=True):
+                tensor.copy_(value)
+                tensor.grad = gradient
+        optimizer.load_state_dict(state)

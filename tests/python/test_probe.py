@@ -1,0 +1,75 @@
+"""gossamer.probe(): what is measured decides nothing here; see gossamer/probe for that."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gossip_ranks
+import pytest
+import tomllib
+from gossip_support import batch, loss_of, mlp, pair
+from torch.optim import SGD
+
+import gossamer
+
+HOSTS = [2, 1]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    place = tmp_path_factory.mktemp("probes")
+    (place / "file").write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
+        yield place
+
+
+@pytest.fixture(scope="module")
+def ranks(folder: Path) -> list[gossip_ranks.Rank]:
+    return gossip_ranks.run(["probed", "misprobed"], HOSTS)
+
+
+@pytest.mark.parametrize("kind", ["plain", "ddp"])
+def test_all_ranks_find_the_same_and_keep_what_they_had(
+    ranks: list[gossip_ranks.Rank], folder: Path, kind: str
+) -> None:
+    found = [rank[kind] for rank in gossip_ranks.results(ranks, "probed")]
+    for each in found:
+        assert all(each["same"]) and len(each["same"]) > 10
+        assert each["calls"] == found[0]["calls"] >= 8
+        assert each["cluster"] == found[0]["cluster"]
+        assert each["workload"] == found[0]["workload"]
+    cluster, workload = folder / kind / "cluster.toml", folder / kind / "workload.toml"
+    assert cluster.read_text() == found[0]["cluster"]
+    assert workload.read_text() == found[0]["workload"]
+    hosts = tomllib.loads(cluster.read_text())["hosts"]
+    assert [host["workers"] for host in hosts] == HOSTS
+    parameters = sum(p.numel() for p in mlp().parameters())
+    assert tomllib.loads(workload.read_text())["parameters"] == parameters
+    assert gossamer.rank_methods(str(cluster), str(workload)).recommended
+
+
+def test_mistakes_are_said_on_every_rank(ranks: list[gossip_ranks.Rank]) -> None:
+    for said in gossip_ranks.results(ranks, "misprobed"):
+        assert "ValueError" in str(said["nothing"])
+        assert "[probe] the step gives no gradient" in str(said["nothing"])
+        assert "the step does not call optimizer.step()" in str(said["no step"])
+        assert "cannot write to the folder" in str(said["blocked"])
+        assert "already belongs to a Gossip" in str(said["gossiping"])
+
+
+def test_a_worker_alone_has_no_links(tmp_path: Path) -> None:
+    model, twin = pair()
+    optimizer = SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss_of(model, batch(1)).backward()
+        optimizer.step()
+
+    found = gossamer.probe(step, model, optimizer, seconds=0.01)
+    host: dict[str, Any] = tomllib.loads(found.cluster)["hosts"][0]
+    assert host["workers"] == 1 and "link_rate" not in host
+    assert all(
+        one.equal(other) for one, other in zip(model.parameters(), twin.parameters(), strict=True)
+    )
