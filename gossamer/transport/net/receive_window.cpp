@@ -1,6 +1,7 @@
 #include "gossamer/transport/net/receive_window.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gossamer {
 namespace {
@@ -10,20 +11,17 @@ using Seconds = std::chrono::duration<double>;
 constexpr Seconds kQueue{0.004};
 constexpr std::size_t kBytes = std::size_t{16} << 10;
 constexpr std::size_t kSegments = 4;
+// Windows that come in a round trip: if so much of one, it may be what limits; if so many without
+// a limit, it was.
+constexpr double kFull = 0.75;
+constexpr double kGain = 2;
+constexpr int kTriedRates = 8;
 // What is long, or much, enough not to be a burst.
 constexpr Seconds kMeasured{0.040};
 constexpr double kMuch = 128 << 10;
 constexpr double kKept = 0.9;
 
 }  // namespace
-
-std::optional<std::size_t> window_for(double bytes_per_s, const Way& way) {
-  const std::size_t window = std::max(kBytes, kSegments * way.segment_bytes);
-  // Twice what the way holds: a connection that is slow because of the window is not limited again.
-  const double enough = bytes_per_s * (kQueue + 2 * Seconds(way.round_trip)).count();
-  if (enough > static_cast<double>(window)) return std::nullopt;
-  return window;
-}
 
 std::optional<double> ReceiveWindow::read(std::size_t bytes, bool all, bool is_inside,
                                           Clock::time_point now) {
@@ -43,6 +41,36 @@ std::optional<double> ReceiveWindow::read(std::size_t bytes, bool all, bool is_i
     bytes_ = 0;
   }
   return rate;
+}
+
+ReceiveWindow::State ReceiveWindow::next_state(double bytes_per_s, double window, const Way& way) {
+  const bool is_slow = bytes_per_s * kQueue.count() <= window;
+  const double windows_per_round_trip = bytes_per_s * Seconds(way.round_trip).count() / window;
+  switch (state_) {
+    case State::open:
+      return is_slow ? State::limited : State::open;
+    case State::limited:
+      if (!is_slow) return State::open;
+      if (windows_per_round_trip < kFull) return State::limited;
+      rates_ = 0;
+      return State::tried;
+    case State::tried:
+      if (windows_per_round_trip >= kGain) return State::long_way;
+      return ++rates_ < kTriedRates ? State::tried : State::settled;
+    case State::settled:
+      return is_slow ? State::settled : State::open;
+    case State::long_way:
+      break;
+  }
+  return State::long_way;
+}
+
+std::optional<std::size_t> ReceiveWindow::fit(double bytes_per_s, const Way& way) {
+  const std::size_t window = std::max(kBytes, kSegments * way.segment_bytes);
+  const State before =
+      std::exchange(state_, next_state(bytes_per_s, static_cast<double>(window), way));
+  if (state_ != before) best_ = 0;  // of what was before
+  return is_limited() ? std::optional(window) : std::nullopt;
 }
 
 }  // namespace gossamer

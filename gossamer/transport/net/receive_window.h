@@ -15,7 +15,8 @@ struct Way {
   std::size_t segment_bytes = 0;
 };
 
-/// What may be under way on a connection that brings so many bytes per second; none: no limit.
+/// Measures how fast a connection brings what it is known to have more of, the best of late, and
+/// says how much of it may be under way.
 ///
 /// Note [Short queues]: left to itself, TCP fills the buffers of a slow link, for a sender goes
 /// faster until something is lost. Then all that follows waits for tens of milliseconds, and a
@@ -24,21 +25,36 @@ struct Way {
 /// while links idle. So of a slow connection, for which 16 KiB are 4 ms of what it brings, who
 /// receives grants no more than that: equal windows are equal shares, nothing is lost, and what is
 /// said meanwhile does not wait. Faster ones are left alone: their windows would have to differ.
-std::optional<std::size_t> window_for(double bytes_per_s, const Way& way);
-
-/// Measures how fast a connection brings what it is known to have more of: the best of late.
+///
+/// Over a long way a window may be all that makes a connection slow: then what comes in a round
+/// trip is the window. But so it is where a queue is all that makes the way long, and a connection
+/// that was made while its link was busy has seen no shorter round trip. So the limit is taken back
+/// once: where a round trip then brings two windows it stays away, else it is there for good.
 class ReceiveWindow {
  public:
   /// So many bytes have been read up to `now`. `all`: no more are there. `is_inside`: others of the
   /// same frame are still to come. The rate in bytes per second, now and then.
   std::optional<double> read(std::size_t bytes, bool all, bool is_inside, Clock::time_point now);
 
-  bool is_limited = false;  ///< what may be under way
+  /// What may be under way on a connection that brings so many bytes per second; none: no limit.
+  std::optional<std::size_t> fit(double bytes_per_s, const Way& way);
+  bool is_limited() const { return state_ == State::limited || state_ == State::settled; }
 
  private:
+  enum class State {
+    open,
+    limited,
+    tried,    ///< without a limit, to see what becomes of it
+    settled,  ///< limited, and the window is not what makes it slow
+    long_way,
+  };
+  State next_state(double bytes_per_s, double window, const Way& way);
+
   std::optional<Clock::time_point> since_;  ///< when nothing was there, but more to come
   std::size_t bytes_ = 0;                   ///< that have come since
   double best_ = 0;
+  State state_ = State::open;
+  int rates_ = 0;  ///< measured since the limit was taken back
 };
 
 }  // namespace gossamer

@@ -19,29 +19,59 @@ using std::chrono::milliseconds;
 constexpr Way kShort{.round_trip = microseconds(50), .segment_bytes = 1448};
 constexpr std::size_t kKiB = 1024;
 
-TEST(WindowFor, IsTheSameForAllSlowConnections) {
-  EXPECT_EQ(window_for(2.5e6, kShort), 16 * kKiB);
-  EXPECT_EQ(window_for(0.6e6, kShort), 16 * kKiB);
-  EXPECT_EQ(window_for(0, kShort), 16 * kKiB);
+using Window = std::optional<std::size_t>;
+constexpr Window kLimit = 16 * kKiB;
+
+Way way_of_us(int round_trip_us) {
+  return {.round_trip = microseconds(round_trip_us), .segment_bytes = 1448};
 }
 
-TEST(WindowFor, HoldsSomeSegments) {
-  EXPECT_EQ(window_for(1e6, {.round_trip = microseconds(50), .segment_bytes = 8948}), 4 * 8948);
+TEST(WindowFit, IsTheSameForAllSlowConnections) {
+  for (const double rate : {0.0, 0.6e6, 2.5e6}) {
+    ReceiveWindow window;
+    for (int k = 0; k < 100; ++k) EXPECT_EQ(window.fit(rate, kShort), kLimit);
+  }
 }
 
-TEST(WindowFor, LeavesFastLinksAlone) { EXPECT_EQ(window_for(300e6, kShort), std::nullopt); }
+TEST(WindowFit, HoldsSomeSegments) {
+  ReceiveWindow window;
+  EXPECT_EQ(window.fit(1e6, {.round_trip = microseconds(50), .segment_bytes = 8948}), 4 * 8948);
+}
+
+TEST(WindowFit, LeavesFastLinksAlone) {
+  ReceiveWindow window;
+  EXPECT_EQ(window.fit(300e6, kShort), std::nullopt);
+  EXPECT_EQ(window.fit(1e6, kShort), kLimit);
+  EXPECT_EQ(window.fit(300e6, kShort), std::nullopt);  // slow for a moment
+}
 
 /// What a window lets through in a round trip is measured and decides about the next one.
-TEST(WindowFor, IsNotWhatKeepsAConnectionSlow) {
+TEST(WindowFit, IsNotWhatKeepsAConnectionSlow) {
+  constexpr double kLink = 100e6;
   for (const int round_trip_us : {20, 200, 2'000, 20'000, 200'000}) {
-    const Way way{.round_trip = microseconds(round_trip_us), .segment_bytes = 1448};
-    const double round_trip_s = round_trip_us * 1e-6;
-    const double link = 100e6;
-    double rate = std::min(link, 16.0 * kKiB / round_trip_s);
-    const auto window = window_for(rate, way);
-    rate = window ? std::min(link, static_cast<double>(*window) / round_trip_s) : link;
-    EXPECT_EQ(rate, link) << round_trip_us;
+    ReceiveWindow window;
+    const double limited = std::min(kLink, 0.9 * 16.0 * kKiB / (round_trip_us * 1e-6));
+    Window granted = window.fit(0.1e6, way_of_us(round_trip_us));  // as it begins
+    EXPECT_EQ(granted, kLimit);
+    for (int k = 0; k < 100; ++k) {
+      granted = window.fit(granted ? limited : kLink, way_of_us(round_trip_us));
+      EXPECT_EQ(granted, std::nullopt) << round_trip_us << " us, rate " << k;
+    }
   }
+}
+
+/// The connection was made while the link was busy: no round trip has been seen without a queue.
+TEST(WindowFit, TriesOnceWhetherAQueueIsWhatMakesTheWayLong) {
+  const Way way = way_of_us(14'000);
+  ReceiveWindow window;
+  EXPECT_EQ(window.fit(0.5e6, way), kLimit);
+  int without = 0;
+  for (int k = 0; k < 100; ++k) {
+    if (!window.fit(k % 2 == 0 ? 1.2e6 : 0.9e6, way)) ++without;
+  }
+  EXPECT_EQ(without, 8);
+  EXPECT_EQ(window.fit(1.2e6, way), kLimit);
+  EXPECT_EQ(window.fit(50e6, way), std::nullopt);  // the link has become a faster one
 }
 
 TEST(ReceiveWindow, MeasuresBetweenMomentsAtWhichAllWasRead) {

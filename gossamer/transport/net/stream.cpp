@@ -241,10 +241,9 @@ void Stream::sleep_through(std::size_t bytes) {
 
 /// See Note [Short queues]. The system's own limit may have grown meanwhile.
 void Stream::fit_window(double bytes_per_s) {
-  if (!window_.is_limited && !window_for(bytes_per_s, {})) return;
-  const auto bytes = window_for(bytes_per_s, way_of(socket_.get()));
-  if (bytes || window_.is_limited) limit_window(socket_.get(), bytes);
-  window_.is_limited = bytes.has_value();
+  const bool was_limited = window_.is_limited();
+  const auto bytes = window_.fit(bytes_per_s, way_of(socket_.get()));
+  if (bytes || was_limited) limit_window(socket_.get(), bytes);
 }
 
 void Stream::drop(std::uint64_t number) {
