@@ -59,6 +59,7 @@ CONTENDERS: dict[str, Contender] = {
     "gossamer one-peer-exp": Contender(gossamer("one_peer_exponential")),
     "gossamer ring": Contender(gossamer("ring")),
     "gossamer complete": Contender(gossamer("complete")),
+    "gossamer fitted": Contender(gossamer("fitted", link_rates=(4, 4, 4, 1)), pair="gossamer aer"),
     "gossamer one-peer skip": Contender(
         gossamer(ONE_PEER, late="skip"), pair="gossamer one-peer-ring"
     ),

@@ -38,13 +38,18 @@ QUICK: dict[str, Any] = {
     "compute_s": 0.15,
     "validated": 20_000,
 }
-QUICK_CONTENDERS = {"main": ("ddp", "gossamer aer"), "late": ("gossamer ring skip",)}
+QUICK_CONTENDERS = {
+    "main": ("ddp", "gossamer aer"),
+    "late": ("gossamer ring skip",),
+    "quarter": ("gossamer fitted",),
+}
 
 
 def patience_s(setting: Setting) -> float:
     """How long a launch may take: far more than DDP needs."""
     slowest = max(setting.factors, default=1.0) * max(setting.compute_s, 1.0)
-    return START_S + 3 * setting.steps * setting.longest * slowest * (1 + setting.gamma)
+    gamma = setting.gamma / min(setting.links, default=1.0)
+    return START_S + 3 * setting.steps * setting.longest * slowest * (1 + gamma)
 
 
 def text_place(given: str | None) -> str | None:
@@ -93,7 +98,8 @@ def run_setting(
     if arguments.rate:
         rates = emulated.parse_rates(arguments.rate, len(workers))
     else:
-        rates = (rate_for(setting, sum(workers)),) * len(workers)
+        rate = rate_for(setting, sum(workers))
+        rates = tuple(factor * rate for factor in setting.links or (1.0,) * len(workers))
     cluster = emulated.Cluster(f"t{os.getpid()}", workers, rates)
     print(heading(setting, payload_bytes(setting), rates, text), flush=True)
     rows: list[dict[str, Any]] = []

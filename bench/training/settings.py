@@ -18,13 +18,15 @@ LATE = (
     "gossamer ring",
     "gossamer ring skip",
 )
+QUARTER = ("gossamer aer", "gossamer fitted")
 
 
 @dataclass(frozen=True)
 class Setting:
     """A run. `gamma`: the time that the links need for the bytes of a ring all-reduce, over
     `compute_s`. `longest`: up to how many times `steps` those go on who have not reached DDP's loss
-    by then. `every`: steps between validations. `factors`: how much longer each rank computes;
+    by then. `every`: steps between validations. `links`: how fast each host's link is, times the rate
+    that gives `gamma`; empty: all 1. `factors`: how much longer each rank computes;
     empty: none does."""
 
     name: str
@@ -32,6 +34,7 @@ class Setting:
     contenders: tuple[str, ...]
     gamma: float = 2.0
     compute_s: float = 0.35
+    links: tuple[float, ...] = ()
     factors: tuple[float, ...] = ()
     steps: int = 400
     longest: float = 1.3
@@ -56,4 +59,5 @@ SETTINGS = (
         factors=(1, 1, 1, 3, 1, 1, 1, 1),
         longest=1.0,
     ),
+    Setting("quarter", "4x2", QUARTER, links=(1, 1, 1, 0.25), longest=1.0),
 )
