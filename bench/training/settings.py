@@ -25,9 +25,8 @@ QUARTER = ("gossamer aer", "gossamer fitted")
 class Setting:
     """A run. `gamma`: the time that the links need for the bytes of a ring all-reduce, over
     `compute_s`. `longest`: up to how many times `steps` those go on who have not reached DDP's loss
-    by then. `every`: steps between validations. `links`: how fast each host's link is, times the rate
-    that gives `gamma`; empty: all 1. `factors`: how much longer each rank computes;
-    empty: none does."""
+    by then. `every`: steps between validations. `links`: of each host, times the rate that gives
+    `gamma`; empty: all 1. `factors`: how much longer each rank computes; empty: none does."""
 
     name: str
     hosts: str
