@@ -75,6 +75,8 @@ def choice_losses(rows: Sequence[Row]) -> dict[str, float]:
 
 def summary(rows: Sequence[Row]) -> str:
     errors = [abs(row.error) for row in rows]
+    if not errors:
+        return "0 configurations"
     return (
         f"{len(rows)} configurations: median error {100 * statistics.median(errors):.1f} %, "
         f"worst {100 * max(errors):.1f} %"
@@ -100,6 +102,39 @@ def print_side(side: Side) -> None:
     )
 
 
+def measure_rows(bench: Bench, is_quick: bool, failures: list[str]) -> list[Row]:
+    print(f"{'scene':38}{'method':22}{'measured ms':>21}{'predicted':>11}{'error':>7}")
+    rows: list[Row] = []
+    for scene, methods in GROUPS[:QUICK_GROUPS] if is_quick else GROUPS:
+        for method in methods:
+            try:
+                rows.append(measure_row(bench, scene, method, 1 if is_quick else REPETITIONS))
+                print_row(rows[-1])
+            except RuntimeError as error:
+                failures.append(str(error))
+                print(f"{scene.name:38}{method:22}  FAILED: {error}", flush=True)
+    print(f"\n{summary(rows)}")
+    for name, loss in choice_losses(rows).items():
+        print(f"{name}: the predicted best takes {100 * loss:.1f} % longer than the best")
+    return rows
+
+
+def measure_sides(bench: Bench, is_quick: bool, failures: list[str]) -> list[Side]:
+    print(f"\n{'scene':38}{'all-reduce':16}{'ms':>8}   {'gossip':26}{'ms':>8}{'balance':>8}")
+    sides: list[Side] = []
+    for scene in [SIDES[k] for k in QUICK_SIDES] if is_quick else SIDES:
+        try:
+            sides.append(measure_side(bench, scene))
+            print_side(sides[-1])
+        except RuntimeError as error:
+            failures.append(str(error))
+            print(f"{scene.name:38}FAILED: {error}", flush=True)
+    for faster, name in ((True, "all-reduce"), (False, "gossip")):
+        right, counted = agreement(sides, faster)
+        print(f"{name} is faster: {right} of {counted} answered right")
+    return sides
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -114,29 +149,13 @@ def main() -> int:
         print(f"[prediction] {programs.missing()}: no such file; run `make build`", file=sys.stderr)
         return 2
     bench = Bench(programs, QUICK_SECONDS if arguments.quick else SECONDS)
-    groups = GROUPS[:QUICK_GROUPS] if arguments.quick else GROUPS
-    scenes = [SIDES[k] for k in QUICK_SIDES] if arguments.quick else list(SIDES)
+    failures: list[str] = []
     rows: list[Row] = []
     sides: list[Side] = []
     if arguments.only != "sides":
-        print(f"{'scene':38}{'method':22}{'measured ms':>21}{'predicted':>11}{'error':>7}")
-        for scene, methods in groups:
-            for method in methods:
-                rows.append(
-                    measure_row(bench, scene, method, 1 if arguments.quick else REPETITIONS)
-                )
-                print_row(rows[-1])
-        print(f"\n{summary(rows)}")
-        for name, loss in choice_losses(rows).items():
-            print(f"{name}: the predicted best takes {100 * loss:.1f} % longer than the best")
+        rows = measure_rows(bench, arguments.quick, failures)
     if arguments.only != "steps":
-        print(f"\n{'scene':38}{'all-reduce':16}{'ms':>8}   {'gossip':26}{'ms':>8}{'balance':>8}")
-        for scene in scenes:
-            sides.append(measure_side(bench, scene))
-            print_side(sides[-1])
-        for faster, name in ((True, "all-reduce"), (False, "gossip")):
-            right, counted = agreement(sides, faster)
-            print(f"{name} is faster: {right} of {counted} answered right")
+        sides = measure_sides(bench, arguments.quick, failures)
     if arguments.json:
         losses = choice_losses(rows)
         results = {
@@ -145,9 +164,10 @@ def main() -> int:
             "rows": [asdict(row) | {"error": row.error} for row in rows],
             "choice_losses": losses,
             "sides": [asdict(side) | {"balance": side.balance} for side in sides],
+            "failures": failures,
         }
         arguments.json.write_text(json.dumps(results, indent=1))
-    return 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

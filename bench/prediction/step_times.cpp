@@ -218,10 +218,20 @@ std::vector<double> checked_bytes(const Run& run, const std::vector<Outcome>& ou
   return per_exchange;
 }
 
+/// As many times its own steps as somebody's parameters can have gone through: who is slow has
+/// mixed with those who are done, and goes on alone. With speeds of two kinds.
+double most_steps(const Run& run) {
+  const std::vector<double>& factors = run.workload.compute.factors;
+  if (factors.empty()) return 1;
+  const auto [least, most] = std::ranges::minmax(factors);
+  return 2 - least / most;
+}
+
 /// How far the mean over the workers is from where the mean gradients lead. Who skips late
 /// neighbours does not keep the mean: how far anybody is beyond all gradients, then.
 double error_of(const Run& run, const std::vector<Outcome>& outcomes) {
-  const double largest = gradient_of(run.workers() - 1, run.workers()) * kTotalUpdate;
+  const double largest =
+      most_steps(run) * gradient_of(run.workers() - 1, run.workers()) * kTotalUpdate;
   double worst = 0;
   for (std::size_t k = 0; k < outcomes[0].x.size(); ++k) {
     double sum = 0;
