@@ -18,7 +18,7 @@ constexpr std::int64_t kMessages = 8;  // of a transfer at least, as long as the
 constexpr std::int64_t kLongFactor = 4;
 constexpr int kMostTries = 16;
 constexpr int kShortTimes = 3;
-constexpr int kLongTimes = 2;
+constexpr int kLongTimes = 3;
 constexpr double kAlikeRates = 0.05;
 constexpr double kAlikeLatencies = 0.4;
 

@@ -10,7 +10,7 @@
 namespace gossamer {
 
 struct LinkProbeOptions {
-  double transfer_s = 0.4;  ///< about how long the transfers that count take
+  double transfer_s = 1.0;  ///< about how long the transfers that count take
   int most_rounds = 8;      ///< in each of which every host talks to one other
   /// Bytes that cross a link for each byte that is sent: links are rated by the former.
   double overhead = 1;
