@@ -3,6 +3,7 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "bindings/transport.h"
 #include "gossamer/base/cluster_file.h"
 #include "gossamer/model/link_load.h"
+#include "gossamer/plan/forecast.h"
 #include "gossamer/plan/workload_file.h"
 #include "gossamer/probe/compute.h"
 #include "gossamer/probe/links.h"
@@ -26,10 +28,27 @@ using Steps = std::vector<std::tuple<double, double, double>>;
 /// The mean over all workers of a number of theirs; they wait for each other.
 using Mean = std::function<double(double)>;
 
+/// Seconds of PyTorch's all-reduce of so many fp32 elements.
+using TimeAllReduce = std::function<double(std::int64_t)>;
+
+constexpr double kAllReduce_s = 1;  // about how long one is to take
+constexpr std::int64_t kLeastElements = 1 << 14;
+
+/// Of the workload's elements, as many as links of this kind carry in a second.
+std::int64_t elements_to_reduce(const ClusterSpec& cluster, const Workload& workload) {
+  const std::int64_t all = elements_of(workload);
+  const Workload at_once{.buckets = {all}, .compute = {.mean_s = 0}};
+  const Forecast whole = forecast(cluster, at_once, {.method = "ddp"}, {.steps = 1});
+  const double part = std::min(1.0, kAllReduce_s / std::max(whole.step_s, 1e-9));
+  return std::clamp(static_cast<std::int64_t>(part * static_cast<double>(all)),
+                    std::min(all, kLeastElements), all);
+}
+
 /// Returns the texts of cluster.toml and workload.toml.
 std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>& handle,
                                           std::vector<int> workers_per_host,
                                           const std::function<Steps(Mean)>& time_steps,
+                                          const TimeAllReduce& time_allreduce,
                                           std::vector<std::int64_t> buckets,
                                           const std::string& optimizer, double timeout_s) {
   const std::shared_ptr<Transport> transport =
@@ -62,6 +81,16 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
                        .forward_share = compute.forward_share,
                        .update_s = compute.update_s};
   workload.target.optimizer = optimizer;
+  if (cluster.cluster.hosts.size() > 1) {
+    const std::int64_t elements = elements_to_reduce(cluster.cluster, workload.workload);
+    double seconds = 0;
+    {
+      const py::gil_scoped_acquire gil;
+      seconds = time_allreduce(elements);
+    }
+    collectives.mean({&seconds, 1});
+    workload.workload.ddp_link_share = ddp_link_share(cluster.cluster, elements, seconds);
+  }
   return {to_toml(cluster), to_toml(workload)};
 }
 
@@ -69,8 +98,8 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
 
 void bind_probe(py::module_& module) {
   module.def("probe", &probe, py::arg("transport"), py::arg("workers_per_host"),
-             py::arg("time_steps"), py::kw_only(), py::arg("buckets"), py::arg("optimizer"),
-             py::arg("timeout_s"),
+             py::arg("time_steps"), py::arg("time_allreduce"), py::kw_only(), py::arg("buckets"),
+             py::arg("optimizer"), py::arg("timeout_s"),
              "The texts of cluster.toml and workload.toml, from measurements. Collective.");
 }
 

@@ -32,6 +32,9 @@ void check_workload(const Workload& workload, int workers) {
                compute.deviation_s, 10 * compute.mean_s);
   check_number("the time of the update must be in [0, 1e6] s", workload.update_s, kLongest_s);
   check_number("the forward share must be in [0, 1]", workload.forward_share, 1);
+  check_number("the share of the links for DDP must be in (0, 1]", workload.ddp_link_share, 1);
+  check_number("the share of the links for DDP must be in (0, 1]", 1 / workload.ddp_link_share,
+               1e3);
   for (double factor : compute.factors) check_number("factors must be in [0, 1e6]", factor, 1e6);
   for (const auto& steps : compute.trace) {
     for (double s : steps) check_number("a trace's times must be in [0, 1e6] s", s, kLongest_s);

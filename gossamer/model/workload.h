@@ -16,6 +16,7 @@ struct Workload {
   ComputeTimes compute;            ///< of forward and backward together
   double forward_share = 1.0 / 3;  ///< φ: the part of the compute time before the first gradient
   double update_s = 0;             ///< of all buckets together, beside the compute time
+  double ddp_link_share = 1;       ///< of the links' rates, what PyTorch's all-reduce makes use of
 };
 
 /// Throws std::invalid_argument for a workload that `workers` cannot have: no bucket, a negative

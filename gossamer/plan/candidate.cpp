@@ -166,6 +166,14 @@ Schedule schedule_of(const Candidate& candidate, const HostShape& shape,
   return schedule;
 }
 
+ClusterSpec links_for(const Candidate& candidate, const ClusterSpec& cluster,
+                      const Workload& workload) {
+  ClusterSpec result = cluster;
+  if (candidate.method != "ddp") return result;
+  for (HostSpec& host : result.hosts) host.link.rate_bytes_per_s *= workload.ddp_link_share;
+  return result;
+}
+
 SimMethod sim_method(const Candidate& candidate, const ClusterSpec& cluster) {
   SimMethod method{.schedule = schedule_of(candidate, cluster.shape(), link_rates(cluster)),
                    .update = candidate.update,

@@ -46,6 +46,10 @@ Schedule schedule_of(const Candidate& candidate, const HostShape& shape,
 /// Of the cluster's hosts, in bytes per second; empty unless all are limited.
 std::vector<double> link_rates(const ClusterSpec& cluster);
 
+/// The links as the candidate can use them: those of DDP are slower by the workload's share.
+ClusterSpec links_for(const Candidate& candidate, const ClusterSpec& cluster,
+                      const Workload& workload);
+
 /// What the simulator and the engine run; "fitted" follows the rates of the cluster's links. Throws
 /// std::invalid_argument where the topology cannot serve so many hosts and workers.
 SimMethod sim_method(const Candidate& candidate, const ClusterSpec& cluster);

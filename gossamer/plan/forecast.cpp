@@ -32,9 +32,10 @@ double busiest_link(const ClusterSpec& cluster, const SimResult& result) {
 
 Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Candidate& candidate,
                   const ForecastOptions& options) {
+  const ClusterSpec links = links_for(candidate, cluster, workload);
   const SimMethod method = sim_method(candidate, cluster);
   Forecast forecast{.candidate = candidate};
-  forecast.result = simulate(cluster, workload, method,
+  forecast.result = simulate(links, workload, method,
                              {.steps = options.warm_up + options.steps,
                               .link_changes = options.link_changes,
                               .losses = options.losses,
@@ -53,9 +54,15 @@ Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Ca
     MaxPlusOptions model = model_options(candidate);
     model.steps = static_cast<int>(options.steps);
     model.warm_up = static_cast<int>(options.warm_up);
-    forecast.model_s = step_times(cluster, workload, method.schedule, model).mean_step_s;
+    forecast.model_s = step_times(links, workload, method.schedule, model).mean_step_s;
   }
   return forecast;
+}
+
+double ddp_link_share(const ClusterSpec& cluster, std::int64_t elements, double seconds) {
+  const Workload workload{.buckets = {elements}, .compute = {.mean_s = 0}};
+  const Forecast ideal = forecast(cluster, workload, {.method = "ddp"}, {.steps = 1, .warm_up = 1});
+  return std::clamp(ideal.step_s / seconds, 0.001, 1.0);
 }
 
 }  // namespace gossamer

@@ -59,7 +59,8 @@ class Ranker {
     MaxPlusOptions options = model_options(candidate);
     options.steps = kModelSteps;
     options.warm_up = kWarmUp;
-    const StepTimes times = step_times(cluster_, workload_, schedule, options);
+    const ClusterSpec links = links_for(candidate, cluster_, workload_);
+    const StepTimes times = step_times(links, workload_, schedule, options);
     ranked.step_s = times.mean_step_s;
     ranked.exposed_s = times.exposed_s;
     return with_steps(ranked);
@@ -75,7 +76,8 @@ class Ranker {
   RankedCandidate by_simulation(const Candidate& candidate, std::int64_t steps) {
     RankedCandidate ranked{.candidate = candidate, .is_simulated = true};
     const SimMethod method = sim_method(candidate, cluster_);
-    const SimResult result = simulate(cluster_, workload_, method, {.steps = steps});
+    const ClusterSpec links = links_for(candidate, cluster_, workload_);
+    const SimResult result = simulate(links, workload_, method, {.steps = steps});
     const std::int64_t warm_up = std::min<std::int64_t>(kWarmUp, steps / 3);
     ranked.step_s = step_of_everybody(result, warm_up);
     ranked.exposed_s = mean_waited_s(result, warm_up);

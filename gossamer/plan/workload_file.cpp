@@ -12,9 +12,9 @@
 namespace gossamer {
 namespace {
 
-constexpr std::string_view kKeys[] = {"parameters", "bucket_sizes", "buckets", "dtype",
-                                      "compute",    "deviation",    "jitter",  "forward_share",
-                                      "update",     "target"};
+constexpr std::string_view kKeys[] = {"parameters", "bucket_sizes",   "buckets", "dtype",
+                                      "compute",    "deviation",      "jitter",  "forward_share",
+                                      "update",     "ddp_link_share", "target"};
 constexpr std::string_view kTargetKeys[] = {"steps", "global_batch", "noise_scale", "optimizer",
                                             "steps_ratio"};
 constexpr std::string_view kDTypes[] = {"f32", "f64"};
@@ -113,6 +113,7 @@ WorkloadFile read(const TomlTable& table) {
   workload.compute = read_compute(table);
   read_between(table, "forward_share", 0, 1, workload.forward_share);
   read_time(table, "update", workload.update_s);
+  read_between(table, "ddp_link_share", 0.001, 1, workload.ddp_link_share);
   if (const auto target = table.table("target")) file.target = read_target(*target);
   return file;
 }
@@ -156,6 +157,9 @@ std::string to_toml(const WorkloadFile& file) {
   }
   out << "forward_share = " << shortest(workload.forward_share) << '\n';
   out << "update = \"" << shortest(workload.update_s) << "s\"\n";
+  if (workload.ddp_link_share < 1) {
+    out << "ddp_link_share = " << shortest(workload.ddp_link_share) << '\n';
+  }
   const Target& target = file.target;
   out << "\n[target]\nsteps = " << target.steps << '\n';
   if (target.global_batch > 0) out << "global_batch = " << shortest(target.global_batch) << '\n';

@@ -27,6 +27,7 @@ struct Target {
 ///     jitter = "normal"        # or lognormal; where there is a deviation
 ///     forward_share = 0.33     # of the compute time
 ///     update = "10ms"          # of all parameters
+///     ddp_link_share = 0.85    # of the links' rates, what DDP's all-reduce gets, where measured
 ///     [target]
 ///     steps = 10_000           # that all-reduce needs
 ///     global_batch = 1024      # samples

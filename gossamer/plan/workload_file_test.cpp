@@ -16,6 +16,7 @@ deviation = "20ms"
 jitter = "lognormal"
 forward_share = 0.25
 update = "10ms"
+ddp_link_share = 0.75
 [target]
 steps = 5000
 global_batch = 256
@@ -34,6 +35,7 @@ TEST(WorkloadFile, ReadsEverything) {
   EXPECT_EQ(workload.compute.jitter, Jitter::lognormal);
   EXPECT_EQ(workload.forward_share, 0.25);
   EXPECT_EQ(workload.update_s, 0.01);
+  EXPECT_EQ(workload.ddp_link_share, 0.75);
   EXPECT_EQ(file.target.steps, 5000);
   EXPECT_EQ(file.target.global_batch, 256);
   EXPECT_EQ(file.target.noise_scale, 2e4);

@@ -278,6 +278,7 @@ def probe(
     transport: Transport | None,
     workers_per_host: Sequence[int],
     time_steps: Callable[[Callable[[float], float]], list[tuple[float, float, float]]],
+    time_allreduce: Callable[[int], float],
     *,
     buckets: Sequence[int],
     optimizer: str,
@@ -287,7 +288,9 @@ def probe(
 
     First the links are measured; then ``time_steps`` gives the seconds of forward, backward and
     update of some steps of this worker. It is given a function that returns the mean of a number
-    over all workers, who wait for each other in it. TransportError for a worker that is lost.
+    over all workers, who wait for each other in it. Where there are several hosts,
+    ``time_allreduce`` gives the seconds of PyTorch's all-reduce of so many fp32 elements, the same
+    on all workers. TransportError for a worker that is lost.
     """
 
 def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:

@@ -24,6 +24,7 @@ Times = list[tuple[float, float, float]]
 _WARM_UP = 3
 _LEAST_STEPS = 8
 _MOST_STEPS = 200
+_ALL_REDUCES = 4
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def probe(
             channel,
             list(world.workers_per_host),
             lambda mean: timer.run(mean, seconds),
+            lambda elements: _allreduce_s(elements, world),
             buckets=_buckets(total, world, bucket_bytes),
             optimizer=rule.name if rule else "adamw",
             timeout_s=timeout_s,
@@ -105,6 +107,18 @@ def _buckets(total_bytes: int, world: World, asked: int | None) -> list[int]:
     size = setup.suitable_bucket_bytes(total_bytes, len(world.workers_per_host), asked)
     elements, count = total_bytes // 4, max(1, -(-total_bytes // size))
     return [elements // count + (k < elements % count) for k in range(count)]
+
+
+def _allreduce_s(elements: int, world: World) -> float:
+    """The quickest of some: something else may hold one up, but nothing makes it faster."""
+    tensor = torch.zeros(elements, dtype=torch.float32)
+    taken = []
+    for _ in range(_ALL_REDUCES):
+        torch.distributed.barrier(group=world.group)
+        begin = time.perf_counter()
+        torch.distributed.all_reduce(tensor, group=world.group)
+        taken.append(time.perf_counter() - begin)
+    return min(taken[1:])
 
 
 def _write(world: World, found: Probe, folder: Path, timeout_s: float) -> None:

@@ -45,7 +45,9 @@ def test_all_ranks_find_the_same_and_keep_what_they_had(
     hosts = tomllib.loads(cluster.read_text())["hosts"]
     assert [host["workers"] for host in hosts] == HOSTS
     parameters = sum(p.numel() for p in mlp().parameters())
-    assert tomllib.loads(workload.read_text())["parameters"] == parameters
+    written = tomllib.loads(workload.read_text())
+    assert written["parameters"] == parameters
+    assert 0 < written.get("ddp_link_share", 1) <= 1
     assert gossamer.rank_methods(str(cluster), str(workload)).recommended
 
 
