@@ -101,8 +101,9 @@ def alone(job: Job) -> Contender:
     return Contender(_train(job, job.model, _optimizer(job)), _nothing, mean_error=float("inf"))
 
 
-def ddp(hook: str = "", bucket_mb: float = 25) -> Entry:
-    """PyTorch's, with one of its communication hooks."""
+def ddp(hook: str = "", bucket_mb: float | None = None) -> Entry:
+    """PyTorch's, with one of its communication hooks. Who names a size of buckets, be it the
+    default's, gets no small first one, whose all-reduce is hidden by the rest of the backward."""
 
     def make(job: Job) -> Contender:
         wrapped = DistributedDataParallel(job.model, bucket_cap_mb=bucket_mb)

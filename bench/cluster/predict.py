@@ -43,7 +43,7 @@ METHODS = {
     "gossamer one-peer skip": "one_peer_ring:skip",
 }
 # DistributedDataParallel's first bucket has 1 MB, the next ones 25 MB.
-DDP_FIRST_LAYERS = 2
+DDP_FIRST_LAYERS = 3
 
 
 @dataclass(frozen=True)
