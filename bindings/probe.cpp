@@ -37,9 +37,8 @@ constexpr std::int64_t kLeastElements = 1 << 14;
 /// Of the workload's elements, as many as links of this kind carry in a second.
 std::int64_t elements_to_reduce(const ClusterSpec& cluster, const Workload& workload) {
   const std::int64_t all = elements_of(workload);
-  const Workload at_once{.buckets = {all}, .compute = {.mean_s = 0}};
-  const Forecast whole = forecast(cluster, at_once, {.method = "ddp"}, {.steps = 1});
-  const double part = std::min(1.0, kAllReduce_s / std::max(whole.step_s, 1e-9));
+  const double whole_s = ddp_allreduce_s(cluster, all);
+  const double part = std::min(1.0, kAllReduce_s / std::max(whole_s, 1e-9));
   return std::clamp(static_cast<std::int64_t>(part * static_cast<double>(all)),
                     std::min(all, kLeastElements), all);
 }

@@ -100,14 +100,7 @@ TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
   const bool speaks = env.rank == 0;
   return watched(request, speaks, [&](const TrainRunArgs& args) {
     TrainJob job(env, request.spec.timeout_s);
-    const TrainSpec asked = request.spec;
-    Task task;
-    take_shape(request.spec, job);
-    job.together("begin", [&] {
-      if (request.says_hosts) check_hosts("train", asked, request.spec, env);
-      check_train_spec(request.spec);
-      task = open_task(request.spec);
-    });
+    const Task task = begin_process("train", request, job, env);
     if (speaks) {
       std::cerr << "gossamer: " << task.description << "\ngossamer: " << name_of(env.launcher)
                 << " has started " << describe(job.shape()) << '\n';

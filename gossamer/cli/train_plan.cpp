@@ -26,8 +26,8 @@ std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scena
   spec.codec = std::string(name_of(chosen.codec));
   spec.link_rates.clear();
   if (chosen.method == "fitted") {
-    for (const HostSpec& host : scenario.cluster.hosts) {
-      spec.link_rates.push_back(format_rate(host.link.rate_bytes_per_s));
+    for (const double rate : link_rates(scenario.cluster)) {  // as it was ranked
+      spec.link_rates.push_back(format_rate(rate));
     }
   }
   spec.local_steps = chosen.local_steps;

@@ -124,14 +124,7 @@ ProbedJob probe_threads(TrainRequest& request, const std::atomic<bool>& stop) {
 ProbedJob probe_process(TrainRequest& request, const LauncherEnv& env,
                         const std::atomic<bool>& stop) {
   TrainJob job(env, request.spec.timeout_s);
-  const TrainSpec asked = request.spec;
-  Task task;
-  take_shape(request.spec, job);
-  job.together("begin", [&] {
-    if (request.says_hosts) check_hosts("probe", asked, request.spec, env);
-    check_train_spec(request.spec);
-    task = open_task(request.spec);
-  });
+  const Task task = begin_process("probe", request, job, env);
   job.require_same(to_toml(request.spec) + "data: " + task.description);
   if (env.rank == 0) {
     std::cerr << "gossamer: " << name_of(env.launcher) << " has started " << describe(job.shape())

@@ -134,6 +134,20 @@ std::vector<int> lost_workers(Transport& transport) {
   throw TransportError(details);
 }
 
+/// Puts the launcher's hosts into the spec.
+void take_shape(TrainSpec& spec, const TrainJob& job) {
+  refuse_emulation(spec, job);
+  const std::vector<int>& counts = job.shape().workers_per_host;
+  std::string list;
+  for (const int count : counts) {
+    if (!list.empty()) list += ',';
+    list += std::to_string(count);
+  }
+  const bool is_even = std::ranges::count(counts, counts.front()) == std::ssize(counts);
+  spec.hosts = job.shape().hosts();
+  spec.per_host = is_even ? std::to_string(counts.front()) : list;
+}
+
 /// Gives everybody rank 0's text. Collective.
 std::string broadcast(const std::string& text, const TrainSpec& spec, Transport& transport) {
   ExchangeRunner runner(transport, spec.timeout_s);
@@ -166,17 +180,17 @@ std::optional<RunPrediction> settle_together(TrainSpec& spec, const Task& task,
 
 }  // namespace
 
-void take_shape(TrainSpec& spec, const TrainJob& job) {
-  refuse_emulation(spec, job);
-  const std::vector<int>& counts = job.shape().workers_per_host;
-  std::string list;
-  for (const int count : counts) {
-    if (!list.empty()) list += ',';
-    list += std::to_string(count);
-  }
-  const bool is_even = std::ranges::count(counts, counts.front()) == std::ssize(counts);
-  spec.hosts = job.shape().hosts();
-  spec.per_host = is_even ? std::to_string(counts.front()) : list;
+Task begin_process(const std::string& command, TrainRequest& request, TrainJob& job,
+                   const LauncherEnv& env) {
+  const TrainSpec asked = request.spec;
+  Task task;
+  take_shape(request.spec, job);
+  job.together("begin", [&] {
+    if (request.says_hosts) check_hosts(command, asked, request.spec, env);
+    check_train_spec(request.spec);
+    task = open_task(request.spec);
+  });
+  return task;
 }
 
 TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& args,

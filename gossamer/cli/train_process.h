@@ -2,13 +2,15 @@
 /// A training run with workers as processes that a launcher started: this process's part of it.
 
 #include "gossamer/cli/train_job.h"
-#include "gossamer/cli/train_run.h"
+#include "gossamer/cli/train_request.h"
 
 namespace gossamer {
 
-/// Puts the launcher's hosts into the spec. Throws std::invalid_argument for a spec that emulates
-/// links: only those between threads of one process are.
-void take_shape(TrainSpec& spec, const TrainJob& job);
+/// Puts the launcher's hosts into the request's spec, checks it, and opens its data: all processes
+/// or none. `command` is for messages. Throws std::invalid_argument for hosts that the launcher has
+/// not started, and for a spec that emulates links: only those between threads of one process are.
+Task begin_process(const std::string& command, TrainRequest& request, TrainJob& job,
+                   const LauncherEnv& env);
 
 /// Trains as worker job.rank() of what run_training() trains with threads, with the same numbers;
 /// rank 0 writes run.toml and summary.json. With `topology = auto` the job is probed first. All

@@ -40,8 +40,7 @@ void write_trace_file(const std::filesystem::path& file, std::span<const Recorde
 }
 
 void remove_traces(const std::filesystem::path& folder) {
-  std::error_code ignored;  // one that stays is replaced, or told from this
-                            // run's by its times
+  std::error_code ignored;  // one that stays is replaced, or told from this run's by its times
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("trace.") && name.ends_with(".json.gz")) {

@@ -59,10 +59,13 @@ Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Ca
   return forecast;
 }
 
-double ddp_link_share(const ClusterSpec& cluster, std::int64_t elements, double seconds) {
+double ddp_allreduce_s(const ClusterSpec& cluster, std::int64_t elements) {
   const Workload workload{.buckets = {elements}, .compute = {.mean_s = 0}};
-  const Forecast ideal = forecast(cluster, workload, {.method = "ddp"}, {.steps = 1, .warm_up = 1});
-  return std::clamp(ideal.step_s / seconds, 0.001, 1.0);
+  return forecast(cluster, workload, {.method = "ddp"}, {.steps = 1, .warm_up = 1}).step_s;
+}
+
+double ddp_link_share(const ClusterSpec& cluster, std::int64_t elements, double seconds) {
+  return std::clamp(ddp_allreduce_s(cluster, elements) / seconds, 0.001, 1.0);
 }
 
 }  // namespace gossamer

@@ -33,6 +33,9 @@ struct Forecast {
 Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Candidate& candidate,
                   const ForecastOptions& options = {});
 
+/// What PyTorch's all-reduce of so many fp32 elements takes where it is as fast as its bytes allow.
+double ddp_allreduce_s(const ClusterSpec& cluster, std::int64_t elements);
+
 /// The share of the links' rates that PyTorch's all-reduce of so many fp32 elements has made use
 /// of, if it took so long; for Workload::ddp_link_share. 1 where it was as fast as its bytes allow.
 double ddp_link_share(const ClusterSpec& cluster, std::int64_t elements, double seconds);

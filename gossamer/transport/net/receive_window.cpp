@@ -65,6 +65,11 @@ ReceiveWindow::State ReceiveWindow::next_state(double bytes_per_s, double window
   return State::long_way;
 }
 
+bool ReceiveWindow::may_change(double bytes_per_s) const {
+  if (state_ == State::long_way) return false;
+  return state_ != State::open || bytes_per_s * kQueue.count() <= static_cast<double>(kBytes);
+}
+
 std::optional<std::size_t> ReceiveWindow::fit(double bytes_per_s, const Way& way) {
   const std::size_t window = std::max(kBytes, kSegments * way.segment_bytes);
   const State before =

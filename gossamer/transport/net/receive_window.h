@@ -36,6 +36,8 @@ class ReceiveWindow {
   /// same frame are still to come. The rate in bytes per second, now and then.
   std::optional<double> read(std::size_t bytes, bool all, bool is_inside, Clock::time_point now);
 
+  /// False where fit() would change nothing, whatever the way.
+  bool may_change(double bytes_per_s) const;
   /// What may be under way on a connection that brings so many bytes per second; none: no limit.
   std::optional<std::size_t> fit(double bytes_per_s, const Way& way);
   bool is_limited() const { return state_ == State::limited || state_ == State::settled; }

@@ -40,8 +40,11 @@ TEST(WindowFit, HoldsSomeSegments) {
 
 TEST(WindowFit, LeavesFastLinksAlone) {
   ReceiveWindow window;
+  EXPECT_FALSE(window.may_change(300e6));
   EXPECT_EQ(window.fit(300e6, kShort), std::nullopt);
+  EXPECT_TRUE(window.may_change(1e6));
   EXPECT_EQ(window.fit(1e6, kShort), kLimit);
+  EXPECT_TRUE(window.may_change(300e6));
   EXPECT_EQ(window.fit(300e6, kShort), std::nullopt);  // slow for a moment
 }
 

@@ -241,6 +241,7 @@ void Stream::sleep_through(std::size_t bytes) {
 
 /// See Note [Short queues]. The system's own limit may have grown meanwhile.
 void Stream::fit_window(double bytes_per_s) {
+  if (!window_.may_change(bytes_per_s)) return;  // fast ones need not ask the system
   const bool was_limited = window_.is_limited();
   const auto bytes = window_.fit(bytes_per_s, way_of(socket_.get()));
   if (bytes || was_limited) limit_window(socket_.get(), bytes);
