@@ -47,7 +47,11 @@ class Writer {
     event["args"] = {{"name", name}};
     add(event);
   }
-  void end() { out_ << "\n],\"displayTimeUnit\":\"ms\"}\n"; }
+  void end(std::string_view method) {
+    out_ << "\n],\"displayTimeUnit\":\"ms\"";
+    if (!method.empty()) out_ << ",\"otherData\":" << Json{{"method", method}}.dump();
+    out_ << "}\n";
+  }
 
  private:
   std::ostream& out_;
@@ -112,11 +116,12 @@ void write_messages(Writer& writer, std::span<const TimelineMessage> messages,
 }  // namespace
 
 void write_trace(std::ostream& out, std::span<const TimelineEvent> events,
-                 std::span<const TimelineMessage> messages, const HostShape& shape) {
+                 std::span<const TimelineMessage> messages, const HostShape& shape,
+                 std::string_view method) {
   Writer writer(out);
   write_events(writer, events, shape);
   write_messages(writer, messages, shape);
-  writer.end();
+  writer.end(method);
 }
 
 }  // namespace gossamer

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ostream>
 #include <span>
+#include <string_view>
 
 #include "gossamer/base/cluster.h"
 
@@ -42,7 +43,9 @@ struct TimelineMessage {
 /// what it does and one per bucket for its exchanges; and a process for the links, with one track
 /// per ordered pair of workers that shows when bytes of each message moved. Times are in µs, with
 /// the nanoseconds behind the point. Workers without events and pairs without messages are absent.
+/// `method`: how they trained, where nothing beside the trace says it.
 void write_trace(std::ostream& out, std::span<const TimelineEvent> events,
-                 std::span<const TimelineMessage> messages, const HostShape& shape);
+                 std::span<const TimelineMessage> messages, const HostShape& shape,
+                 std::string_view method = {});
 
 }  // namespace gossamer

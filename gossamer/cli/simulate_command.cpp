@@ -10,13 +10,13 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/gzip.h"
 #include "gossamer/base/json.h"
+#include "gossamer/base/timeline.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/scenario_flags.h"
 #include "gossamer/plan/forecast.h"
-#include "gossamer/sim/trace.h"
 
 namespace gossamer {
 namespace {
@@ -194,9 +194,9 @@ void print_table(const std::vector<Forecast>& forecasts) {
   }
 }
 
-void write_trace_file(const std::string& path, const SimResult& result, const HostShape& shape) {
+void write_trace_file(const std::string& path, const Forecast& f, const HostShape& shape) {
   std::ostringstream text;
-  write_trace(text, result, shape);
+  write_trace(text, f.result.timeline, f.result.messages, shape, name_of(f.candidate));
   write_text_file("simulate", "the trace", path, packed_for(path, std::move(text).str()));
 }
 
@@ -218,7 +218,7 @@ void show(Options& o) {
   std::vector<Forecast> forecasts;
   for (const Candidate& candidate : candidates) {
     forecasts.push_back(forecast(cluster.cluster, workload, candidate, options));
-    if (!o.trace.empty()) write_trace_file(o.trace, forecasts.back().result, shape);
+    if (!o.trace.empty()) write_trace_file(o.trace, forecasts.back(), shape);
   }
   if (o.json) {
     Json json{{"cluster", to_toml(cluster)}, {"steps", o.steps}, {"seed", o.seed}};

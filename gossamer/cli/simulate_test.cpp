@@ -60,7 +60,7 @@ TEST(SimulateCommand, ReadsFilesAndWritesATrace) {
   std::ofstream(folder / "cluster.toml") << "[[hosts]]\ncount = 2\nworkers = 2\nspeed = 2\n";
   std::ofstream(folder / "workload.toml") << "parameters = 100\ncompute = \"10ms\"\n";
   const Result result =
-      run("simulate aer --json --steps 2 --warm-up 0 --cluster " +
+      run("simulate aer:bf16 --json --steps 2 --warm-up 0 --cluster " +
           (folder / "cluster.toml").string() + " --workload " +
           (folder / "workload.toml").string() + " --trace " + (folder / "trace.json").string());
   ASSERT_EQ(result.code, 0) << result.err;
@@ -69,6 +69,7 @@ TEST(SimulateCommand, ReadsFilesAndWritesATrace) {
   int forwards = 0;
   for (const Json& event : trace["traceEvents"]) forwards += event["name"] == "forward" ? 1 : 0;
   EXPECT_EQ(forwards, 4 * 2);
+  EXPECT_EQ(trace["otherData"]["method"], "aer:bf16");
 }
 
 TEST(SimulateCommand, MistakesAreOneClearMessage) {

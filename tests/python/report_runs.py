@@ -96,9 +96,13 @@ def interval(
     return {"ph": "X", "name": name, **place, "args": {"step": step, "bucket": 0}}
 
 
-def write_trace(path: Path, events: list[dict[str, Any]]) -> None:
+def write_trace(path: Path, events: list[dict[str, Any]], method: str = "") -> None:
+    """As a run's, or with a method as a simulation's."""
+    trace: dict[str, Any] = {"traceEvents": events}
+    if method:
+        trace["otherData"] = {"method": method}
     with gzip.open(path, "wt") as file:
-        json.dump({"traceEvents": events}, file)
+        json.dump(trace, file)
 
 
 def make_run(folder: Path, pattern: str, step_ms: float, **changes: Any) -> Path:

@@ -188,12 +188,29 @@ def test_a_simulation_needs_a_trace_only(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_the_trace_file_of_a_simulation_is_a_run(tmp_path: Path, capsys: Any) -> None:
-    write_trace(tmp_path / "ddp.json.gz", trace_events(SLOW_WAIT_US))
-    (tmp_path / "aer.json").write_text(json.dumps({"traceEvents": trace_events(WAIT_US)}))
-    files = [tmp_path / "ddp.json.gz", tmp_path / "aer.json"]
+    files = [tmp_path / "one.json.gz", tmp_path / "two.json"]
+    write_trace(files[0], trace_events(SLOW_WAIT_US), "ddp")
+    trace = {"traceEvents": trace_events(WAIT_US), "otherData": {"method": "aer:bf16"}}
+    files[1].write_text(json.dumps(trace))
     said, page = made(files, tmp_path / "page", capsys)
-    assert [each["run"] for each in said["runs"]] == ["ddp", "aer"]
+    assert [each["run"] for each in said["runs"]] == ["one", "two"]
     assert page.heading.startswith("AER takes 40\N{NO-BREAK SPACE}% of AllReduce's")
+
+
+@pytest.mark.parametrize("method", ["ring", "ring:bf16"])
+def test_a_run_is_beside_a_simulation_of_its_method(
+    method: str, tmp_path: Path, capsys: Any
+) -> None:
+    simulated = tmp_path / "simulated.json.gz"
+    write_trace(simulated, trace_events(WAIT_US), method)
+    run = make_run(tmp_path / "run", "cwa", 5.0, codec="bf16")
+    said, _ = made([run, simulated], tmp_path / "page", capsys)
+    found = said["predicted"]
+    if method == "ring":
+        assert found == []
+    else:
+        step = next(row for row in found[0]["rows"] if row["name"] == "step, ms")
+        assert (step["predicted"], step["measured"]) == pytest.approx((4.0, 5.0))
 
 
 def test_a_simulated_run_is_not_compared_with_a_measured_one(tmp_path: Path, capsys: Any) -> None:

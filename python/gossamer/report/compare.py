@@ -189,14 +189,27 @@ def _pairs(runs: list[Run], figures: list[Figures]) -> list[Pair]:
         if own.is_simulated:
             continue
         simulated = [
-            other.prediction
+            _simulated(other, its)
             for other, its in zip(runs, figures, strict=True)
-            if other.prediction and its.is_simulated and _method(its) == _method(own)
+            if its.is_simulated and _method(its) == _method(own)
         ]
-        prediction = run.prediction or (simulated[0] if simulated else None)
+        prediction = run.prediction or next(filter(None, simulated), None)
         if prediction:
             pairs.append(Pair(run.name, prediction.source, _rows(prediction, own)))
     return pairs
+
+
+def _simulated(run: Run, own: Figures) -> Prediction | None:
+    """What a simulation says, in its words or by its trace."""
+    if run.prediction or not own.step_ms:
+        return run.prediction
+    return Prediction(
+        step_s=1e-3 * own.step_ms,
+        compute_s=1e-3 * own.parts.compute_ms if own.parts else None,
+        exposed_s=None if own.exposed_ms is None else 1e-3 * own.exposed_ms,
+        bytes_per_host_per_step=[] if own.bytes_per_host is None else [own.bytes_per_host],
+        source="simulator",
+    )
 
 
 def _method(figures: Figures) -> tuple[Any, ...]:

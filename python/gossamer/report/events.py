@@ -50,11 +50,17 @@ class Name(NamedTuple):
     name: str
 
 
+class Method(NamedTuple):
+    """How the workers trained, as `gossamer simulate` takes it."""
+
+    name: str
+
+
 class TooLargeError(Exception):
     """A file holds more than it may."""
 
 
-def read_events(path: Path, limit_bytes: int) -> tuple[list[Event | Name], int]:
+def read_events(path: Path, limit_bytes: int) -> tuple[list[Event | Name | Method], int]:
     """What a file holds, gzipped or not, and how many bytes that took. Raises ReportError where it
     is broken or truncated, TooLargeError beyond the limit."""
     try:
@@ -131,7 +137,7 @@ class _Text:
         self._piece, self._at = "".join(pieces), 0
 
 
-def _events(text: _Text) -> Iterator[Event | Name]:
+def _events(text: _Text) -> Iterator[Event | Name | Method]:
     """The list, or the list traceEvents of the object, that is all of the text."""
     if text.peek() == "[":
         yield from _elements(text)
@@ -141,7 +147,7 @@ def _events(text: _Text) -> Iterator[Event | Name]:
         raise ValueError(f"more behind its end, got {text.peek()!r}")
 
 
-def _events_of_object(text: _Text) -> Iterator[Event | Name]:
+def _events_of_object(text: _Text) -> Iterator[Event | Name | Method]:
     is_there = False
     if not text.peek():
         raise ValueError("it is empty")
@@ -156,7 +162,9 @@ def _events_of_object(text: _Text) -> Iterator[Event | Name]:
             is_there = True
             yield from _elements(text)
         else:
-            text.value()
+            found = text.value()
+            if key == "otherData" and isinstance(found, dict) and "method" in found:
+                yield Method(str(found["method"]))
         more = text.take(",}")
     if not is_there:
         raise ValueError("no list traceEvents")

@@ -22,6 +22,7 @@ Table = dict[str, Any]
 
 _MARKS = ("run.toml", "prediction.json")
 _BASELINES = ("allreduce", "ddp")
+_CODECS = ("bf16", "int8")
 _NUMBERS = (
     "workers",
     "steps",
@@ -66,8 +67,7 @@ class Run:
 
 
 def read_runs(folders: list[Path]) -> list[Run]:
-    """One run per folder or trace file, with names that tell them apart. The trace of a simulation
-    is an AllReduce where the file is named allreduce or ddp. Raises ReportError."""
+    """One run per folder or trace file, with names that tell them apart. Raises ReportError."""
     names = _names([_as_named(folder.resolve()) for folder in folders])
     return [_read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
 
@@ -91,8 +91,9 @@ def _names(folders: list[Path]) -> list[str]:
 
 def _read_run(folder: Path, name: str) -> Run:
     if folder.is_file():
-        pattern = {"pattern": name} if name in _BASELINES else {}
-        return Run(folder, name, {"algorithm": pattern}, {}, None, read_trace([folder]), None, True)
+        trace = read_trace([folder])
+        recipe = {"algorithm": _algorithm(trace.method)} if trace and trace.method else {}
+        return Run(folder, name, recipe, {}, None, trace, None, is_simulated=True)
     files = trace_files(folder)
     if not files and not any((folder / each).is_file() for each in _MARKS):
         what = "has no run.toml" if folder.is_dir() else "does not exist"
@@ -111,6 +112,15 @@ def _read_run(folder: Path, name: str) -> Run:
         prediction=_read_prediction(folder / "prediction.json"),
         is_simulated=metrics is None and not summary and not is_of_processes,
     )
+
+
+def _algorithm(method: str) -> Table:
+    """What run.toml says of a method such as aer:bf16."""
+    name, *options = method.split(":")
+    found = {"codec": next((each for each in options if each in _CODECS), "fp32")}
+    if name in _BASELINES:
+        return {**found, "pattern": name}
+    return {**found, "pattern": "cwa", "topology": name}
 
 
 def _read_toml(path: Path) -> Table:

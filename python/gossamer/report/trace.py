@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import ReportError
-from .events import Event, Name, TooLargeError, read_events
+from .events import Event, Method, Name, TooLargeError, read_events
 
 LIMIT_BYTES = 128 << 20
 """How much JSON the traces of one run may hold together."""
@@ -38,6 +38,8 @@ class Trace:
     hosts: dict[int, int] = field(default_factory=dict)
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Bytes by (from, to)."""
+    method: str = ""
+    """As `gossamer simulate` takes it, where the trace says so."""
 
     def steps(self) -> list[int]:
         """The steps in which every worker has done something, ascending."""
@@ -75,7 +77,7 @@ def read_trace(paths: list[Path]) -> Trace | None:
     return trace
 
 
-def _add(trace: Trace, events: list[Event | Name]) -> None:
+def _add(trace: Trace, events: list[Event | Name | Method]) -> None:
     names = {(each.process, each.track): each.name for each in events if isinstance(each, Name)}
     workers: dict[int, int] = {}
     for (process, track), name in names.items():
@@ -85,6 +87,8 @@ def _add(trace: Trace, events: list[Event | Name]) -> None:
             trace.hosts[int(match[1])] = int(match[2])
     sent: dict[tuple[int, int], int] = defaultdict(int)
     for event in events:
+        if isinstance(event, Method):
+            trace.method = event.name
         if not isinstance(event, Event):
             continue
         worker = workers.get(event.process)

@@ -1,12 +1,12 @@
-#include "gossamer/sim/trace.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <sstream>
 
 #include "gossamer/base/json.h"
+#include "gossamer/base/timeline.h"
 #include "gossamer/sim/sim_case.h"
+#include "gossamer/sim/simulate.h"
 
 namespace gossamer {
 namespace {
@@ -65,7 +65,7 @@ TEST(Timeline, HasAnExchangePerWorkerBucketAndStep) {
 TEST(Trace, IsJsonWithATrackPerEdge) {
   const SimResult result = recorded(SimPattern::cwa, SimUpdate::step);
   std::ostringstream out;
-  write_trace(out, result, even_hosts(4, 2));
+  write_trace(out, result.timeline, result.messages, even_hosts(4, 2), "aer");
   const Json trace = Json::parse(out.str());
   std::map<std::string, int> names;
   std::map<int, std::string> tracks;
@@ -83,6 +83,7 @@ TEST(Trace, IsJsonWithATrackPerEdge) {
     reached = event["ts"].get<double>() + event["dur"].get<double>();
     if (event["pid"] == 8) bytes += event["args"]["bytes"].get<std::int64_t>();
   }
+  EXPECT_EQ(trace["otherData"]["method"], "aer");
   EXPECT_EQ(names["worker 3, host 1"], 1);
   EXPECT_EQ(names["bucket 2"], 8);
   EXPECT_EQ(names["links"], 1);
