@@ -39,8 +39,8 @@ inline std::vector<Recorded> recorded_run(const Case& c, std::int64_t keep) {
       if (engine.alternates()) std::swap(model->x, model->spare);
     }
     engine.quiesce();
+    all[rank].records = recorder.records();  // late messages may still arrive after it
     all[rank].carried = transport.describe();
-    all[rank].records = recorder.records();
     engine.collectives().barrier();  // others may still need what this one has sent
   });
   return all;
