@@ -135,6 +135,7 @@ TEST(Oracle, CwaHasTheStationaryMomentsOfTheClosedForm) {
 struct Worker {
   std::vector<double> x = numbers(0), out = numbers(1), g = numbers(2), received = numbers(3);
   std::vector<std::vector<double>> state = {3, std::vector<double>(x.size(), 0.25)};
+  std::vector<std::vector<double>> kept = {3, received};  ///< the pattern's
   std::vector<Source<double>> sources{{received.data(), 0.5}};
 
   static std::vector<double> numbers(std::uint64_t stream) {
@@ -146,11 +147,11 @@ struct Worker {
 
   double combine(const Pattern& pattern, const Optimizer& optimizer, bool to_out) {
     const Mix<double> mix{.self_weight = 0.5, .sources = sources, .measure_distance = true};
-    PassArgs<double> args{.x = x, .g = g, .mixes = {mix}};
+    PassArgs<double> args{.x = x, .g = g, .mixes = {mix, mix, mix}};
     if (to_out) args.out = out;
     for (std::size_t k = 0; k < state.size(); ++k) {
       args.optimizer_state[k] = state[k];
-      args.pattern_state[k] = received;
+      args.pattern_state[k] = kept[k];
     }
     return pattern.combine_f64(args, optimizer);
   }
@@ -163,10 +164,11 @@ TEST(Tables, CombinesIntoOutWhatTheyWouldWriteOverX) {
       Worker in_place, apart;
       const double distance = in_place.combine(pattern, optimizer, false);
       EXPECT_EQ(apart.combine(pattern, optimizer, true), distance);
-      const bool stays = pattern.name == "atc";
+      const bool stays = pattern.launch == Launch::after_local_update;
       EXPECT_EQ(apart.x, stays ? in_place.x : before.x) << pattern.name << " " << optimizer.name;
       EXPECT_EQ(apart.out, stays ? before.out : in_place.x) << pattern.name << optimizer.name;
       EXPECT_EQ(apart.state, in_place.state) << pattern.name << " " << optimizer.name;
+      EXPECT_EQ(apart.kept, in_place.kept) << pattern.name << " " << optimizer.name;
     }
   }
 }

@@ -14,7 +14,9 @@ namespace gossamer {
 enum class Payload {
   parameters,
   gradients,
-  copy,  ///< of the parameters, taken when it leaves into the pattern's first state vector
+  copy,      ///< of the parameters, taken when it leaves into the pattern's first state vector
+  own,       ///< the pattern's first state vector
+  momentum,  ///< the optimizer's first state vector
 };
 
 /// When the payloads of update t leave.
@@ -43,6 +45,10 @@ struct Pattern {
   Rounds rounds;
   std::span<const Payload> payloads;
   std::span<const std::string_view> state;  ///< names of its own state vectors, zero at the start
+  /// Names of the optimizers that it goes with; empty: all of them.
+  std::span<const std::string_view> optimizers = {};
+  bool is_static = false;  ///< converges with one symmetric W for all steps only
+  double above = -1;       ///< where it is static: all eigenvalues of W must be above this
   Pass<float> prepare_f32;
   Pass<double> prepare_f64;
   Pass<float> combine_f32;
@@ -70,5 +76,9 @@ std::span<const Pattern> patterns();
 
 /// Throws std::invalid_argument that lists the valid names.
 const Pattern& find_pattern(std::string_view name);
+
+/// Throws std::invalid_argument where the pattern does not go with the optimizer, or would not
+/// converge with the schedule; names what to do.
+void check_pattern(const Pattern& pattern, std::string_view optimizer, const Schedule& schedule);
 
 }  // namespace gossamer

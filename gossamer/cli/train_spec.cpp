@@ -118,7 +118,9 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"algorithm", "topology",
        "who averages with whom; see gossamer topology --list; auto: what gossamer plan says",
        &s.topology},
-      {"algorithm", "pattern", "cwa, atc or allreduce", &s.pattern},
+      {"algorithm", "pattern",
+       "cwa, atc, allreduce, exact_diffusion, extra, gradient_tracking, dmsgd or qg_dmsgd",
+       &s.pattern},
       {"algorithm", "group_method",
        "how groups average: hierarchical, direct or ring (default: ring for allreduce)",
        &s.group_method},
@@ -264,7 +266,9 @@ void check_train_spec(const TrainSpec& spec) {
   find_pattern(spec.pattern);
   find_optimizer(spec.optimizer);
   check_hyper(spec.hyper);
-  if (spec.topology != kAutoTopology) schedule_of(spec);
+  if (spec.topology != kAutoTopology) {
+    check_pattern(find_pattern(spec.pattern), spec.optimizer, schedule_of(spec));
+  }
   require(spec.link_rates.empty() || spec.topology == "fitted", "link_rates",
           "absent but for the topology fitted", "topology '" + spec.topology + "'");
   update_of(spec);

@@ -1,6 +1,7 @@
 #include "gossamer/engine/dense_oracle.h"
 
 #include <cmath>
+#include <utility>
 
 namespace gossamer::reference {
 namespace {
@@ -104,22 +105,105 @@ Matrix gradients(const Run& run, const Matrix& x, const Gradient& gradient, std:
 
 }  // namespace
 
+namespace {
+
+/// a·A + b·B.
+Matrix sum(double a, const Matrix& A, double b, const Matrix& B) {
+  Matrix result = A;
+  for (std::size_t i = 0; i < A.size(); ++i) {
+    for (std::size_t k = 0; k < A[i].size(); ++k) result[i][k] = a * A[i][k] + b * B[i][k];
+  }
+  return result;
+}
+
+Matrix operator+(const Matrix& a, const Matrix& b) { return sum(1, a, 1, b); }
+Matrix operator-(const Matrix& a, const Matrix& b) { return sum(1, a, -1, b); }
+
+const Hyper& hyper_of(const Run& run, std::size_t k) {
+  return run.groups[static_cast<std::size_t>(run.group_of[k])];
+}
+
+Matrix directions(const Run& run, std::vector<Worker>& workers, const Matrix& g, const Matrix& x,
+                  std::int64_t step) {
+  Matrix d = x;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < x[i].size(); ++k) {
+      d[i][k] = direction(run, hyper_of(run, k), workers[i], k, g[i][k], x[i][k], step + 1);
+    }
+  }
+  return d;
+}
+
+/// DmSGD: what was mixed of the momenta is what the workers go on with.
+void mix_momenta(const Run& run, std::vector<Worker>& workers, std::int64_t step) {
+  const auto momentum = run.optimizer.starts_with("accum") ? &Worker::m_hat : &Worker::m;
+  Matrix m;
+  for (const Worker& worker : workers) m.push_back(worker.*momentum);
+  m = mixed(run, m, step);
+  for (std::size_t i = 0; i < workers.size(); ++i) workers[i].*momentum = m[i];
+}
+
+/// x after a step with quasi-global momentum, which is in Worker::m.
+Matrix quasi_global(const Run& run, std::vector<Worker>& workers, const Matrix& g, const Matrix& x,
+                    std::int64_t step) {
+  Matrix stepped = x;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < x[i].size(); ++k) {
+      const Hyper& h = hyper_of(run, k);
+      const double gradient = g[i][k] + h.weight_decay * x[i][k];
+      const double u = h.momentum * workers[i].m[k] + (1 - h.dampening) * gradient;
+      stepped[i][k] -= h.lr * (h.nesterov ? gradient + h.momentum * u : u);
+    }
+  }
+  const Matrix next = mixed(run, stepped, step);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < x[i].size(); ++k) {
+      double& m = workers[i].m[k];
+      m = 0.9 * m + 0.1 * (x[i][k] - next[i][k]) / hyper_of(run, k).lr;
+    }
+  }
+  return next;
+}
+
+}  // namespace
+
 Matrix run(const Run& run, Matrix x, const Gradient& gradient, std::int64_t steps) {
   std::vector<Worker> workers(x.size(), Worker(x[0].size()));
+  Matrix psi_before = x;
+  Matrix x_before = x;
+  Matrix d_before = x - x;
+  Matrix g_before = x - x;
+  Matrix tracker = x - x;
   for (std::int64_t step = 0; step < steps; ++step) {
-    const Matrix g = gradients(run, x, gradient, step);
-    Matrix d = x;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      for (std::size_t k = 0; k < x[i].size(); ++k) {
-        const Hyper& hyper = run.groups[static_cast<std::size_t>(run.group_of[k])];
-        d[i][k] = direction(run, hyper, workers[i], k, g[i][k], x[i][k], step + 1);
-      }
+    Matrix g = gradients(run, x, gradient, step);
+    if (run.pattern == "qg_dmsgd") {
+      x = quasi_global(run, workers, g, x, step);
+      continue;
     }
-    const Matrix before = run.pattern.starts_with("cwa") ? mixed(run, x, step) : x;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      for (std::size_t k = 0; k < x[i].size(); ++k) x[i][k] = before[i][k] + d[i][k];
+    if (run.pattern == "gradient_tracking") {
+      tracker = mixed(run, tracker, step) + (g - g_before);
+      g_before = std::exchange(g, tracker);
     }
-    if (run.pattern == "atc") x = mixed(run, x, step);
+    const Matrix d = directions(run, workers, g, x, step);
+    const Matrix x_now = x;
+    if (run.pattern == "allreduce") {
+      x = x + d;
+    } else if (run.pattern == "atc" || run.pattern == "dmsgd") {
+      x = mixed(run, x + d, step);
+      if (run.pattern == "dmsgd") mix_momenta(run, workers, step);
+    } else if (run.pattern == "exact_diffusion") {
+      const Matrix psi = x + d;
+      x = mixed(run, psi + (x - psi_before), step);
+      psi_before = psi;
+    } else if (run.pattern == "extra" && step > 0) {
+      const Matrix twice = x + mixed(run, x, step);
+      const Matrix half = sum(0.5, x_before, 0.5, mixed(run, x_before, step));
+      x = twice - half + (d - d_before);
+    } else {
+      x = mixed(run, x, step) + d;
+    }
+    x_before = x_now;
+    d_before = d;
   }
   return x;
 }

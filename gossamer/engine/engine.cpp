@@ -24,10 +24,10 @@ std::pair<double, double> distance_and_norm(DType dtype, const void* a, const vo
   });
 }
 
-/// Whether updates may go to a second memory: what was sent is x itself.
+/// Whether updates may go to a second memory: what was sent is x itself, and nothing else.
 bool may_alternate(const Pattern& pattern) {
   return pattern.launch == Launch::after_previous_update &&
-         std::ranges::find(pattern.payloads, Payload::parameters) != pattern.payloads.end();
+         std::ranges::all_of(pattern.payloads, [](Payload p) { return p == Payload::parameters; });
 }
 
 bool is_global_average(const Round& round) { return round.groups.size() == 1; }

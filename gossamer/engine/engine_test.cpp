@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gossamer/engine/engine_case.h"
+#include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -58,6 +59,12 @@ Hyper random_hyper(Rng& rng) {
           .accumulate = 1 + static_cast<int>(rng.below(4))};
 }
 
+/// A topology whose W is symmetric and the same in every step, with eigenvalues above 0.
+Schedule static_schedule(const HostShape& shape, Rng& rng) {
+  constexpr const char* kNames[] = {"ring", "grid", "torus", "star", "complete"};
+  return lazy(make_topology(kNames[rng.below(std::size(kNames))], {.shape = shape}));
+}
+
 Case random_case(std::uint64_t seed) {
   Rng rng(seed);
   HostShape shape;
@@ -66,8 +73,12 @@ Case random_case(std::uint64_t seed) {
   }
   Case c;
   c.options.schedule = random_schedule(shape, rng);
-  c.options.pattern = pick_name(patterns(), rng);
-  c.options.optimizer = pick_name(optimizers(), rng);
+  const Pattern& pattern = patterns()[rng.below(patterns().size())];
+  c.options.pattern = pattern.name;
+  if (pattern.is_static) c.options.schedule = static_schedule(shape, rng);
+  c.options.optimizer = pattern.optimizers.empty()
+                            ? pick_name(optimizers(), rng)
+                            : pattern.optimizers[rng.below(pattern.optimizers.size())];
   c.options.groups = {random_hyper(rng), random_hyper(rng)};
   c.options.groups[1].accumulate = c.options.groups[0].accumulate;
   c.options.update = rng.below(2) ? UpdateAt::step : UpdateAt::backward;

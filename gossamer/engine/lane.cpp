@@ -156,6 +156,12 @@ void Lane::launch(ExchangeRunner& runner, std::int64_t step) {
         copy_streaming(pattern_state_[0].data(), bucket_.x, pattern_state_[0].size());
         payload.data = pattern_state_[0].data();
         break;
+      case Payload::own:
+        payload.data = pattern_state_[0].data();
+        break;
+      case Payload::momentum:
+        payload.data = optimizer_state_[0].data();
+        break;
     }
     if (!late_.empty()) {
       late_[k]->send(*current_->plan, step, {payload.data, carried_error(k)});

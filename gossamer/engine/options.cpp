@@ -8,7 +8,7 @@ namespace {
 
 void check_late(const EngineOptions& options, const Pattern& pattern) {
   const bool sends_before = pattern.launch == Launch::after_previous_update;
-  if (!sends_before || pattern.payloads.size() != 1) {
+  if (!sends_before || pattern.payloads.size() != 1 || pattern.is_static) {
     fail_argument({.place = "engine",
                    .what = "late = \"skip\" needs payloads that are sent a step ahead",
                    .got = "pattern " + std::string(pattern.name),
@@ -38,6 +38,7 @@ void check_options(const EngineOptions& options) {
                    .got = options.schedule.name,
                    .remedy = "choose a topology whose weights are symmetric or circulant"});
   }
+  check_pattern(pattern, options.optimizer, options.schedule);
   if (options.late == Late::skip) check_late(options, pattern);
   if (options.codec != Codec::fp32 && options.group_method != GroupMethod::hierarchical) {
     fail_argument({.place = "engine",

@@ -50,6 +50,26 @@ TEST(Rho, OfAPathOf4093IsTheClosedForm) {
   EXPECT_NEAR((1 - mean_rho(make("grid", 4093))) / gap, 1, 1e-9);
 }
 
+void expect_least(const Round& round, double least) {
+  EXPECT_TRUE(eigenvalues_above(round, least - 1e-8));
+  EXPECT_FALSE(eigenvalues_above(round, least + 1e-8));
+}
+
+TEST(EigenvaluesAbove, KnowsTheClosedForms) {
+  for (int n : {3, 4, 7, 32, 33, 1000, 1001}) {
+    SCOPED_TRACE(n);
+    const double ring = 1. / 3 + 2. / 3 * std::cos(2 * kPi * (n / 2) / n);
+    expect_least(round_at(make("ring", n), 0), ring);
+    expect_least(round_at(lazy(make("ring", n)), 0), (1 + ring) / 2);
+    expect_least(complete_round(n), 0);
+    expect_least(identity_round(n), 1);
+  }
+  for (int n : {3, 7, 127, 1009}) {  // grids of prime sizes are paths
+    SCOPED_TRACE(n);
+    expect_least(round_at(make("grid", n), 0), 1. / 3 + 2. / 3 * std::cos(kPi * (n - 1) / n));
+  }
+}
+
 TEST(Rho, OfAStarLeavesExactlyOneNth) {
   for (int n = 3; n <= 64; ++n) EXPECT_NEAR(1 - mean_rho(make("star", n)), 1. / n, 1e-14) << n;
   EXPECT_NEAR(1 - mean_rho(make("star", 4096)), 1. / 4096, 1e-13);

@@ -38,12 +38,12 @@ bool connected(const Round& round) {
   return reached == at(round.workers);
 }
 
-/// (1 + shift)·I + sign·W.
-Sparse shifted(const Round& round, double sign) {
+/// shift·I + sign·W.
+Sparse shifted(const Round& round, double shift, double sign) {
   std::vector<Eigen::Triplet<double>> entries;
   for (int i = 0; i < round.workers; ++i) {
-    entries.emplace_back(i, i, 1 + kShift);
-    for (const Entry& e : round.rows[at(i)]) entries.emplace_back(i, e.worker, sign * e.weight);
+    entries.emplace_back(i, i, shift);
+    for (const Entry& e : row_of(round, i)) entries.emplace_back(i, e.worker, sign * e.weight);
   }
   Sparse matrix(round.workers, round.workers);
   matrix.setFromTriplets(entries.begin(), entries.end());
@@ -65,7 +65,7 @@ double rayleigh(const Round& round, const Eigen::VectorXd& v, double sign) {
 
 /// The smallest eigenvalue of I + sign·W on the vectors whose mean is 0.
 double smallest(const Round& round, double sign) {
-  const Eigen::SimplicialLDLT<Sparse> factors(shifted(round, sign));
+  const Eigen::SimplicialLDLT<Sparse> factors(shifted(round, 1 + kShift, sign));
   GOSSAMER_ASSERT(factors.info() == Eigen::Success);
   const auto solve = [&](Eigen::VectorXd& x) {
     x.array() -= x.mean();
@@ -73,6 +73,13 @@ double smallest(const Round& round, double sign) {
     x.array() -= x.mean();
   };
   return rayleigh(round, largest_eigenvalue(round.workers, solve, kSteps).vector, sign);
+}
+
+/// Gershgorin: no eigenvalue of W lies below twice the least self weight less 1.
+double disc_bound(const Round& round) {
+  double least_self = 1;
+  for (int i = 0; i < round.workers; ++i) least_self = std::min(least_self, self_weight(round, i));
+  return 2 * least_self - 1;
 }
 
 }  // namespace
@@ -89,11 +96,14 @@ Round transposed(const Round& round) {
 double gap_of_symmetric(const Round& round) {
   if (!connected(round)) return 0;
   const double below_one = smallest(round, -1);
-  double least_self = 1;
-  for (int i = 0; i < round.workers; ++i) least_self = std::min(least_self, self_weight(round, i));
-  // Gershgorin: no eigenvalue of I + W lies below twice the least self weight.
-  if (2 * least_self >= below_one) return below_one;
+  if (1 + disc_bound(round) >= below_one) return below_one;
   return std::min(below_one, smallest(round, 1));
+}
+
+bool eigenvalues_above(const Round& round, double bound) {
+  if (disc_bound(round) > bound + kShift) return true;
+  const Eigen::SimplicialLLT<Sparse> factors(shifted(round, -bound - kShift, 1));
+  return factors.info() == Eigen::Success;  // exists where the matrix is positive definite
 }
 
 }  // namespace gossamer

@@ -1,5 +1,5 @@
 #pragma once
-/// 1 − ‖W − J‖₂ where it is so small that iterations on W itself do not settle.
+/// What factorisations tell of the spectrum of W where iterations on W itself do not settle.
 
 #include "gossamer/graph/round.h"
 
@@ -13,5 +13,9 @@ Round transposed(const Round& round);
 /// several parts. Meant for graphs with small separators (rings, paths, grids): the cost is that of
 /// a sparse factorisation.
 double gap_of_symmetric(const Round& round);
+
+/// Whether all eigenvalues of a symmetric W are above `bound`, to 1e-9. Cost: that of a sparse
+/// factorisation, unless every worker keeps so much that it is plain.
+bool eigenvalues_above(const Round& round, double bound);
 
 }  // namespace gossamer

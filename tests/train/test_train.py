@@ -66,6 +66,11 @@ def test_late_neighbours_can_be_skipped(text: list[str]) -> None:
         "--optimizer adamw --topology one_peer_exponential --update backward",
         "--optimizer adamw --topology ring --adaptive-average 2",
         "--optimizer adamw --topology aer --codec bf16",
+        "--optimizer adamw --pattern exact_diffusion --topology ring --lazy",
+        "--optimizer sgd --pattern extra --topology ring",
+        "--optimizer accum_adamw --pattern gradient_tracking --topology aer",
+        "--optimizer momentum --pattern dmsgd --topology aer",
+        "--optimizer momentum --pattern qg_dmsgd --topology aer",
     ],
 )
 def test_resume_goes_on_bit_for_bit(method: str, text: list[str], tmp_path: Path) -> None:
@@ -125,6 +130,8 @@ BAD = {
     "--beta2 1.5": ["beta2 must be in [0, 1)", "1.5"],
     "--steps zero": ["--steps", "zero"],
     "--global-batch 2": ["global_batch", "number of workers"],
+    "--pattern exact_diffusion --topology ring": ["eigenvalues of W", "lazy"],
+    "--pattern qg_dmsgd": ["momentum of the optimizer", "adamw"],
     "--update backward --clip-norm 1": ["clip_norm", "backward"],
     "--checkpoint-every 2": ["run folder", "--out"],
     "--data /nowhere/at/all": ["/nowhere/at/all"],

@@ -16,5 +16,19 @@ template <class T>
 double atc_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double allreduce_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double extra_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double exact_diffusion_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double exact_diffusion_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double gradient_tracking_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double dmsgd_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double qg_dmsgd_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double qg_dmsgd_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 
 }  // namespace gossamer

@@ -1,0 +1,66 @@
+#include "gossamer/algo/pattern.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "gossamer/graph/modifiers.h"
+#include "gossamer/graph/topology.h"
+
+namespace gossamer {
+namespace {
+
+Schedule make(const char* name, int n) { return make_topology(name, {.shape = even_hosts(n, 1)}); }
+
+/// What is said of a combination; empty where it is allowed.
+std::string refusal(const char* pattern, const char* optimizer, const Schedule& schedule) {
+  try {
+    check_pattern(find_pattern(pattern), optimizer, schedule);
+    return "";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+void expect_words(const std::string& text, std::initializer_list<const char*> words) {
+  for (const char* word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
+}
+
+TEST(CheckPattern, AnEigenvalueOnTheBorderIsTooLow) {
+  expect_words(refusal("exact_diffusion", "sgd", make("ring", 8)),
+               {"exact_diffusion", "ring", "above -0.333333", "lazy"});
+  expect_words(refusal("exact_diffusion", "sgd", make("torus", 16)), {"torus", "lazy"});
+  EXPECT_EQ(refusal("exact_diffusion", "sgd", make("ring", 9)), "");
+  EXPECT_EQ(refusal("exact_diffusion", "sgd", lazy(make("ring", 8))), "");
+  EXPECT_EQ(refusal("exact_diffusion", "sgd", make("complete", 8)), "");
+  EXPECT_EQ(refusal("exact_diffusion", "sgd", make("ring", 1)), "");
+  EXPECT_EQ(refusal("extra", "sgd", make("ring", 8)), "");
+  // All of a worker of two comes from the other one.
+  const Schedule swap =
+      periodic_schedule("swap", even_hosts(2, 1), {sparse_round(2, {{{1, 1.0}}, {{0, 1.0}}})});
+  expect_words(refusal("extra", "sgd", swap), {"extra", "above -1.0", "lazy"});
+}
+
+TEST(CheckPattern, WhatChangesOrIsDirectedIsRefusedWithAWayOut) {
+  for (const char* pattern : {"exact_diffusion", "extra"}) {
+    for (const char* topology : {"one_peer_ring", "exponential", "one_peer_exponential"}) {
+      expect_words(refusal(pattern, "adamw", make(topology, 8)),
+                   {pattern, topology, "gradient_tracking"});
+    }
+    EXPECT_NE(refusal(pattern, "sgd", with_global_average(lazy(make("ring", 8)), 4)), "");
+    EXPECT_NE(refusal(pattern, "sgd", with_adaptive_global_average(lazy(make("ring", 8)), 4)), "");
+  }
+  for (const char* pattern : {"cwa", "atc", "gradient_tracking", "allreduce"}) {
+    EXPECT_EQ(refusal(pattern, "adamw", make("one_peer_exponential", 8)), "") << pattern;
+  }
+}
+
+TEST(CheckPattern, APatternThatMixesMomentaNeedsThem) {
+  expect_words(refusal("dmsgd", "sgd", make("ring", 8)), {"dmsgd", "sgd", "momentum, adam"});
+  expect_words(refusal("qg_dmsgd", "adam", make("ring", 8)), {"qg_dmsgd", "adam", "momentum"});
+  EXPECT_EQ(refusal("dmsgd", "adam", make("ring", 8)), "");
+  EXPECT_EQ(refusal("qg_dmsgd", "momentum", make("ring", 8)), "");
+}
+
+}  // namespace
+}  // namespace gossamer
