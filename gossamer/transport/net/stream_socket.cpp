@@ -123,9 +123,18 @@ Way way_of(int socket) {
   return {std::chrono::microseconds(info.tcpi_min_rtt), info.tcpi_advmss};
 }
 
+// Recent kernels (6.18 does) forget the window that they were told once packets of other sizes
+// come. Then the buffer is what limits, in which packets take up to twice their bytes; the system
+// doubles what it is told once more.
 void limit_window(int socket, std::optional<std::size_t> bytes) {
-  const int limit = static_cast<int>(bytes.value_or(kNoLimit));
-  ::setsockopt(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, &limit, sizeof(limit));
+  const int window = static_cast<int>(bytes.value_or(kNoLimit));
+  const int buffer = bytes ? 2 * window : window;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+  ::setsockopt(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, &window, sizeof(window));
+#ifdef SO_BUF_LOCK
+  constexpr int kMayGrow = 0;
+  if (!bytes) ::setsockopt(socket, SOL_SOCKET, SO_BUF_LOCK, &kMayGrow, sizeof(kMayGrow));
+#endif
 }
 
 int unacknowledged_bytes(int socket) {
