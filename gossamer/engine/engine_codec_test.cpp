@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gossamer/engine/engine_case.h"
+#include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -20,6 +21,7 @@ Case case_of(const std::string& topology, const HostShape& shape, Codec codec,
   Case c;
   c.options.schedule = make_topology(topology, {.shape = shape, .seed = 3});
   c.options.pattern = pattern;
+  if (find_pattern(pattern).is_static) c.options.schedule = lazy(c.options.schedule);
   c.options.optimizer = "sgd";
   c.options.groups = {{.lr = kLr}};
   c.options.codec = codec;
@@ -35,7 +37,10 @@ TEST(EngineCodec, WorkerMeanMovesByMinusLrTimesTheMeanGradient) {
   for (const Codec codec : {Codec::bf16, Codec::int8}) {
     for (const HostShape& shape : kShapes) {
       for (const std::string topology : {"ring", "aer", "complete", "one_peer_exponential"}) {
-        for (const std::string pattern : {"cwa", "atc", "cwa_difference"}) {
+        for (const std::string pattern :
+             {"cwa", "atc", "cwa_difference", "exact_diffusion", "extra", "gradient_tracking"}) {
+          const bool is_static = topology == "ring" || topology == "complete";
+          if (find_pattern(pattern).is_static && !is_static) continue;
           SCOPED_TRACE(std::string(name_of(codec)) + " " + topology + " " + pattern + ", " +
                        std::to_string(shape.hosts()) + " hosts");
           const Case c = case_of(topology, shape, codec, pattern);
