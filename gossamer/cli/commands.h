@@ -20,6 +20,7 @@ struct Command {
 int run_topology(int argc, char** argv);
 int run_simulate(int argc, char** argv);
 int run_plan(int argc, char** argv);
+int run_lab(int argc, char** argv);
 /// Both hand over to the program gossamer-train beside this one, with all arguments.
 int run_train(int argc, char** argv);
 int run_demo(int argc, char** argv);

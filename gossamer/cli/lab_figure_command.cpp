@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/json.h"
+#include "gossamer/cli/command_line.h"
+#include "gossamer/cli/lab_commands.h"
+#include "gossamer/lab/figures.h"
+
+namespace gossamer {
+namespace {
+
+struct Options {
+  std::string name;
+  std::string out;
+  FigureOptions figure;
+  bool json = false;
+  bool list = false;
+};
+
+constexpr const char* kFooter =
+    R"(Prints the figure's table and writes its picture, NAME.svg; `all` writes every picture and one
+page of them, figures.html. Bands are twice the standard error over the trials. Runs with the
+same seed give the same numbers.
+
+examples:
+  gossamer lab figure --list
+  gossamer lab figure global_averages --out figures
+  gossamer lab figure all --out figures
+  gossamer lab figure digits --images t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz)";
+
+void add_options(CLI::App& app, Options& o) {
+  app.add_option("name", o.name, "a figure, or all; --list shows them");
+  app.add_option("--out", o.out, "folder for pictures and page (default: this one)");
+  app.add_option("--trials", o.figure.trials, "per method (default: each figure's own number)")
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--threads", o.figure.threads, "for trials (default: as many as cores)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--seed", o.figure.seed, "of the samples drawn")->capture_default_str();
+  app.add_option("--images", o.figure.images, "digits: an IDX file of images, packed or not");
+  app.add_option("--labels", o.figure.labels, "digits: the IDX file of their classes");
+  app.add_flag("--json", o.json, "print one JSON object");
+  app.add_flag("--list", o.list, "list the figures");
+  app.footer(kFooter);
+}
+
+/// In characters, of which UTF-8 takes several bytes.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+void print_row(const std::vector<std::string>& row, const std::vector<std::size_t>& widths) {
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    const std::string space(widths[k] - width_of(row[k]), ' ');
+    const bool is_last = k + 1 == row.size();
+    std::printf("%s%s%s%s", k == 0 ? "" : space.c_str(), row[k].c_str(),
+                k == 0 ? space.c_str() : "", is_last ? "\n" : "  ");
+  }
+}
+
+void print_table(const Figure& figure) {
+  std::printf("%s\n", figure.title.c_str());
+  std::vector<std::size_t> widths;
+  for (const std::string& cell : figure.header) widths.push_back(width_of(cell));
+  for (const auto& row : figure.rows) {
+    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], width_of(row[k]));
+  }
+  print_row(figure.header, widths);
+  for (const auto& row : figure.rows) print_row(row, widths);
+}
+
+Json to_json(const Figure& figure) {
+  Json json{{"figure", figure.name}, {"title", figure.title}};
+  json["header"] = figure.header;
+  json["rows"] = figure.rows;
+  for (const Chart& chart : figure.charts) {
+    Json one{{"title", chart.title}, {"x", chart.x.label}, {"y", chart.y.label}};
+    for (const Series& series : chart.series) {
+      Json curve{{"name", series.name}, {"x", series.x}, {"y", series.y}};
+      if (!series.low.empty()) curve["low"] = series.low;
+      if (!series.high.empty()) curve["high"] = series.high;
+      one["series"].push_back(curve);
+    }
+    json["charts"].push_back(one);
+  }
+  return json;
+}
+
+void write(const Options& o, const std::string& name, const std::string& text) {
+  const std::filesystem::path folder = o.out.empty() ? "." : o.out;
+  std::filesystem::create_directories(folder);
+  write_text_file("lab figure", "the picture", folder / name, text);
+}
+
+Figure made(const FigureRow& row, const Options& o) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Figure figure = make_figure(row, o.figure);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  if (!o.json) {
+    print_table(figure);
+    std::printf("\n");
+  }
+  std::fprintf(stderr, "%s: %.1f s\n", figure.name.c_str(), took.count());
+  write(o, figure.name + ".svg", to_svg(figure.title, figure.charts, figure.columns));
+  return figure;
+}
+
+int make_all(const Options& o) {
+  std::vector<Figure> all;
+  for (const FigureRow& row : figures()) {
+    if (row.needs_images && o.figure.images.empty()) {
+      std::fprintf(stderr, "%s: skipped, it needs --images and --labels\n", row.name.data());
+      continue;
+    }
+    all.push_back(made(row, o));
+  }
+  write(o, "figures.html", to_html("Decentralized optimization in figures", all));
+  if (o.json) {
+    Json json;
+    for (const Figure& figure : all) json.push_back(to_json(figure));
+    std::cout << json.dump() << '\n';
+  }
+  return 0;
+}
+
+void print_list() {
+  for (const FigureRow& row : figures()) {
+    std::printf("%-26s %s\n", row.name.data(), row.summary.data());
+  }
+}
+
+}  // namespace
+
+int run_lab_figure(int argc, char** argv) {
+  Options o;
+  o.figure.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  CLI::App app("Makes figures of decentralized optimization.");
+  add_options(app, o);
+  if (const auto code = parse_command_line(app, "lab figure", argc, argv)) return *code;
+  if (o.list) {
+    print_list();
+    return 0;
+  }
+  if (o.name.empty()) {
+    fail_argument({.place = "lab figure",
+                   .what = "which one is missing",
+                   .got = "",
+                   .remedy = "give a name of `gossamer lab figure --list`, or all"});
+  }
+  if (o.name == "all") return make_all(o);
+  const Figure figure = made(find_figure(o.name), o);
+  if (o.json) std::cout << to_json(figure).dump() << '\n';
+  return 0;
+}
+
+}  // namespace gossamer

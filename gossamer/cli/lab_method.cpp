@@ -1,0 +1,163 @@
+#include "gossamer/cli/lab_method.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "gossamer/algo/optimizer.h"
+#include "gossamer/algo/pattern.h"
+#include "gossamer/base/errors.h"
+#include "gossamer/graph/modifiers.h"
+#include "gossamer/graph/topology.h"
+
+namespace gossamer {
+
+const char* const kLabMethodHelp =
+    R"(A method is PATTERN@TOPOLOGY, or allreduce, and after colons what differs from the defaults:
+lazy, rounds=K, local=H, average=H, adaptive=H (applied in this order), degree=K,
+optimizer=NAME, lr=, and its numbers: momentum=, nesterov, beta1=, beta2=, eps=, accumulate=,
+weight_decay=.)";
+
+namespace {
+
+struct Word {
+  std::string key;
+  std::string value;  ///< empty: none
+};
+
+struct Number {
+  std::string_view key;
+  double Hyper::*member;
+};
+
+constexpr Number kNumbers[] = {{"momentum", &Hyper::momentum},
+                               {"beta1", &Hyper::beta1},
+                               {"beta2", &Hyper::beta2},
+                               {"eps", &Hyper::eps},
+                               {"weight_decay", &Hyper::weight_decay}};
+
+/// What modifies the schedule; 0: does not.
+struct Modifiers {
+  bool lazy = false;
+  int rounds = 0;
+  int local = 0;
+  int average = 0;
+  int adaptive = 0;
+};
+
+struct Count {
+  std::string_view key;
+  int Modifiers::*member;
+};
+
+constexpr Count kCounts[] = {{"rounds", &Modifiers::rounds},
+                             {"local", &Modifiers::local},
+                             {"average", &Modifiers::average},
+                             {"adaptive", &Modifiers::adaptive}};
+
+std::vector<std::string> split(const std::string& text, char sign) {
+  std::vector<std::string> parts(1);
+  for (char letter : text) {
+    if (letter == sign) {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
+  }
+  return parts;
+}
+
+[[noreturn]] void refuse(const std::string& method, const std::string& what,
+                         const std::string& got) {
+  const std::string subject = "method " + method + ": " + what;
+  fail_argument({.place = "lab", .what = subject, .got = "'" + got + "'"});
+}
+
+double number_of(const std::string& method, const Word& word) {
+  char* end = nullptr;
+  const double value = std::strtod(word.value.c_str(), &end);
+  const bool is_good = !word.value.empty() && *end == '\0' && std::isfinite(value);
+  if (!is_good) refuse(method, word.key + " takes a number", word.value);
+  return value;
+}
+
+int count_of(const std::string& method, const Word& word) {
+  const double value = number_of(method, word);
+  const bool is_good = value >= 1 && value <= 1e9 && value == std::floor(value);
+  if (!is_good) refuse(method, word.key + " takes a whole number from 1 up", word.value);
+  return static_cast<int>(value);
+}
+
+[[noreturn]] void refuse_word(const std::string& key) {
+  std::vector<std::string_view> names = {"lazy", "degree",   "optimizer",
+                                         "lr",   "nesterov", "accumulate"};
+  for (const Number& number : kNumbers) names.push_back(number.key);
+  for (const Count& count : kCounts) names.push_back(count.key);
+  fail_unknown_name("lab", "word of a method", key, names);
+}
+
+/// Does what a word says; `false` where it is not known.
+void apply(const std::string& method, const Word& word, LabOptions& options, Modifiers& modifiers,
+           TopologyArgs& args) {
+  const auto count = std::ranges::find(kCounts, word.key, &Count::key);
+  const auto number = std::ranges::find(kNumbers, word.key, &Number::key);
+  if (count != std::end(kCounts)) {
+    modifiers.*(count->member) = count_of(method, word);
+  } else if (number != std::end(kNumbers)) {
+    options.hyper.*(number->member) = number_of(method, word);
+  } else if (word.key == "lazy") {
+    modifiers.lazy = true;
+  } else if (word.key == "nesterov") {
+    options.hyper.nesterov = true;
+  } else if (word.key == "degree") {
+    args.degree = count_of(method, word);
+  } else if (word.key == "accumulate") {
+    options.hyper.accumulate = count_of(method, word);
+  } else if (word.key == "lr") {
+    options.step_size.first = number_of(method, word);
+  } else if (word.key == "optimizer") {
+    options.optimizer = find_optimizer(word.value).name;
+  } else {
+    refuse_word(word.key);
+  }
+}
+
+Schedule modified(Schedule schedule, const Modifiers& modifiers) {
+  if (modifiers.lazy) schedule = lazy(std::move(schedule));
+  if (modifiers.rounds > 0) schedule = with_rounds_per_step(std::move(schedule), modifiers.rounds);
+  if (modifiers.local > 0) schedule = with_local_steps(std::move(schedule), modifiers.local);
+  if (modifiers.average > 0) schedule = with_global_average(std::move(schedule), modifiers.average);
+  if (modifiers.adaptive > 0) {
+    schedule = with_adaptive_global_average(std::move(schedule), modifiers.adaptive);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+Contender parse_lab_method(const std::string& text, const HostShape& shape,
+                           const LabOptions& defaults) {
+  const std::vector<std::string> words = split(text, ':');
+  const std::vector<std::string> head = split(words[0], '@');
+  Contender contender{.name = text, .options = defaults};
+  contender.options.pattern = find_pattern(head[0]).name;
+  const bool needs_topology = find_pattern(head[0]).rounds == Rounds::schedule;
+  if (head.size() > 2 || (needs_topology && head.size() < 2)) {
+    refuse(text, "it is PATTERN@TOPOLOGY, such as " + head[0] + "@ring", words[0]);
+  }
+  Modifiers modifiers;
+  TopologyArgs args{.shape = shape};
+  for (std::size_t k = 1; k < words.size(); ++k) {
+    const std::size_t sign = words[k].find('=');
+    const Word word{words[k].substr(0, sign),
+                    sign == std::string::npos ? "" : words[k].substr(sign + 1)};
+    apply(text, word, contender.options, modifiers, args);
+  }
+  const std::string topology = head.size() == 2 ? head[1] : "complete";
+  contender.options.schedule = modified(make_topology(topology, args), modifiers);
+  return contender;
+}
+
+}  // namespace gossamer

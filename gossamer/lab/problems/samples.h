@@ -1,0 +1,144 @@
+#pragma once
+/// Samples of linear models, worker by worker in one memory, and which of them a step draws.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gossamer/base/aligned_bytes.h"
+#include "gossamer/base/rng.h"
+#include "gossamer/lab/problem.h"
+
+namespace gossamer {
+
+/// n workers with `per_worker` rows of d features and a target each. Rows begin at lines of the
+/// cache and are in single precision, which halves what a step has to fetch from random places;
+/// what is computed with them is in double.
+class Samples {
+ public:
+  Samples(int workers, int dimension, int per_worker)
+      : workers_(workers),
+        per_worker_(per_worker),
+        d_(static_cast<std::size_t>(dimension)),
+        stride_((d_ + kLine) / kLine * kLine),
+        rows_(make_aligned_bytes(count() * stride_ * sizeof(float))) {}
+
+  int workers() const { return workers_; }
+  int dimension() const { return static_cast<int>(d_); }
+  int per_worker() const { return per_worker_; }
+  std::size_t count() const {
+    return static_cast<std::size_t>(workers_) * static_cast<std::size_t>(per_worker_);
+  }
+  std::size_t stride() const { return stride_; }
+  /// d features and the target.
+  std::span<float> row(std::size_t index) { return {begin() + index * stride_, d_ + 1}; }
+  const float* row(std::size_t index) const { return begin() + index * stride_; }
+  double target(std::size_t index) const { return row(index)[d_]; }
+
+ private:
+  static constexpr std::size_t kLine = 64 / sizeof(float);
+  float* begin() const { return reinterpret_cast<float*>(rows_.get()); }
+
+  int workers_;
+  int per_worker_;
+  std::size_t d_;
+  std::size_t stride_;
+  AlignedBytes rows_;
+};
+
+/// Features as the spec says; targets a·x*_i, without noise. Throws std::invalid_argument for
+/// numbers that make no sense.
+Samples linear_samples(const SyntheticSpec& spec);
+
+/// Bits from `base` and a counter, inline: SplitMix64's finaliser.
+inline std::uint64_t mixed(std::uint64_t base, std::uint64_t counter) {
+  std::uint64_t z = base + counter * 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+/// A draw: a worker and one of its rows.
+struct Drawn {
+  std::size_t worker = 0;
+  std::size_t row = 0;
+};
+
+/// At most so many draws are visited at once.
+inline constexpr std::size_t kDrawsAtOnce = 64;
+
+/// The samples that workers draw in a step, worker by worker; batch 0: all samples.
+class Draws {
+ public:
+  Draws(const Samples& samples, int batch, const Draw& draw)
+      : samples_(samples),
+        per_worker_(static_cast<std::uint64_t>(samples.per_worker())),
+        all_(batch == 0),
+        each_(all_ ? per_worker_ : static_cast<std::uint64_t>(batch)),
+        left_(static_cast<std::size_t>(samples.workers()) * each_),
+        base_(mix_bits(draw.seed, static_cast<std::uint64_t>(draw.step))) {}
+
+  /// The next ones; none after the last. Their memory is asked for one call ahead: they lie at
+  /// random places, and the step would wait for each of them.
+  std::span<const Drawn> next() {
+    if (counter_ == 0) fetch();
+    const std::span<const Drawn> now(blocks_[turn_].data(), fetched_);
+    turn_ = 1 - turn_;
+    fetch();
+    return now;
+  }
+
+ private:
+  void fetch() {
+    fetched_ = std::min(kDrawsAtOnce, left_);
+    left_ -= fetched_;
+    for (std::size_t k = 0; k < fetched_; ++k) {
+      const auto wide = static_cast<unsigned __int128>(mixed(base_, counter_++)) * per_worker_;
+      const std::uint64_t index = all_ ? in_worker_ : static_cast<std::uint64_t>(wide >> 64);
+      blocks_[turn_][k] = {worker_, worker_ * per_worker_ + index};
+      __builtin_prefetch(samples_.row(blocks_[turn_][k].row));
+      if (++in_worker_ == each_) {
+        in_worker_ = 0;
+        ++worker_;
+      }
+    }
+  }
+
+  const Samples& samples_;
+  const std::uint64_t per_worker_;
+  const bool all_;
+  const std::uint64_t each_;
+  std::size_t left_;
+  const std::uint64_t base_;
+  std::uint64_t counter_ = 0;
+  std::uint64_t worker_ = 0;
+  std::uint64_t in_worker_ = 0;
+  std::size_t fetched_ = 0;
+  std::size_t turn_ = 0;
+  std::array<std::array<Drawn, kDrawsAtOnce>, 2> blocks_;
+};
+
+/// Calls visit(span of Drawn) for all of them.
+template <class Visit>
+void for_each_drawn(const Samples& samples, int batch, const Draw& draw, Visit visit) {
+  Draws draws(samples, batch, draw);
+  for (auto drawn = draws.next(); !drawn.empty(); drawn = draws.next()) visit(drawn);
+}
+
+/// a·b of `count` numbers.
+template <class A, class B>
+double dot(const A* a, const B* b, std::size_t count) {
+  double even = 0;
+  double odd = 0;
+  std::size_t k = 0;
+  for (; k + 1 < count; k += 2) {
+    even += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+    odd += static_cast<double>(a[k + 1]) * static_cast<double>(b[k + 1]);
+  }
+  if (k < count) even += static_cast<double>(a[k]) * static_cast<double>(b[k]);
+  return even + odd;
+}
+
+}  // namespace gossamer

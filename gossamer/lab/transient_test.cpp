@@ -1,0 +1,45 @@
+#include "gossamer/lab/transient.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gossamer/graph/topology.h"
+
+namespace gossamer {
+namespace {
+
+TransientSpec spec_of(const char* topology) {
+  return {.schedule =
+              [topology](int n) { return make_topology(topology, {.shape = even_hosts(n, 1)}); },
+          .factor = 1.1,
+          .trials = 16};
+}
+
+TEST(Transient, GrowsWithTheRingAndIsNoneWhereAllAverage) {
+  const auto small = transient_steps(spec_of("ring"), 16);
+  const auto large = transient_steps(spec_of("ring"), 32);
+  ASSERT_TRUE(small && large);
+  EXPECT_GT(*large, 2 * *small);  // the theory's order is n³
+  EXPECT_EQ(transient_steps(spec_of("complete"), 16), 2);
+}
+
+TEST(Transient, EndsWhereItMayNotGoOn) {
+  TransientSpec spec = spec_of("ring");
+  spec.most_steps = 400;
+  EXPECT_FALSE(transient_steps(spec, 32).has_value());
+}
+
+TEST(Transient, ExponentsAreThoseOfPowers) {
+  EXPECT_NEAR(growth_exponent({2, 4, 8}, {3 * 8., 3 * 64., 3 * 512.}), 3, 1e-12);
+  EXPECT_TRUE(std::isnan(growth_exponent({2}, {4})));
+}
+
+TEST(Transient, TheFactorMustBeAboveOne) {
+  TransientSpec spec = spec_of("ring");
+  spec.factor = 1;
+  EXPECT_THROW(transient_steps(spec, 4), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace gossamer

@@ -1,0 +1,119 @@
+#include "gossamer/lab/virtual_workers.h"
+
+#include <algorithm>
+
+#include "gossamer/base/errors.h"
+
+namespace gossamer {
+namespace {
+
+/// Replaces each worker's row by the mean over its group.
+void average(const std::vector<std::vector<int>>& groups, std::size_t d, std::vector<double>& v) {
+  std::vector<double> mean(d);
+  for (const std::vector<int>& group : groups) {
+    std::ranges::fill(mean, 0);
+    for (int i : group) {
+      const double* row = v.data() + static_cast<std::size_t>(i) * d;
+      for (std::size_t k = 0; k < d; ++k) mean[k] += row[k];
+    }
+    for (double& value : mean) value /= static_cast<double>(group.size());
+    for (int i : group) std::ranges::copy(mean, v.data() + static_cast<std::size_t>(i) * d);
+  }
+}
+
+}  // namespace
+
+VirtualWorkers::VirtualWorkers(Schedule schedule, const std::string& pattern,
+                               const std::string& optimizer, int dimension)
+    : schedule_(std::move(schedule)),
+      pattern_(find_pattern(pattern)),
+      optimizer_(find_optimizer(optimizer)),
+      dimension_(dimension),
+      d_(static_cast<std::size_t>(dimension)) {
+  check_pattern(pattern_, optimizer, schedule_);
+  if (pattern_.rounds == Rounds::complete) schedule_ = complete_schedule(schedule_.shape);
+  const std::size_t size = static_cast<std::size_t>(workers()) * d_;
+  x_.resize(size);
+  g_.resize(size);
+  optimizer_state_.assign(optimizer_.state.size(), std::vector<double>(size));
+  pattern_state_.assign(pattern_.state.size(), std::vector<double>(size));
+}
+
+Round VirtualWorkers::round() const { return round_at(schedule_, step_, losses_); }
+
+bool VirtualWorkers::averages_globally() const { return round().groups.size() == 1; }
+
+VirtualWorkers::Mixing VirtualWorkers::make_mixing() const {
+  const Round now = round();
+  if (!is_partition(now)) return {{}, stretches_of(now)};
+  // The groups' means are finished before the pass.
+  return {now.groups, {{0, workers(), 0, {{0, 1}}}}};
+}
+
+const VirtualWorkers::Mixing& VirtualWorkers::mixing() {
+  if (schedule_.period == 0 || schedule_.loss_driven) return fresh_ = make_mixing();
+  const auto place = static_cast<std::size_t>(step_ % schedule_.period);
+  if (place == known_.size()) known_.push_back(make_mixing());
+  return known_[place];
+}
+
+std::span<const double> VirtualWorkers::payload(Payload payload) const {
+  switch (payload) {
+    case Payload::parameters:
+    case Payload::copy:
+      return x_;
+    case Payload::gradients:
+      return g_;
+    case Payload::own:
+      return pattern_state_[0];
+    case Payload::momentum:
+      return optimizer_state_[0];
+  }
+  assertion_failed("a known payload", __FILE__, __LINE__);
+}
+
+void VirtualWorkers::send(const Mixing& mixing) {
+  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
+    const std::span<const double> from = payload(pattern_.payloads[k]);
+    sent_[k].assign(from.begin(), from.end());
+    if (pattern_.payloads[k] == Payload::copy) std::ranges::copy(from, pattern_state_[0].begin());
+    if (!mixing.groups.empty()) average(mixing.groups, d_, sent_[k]);
+  }
+}
+
+PassArgs<double> VirtualWorkers::args(const Stretch& stretch, const StepNumbers& numbers) {
+  const std::size_t begin = static_cast<std::size_t>(stretch.begin) * d_;
+  const std::size_t count = static_cast<std::size_t>(stretch.end - stretch.begin) * d_;
+  PassArgs<double> all{
+      .x = {x_.data() + begin, count}, .g = {g_.data() + begin, count}, .numbers = numbers};
+  for (std::size_t k = 0; k < optimizer_state_.size(); ++k) {
+    all.optimizer_state[k] = {optimizer_state_[k].data() + begin, count};
+  }
+  for (std::size_t k = 0; k < pattern_state_.size(); ++k) {
+    all.pattern_state[k] = {pattern_state_[k].data() + begin, count};
+  }
+  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
+    sources_[k].clear();
+    for (const Stretch::Term& term : stretch.terms) {
+      const double* from =
+          sent_[k].data() + begin + static_cast<std::ptrdiff_t>(d_) * term.distance;
+      sources_[k].push_back({from, term.weight});
+    }
+    all.mixes[k] = {stretch.self_weight, sources_[k]};
+  }
+  return all;
+}
+
+void VirtualWorkers::step(const Hyper& hyper) {
+  const Mixing& now = mixing();
+  const StepNumbers numbers{.hyper = hyper, .t = step_ + 1};
+  const auto prepare = pattern_.prepare<double>();
+  if (prepare != nullptr) prepare(args({0, workers(), 1, {}}, numbers), optimizer_);
+  send(now);
+  for (const Stretch& stretch : now.stretches) {
+    pattern_.combine<double>()(args(stretch, numbers), optimizer_);
+  }
+  ++step_;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,71 @@
+#pragma once
+/// n workers of one process that follow a pattern, in one memory, worker by worker.
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gossamer/algo/pattern.h"
+#include "gossamer/graph/schedule.h"
+#include "gossamer/lab/stretches.h"
+
+namespace gossamer {
+
+/// Note [Virtual workers]: all workers' vectors lie one after the other, and the passes of the
+/// pattern table run over as many workers at once as take from neighbours at the same distances. A
+/// pass costs what its memory traffic costs, then, not a call per worker. What a worker sends is
+/// copied for all of them before anything is combined.
+class VirtualWorkers {
+ public:
+  /// Throws std::invalid_argument where pattern, optimizer and schedule do not fit each other. All
+  /// parameters are 0.
+  VirtualWorkers(Schedule schedule, const std::string& pattern, const std::string& optimizer,
+                 int dimension);
+
+  int workers() const { return schedule_.shape.workers(); }
+  int dimension() const { return dimension_; }
+  /// n·d numbers, rows are workers: the parameters, and the gradients that step() steps with.
+  std::span<double> x() { return x_; }
+  std::span<double> g() { return g_; }
+  std::int64_t steps_done() const { return step_; }
+
+  void step(const Hyper& hyper);
+
+  /// Whether the step to come ends with an average over all workers.
+  bool averages_globally() const;
+  /// For schedules that are driven by the loss: what all workers agree on from now on.
+  void agree_on(AgreedLoss loss) { losses_.push_back(loss); }
+
+ private:
+  /// A round as it is executed: groups that average, or stretches.
+  struct Mixing {
+    std::vector<std::vector<int>> groups;
+    std::vector<Stretch> stretches;
+  };
+  Round round() const;
+  Mixing make_mixing() const;
+  const Mixing& mixing();
+  std::span<const double> payload(Payload payload) const;
+  void send(const Mixing& mixing);
+  PassArgs<double> args(const Stretch& stretch, const StepNumbers& numbers);
+
+  Schedule schedule_;
+  const Pattern& pattern_;
+  const Optimizer& optimizer_;
+  int dimension_;
+  std::size_t d_;
+  std::int64_t step_ = 0;
+  std::vector<AgreedLoss> losses_;
+  std::vector<double> x_;
+  std::vector<double> g_;
+  std::vector<std::vector<double>> optimizer_state_;
+  std::vector<std::vector<double>> pattern_state_;
+  std::array<std::vector<double>, kMaxVectors> sent_;  ///< by payload
+  std::array<std::vector<Source<double>>, kMaxVectors> sources_;
+  std::vector<Mixing> known_;  ///< by step modulo the period
+  Mixing fresh_;               ///< where there is no period
+};
+
+}  // namespace gossamer
