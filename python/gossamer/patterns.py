@@ -89,7 +89,7 @@ def check_optimizer(name: str, rule: Rule | None, optimizer: torch.optim.Optimiz
     if rule is not None and rule.name not in (row.optimizers or [rule.name]):
         raise ValueError(
             f"[Gossip] pattern {name!r} works on the momentum of the optimizer, got {kind}; use "
-            f"{_titles(row)}"
+            f"one of: {_titles(row)}"
         )
 
 
@@ -105,10 +105,11 @@ def check_schedule(name: str, rule: Rule | None, schedule: _core.Schedule) -> No
     row = engine_row(name, rule)
     unmet = row.unmet_condition(rule.name if rule else "none", schedule)
     if unmet == "static_symmetric":
+        other = "" if rule is None else ', or pattern="gradient_tracking", which follows any'
         raise ValueError(
             f"[Gossip] pattern {name!r} needs the same symmetric W in every step, got topology "
             f'{schedule.name!r}; use topology="ring", "grid", "torus" or "complete", without '
-            'local steps and global averages, or pattern="gradient_tracking", which follows any'
+            f"local steps and global averages{other}"
         )
     if unmet == "eigenvalues":
         hosts = list(schedule.workers_per_host)
