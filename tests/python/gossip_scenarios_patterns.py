@@ -51,6 +51,7 @@ CASES = [
     Case("exact_diffusion", "rmsprop", lazy=True),
     Case("extra", "sgd"),
     Case("extra", "momentum", "star"),
+    Case("extra", "rmsprop"),
     Case("gradient_tracking", "sgd", "exponential"),
     Case("gradient_tracking", "momentum", "one_peer_exponential"),
     Case("gradient_tracking", "adam", "alternating_exponential_ring"),

@@ -227,7 +227,9 @@ CASES: dict[str, Callable[[], object]] = {
     "a list in place of a group": lambda: Gossip((m := mlp()), sgd(m), group=[0, 1]),
     "topology": lambda: Gossip((m := mlp()), sgd(m), topology="alternating_exponential_rin"),
     "pattern": lambda: Gossip((m := mlp()), sgd(m), pattern="cta"),
-    "a pattern with an own step": lambda: Gossip(m := mlp(), rmsprop(m), pattern="extra"),
+    "a pattern with an own step": lambda: Gossip(
+        m := mlp(), rmsprop(m), pattern="gradient_tracking"
+    ),
     "a pattern without momentum": lambda: Gossip((m := mlp()), sgd(m), pattern="dmsgd"),
     "eigenvalues": lambda: patterns.check_schedule(
         "exact_diffusion", rule_for(sgd(mlp())), gossamer.make_schedule("ring", [2, 2])
