@@ -310,9 +310,10 @@ class Gossip:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves all workers in a folder, whole or not at all, in place of what was saved there.
 
-        That is parameters, buffers, the optimizer's state and settings and the number of steps, not
-        schedulers, a GradScaler or the place in the data. Collective, after equally many steps.
-        Raises IoError or ValueError on every rank, TransportError for a rank that does not come.
+        That is parameters, buffers, the optimizer's state and settings, what the pattern keeps and
+        the number of steps, not schedulers, a GradScaler or the place in the data. Collective,
+        after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
+        rank that does not come.
         """
         checkpoints.save(self, path)
         self._trace.resume()
@@ -321,8 +322,9 @@ class Gossip:
         """Goes on from what ``save`` saved, with the same model and class of optimizer. Collective.
 
         As many workers as saved go on with the same bits. Another number starts from the means of
-        parameters, floating-point buffers and optimizer states over all that saved. Raises IoError
-        or ValueError on every rank, and changes nothing, where that is not possible.
+        parameters, floating-point buffers and optimizer states over all that saved; corrections and
+        trackers of the pattern then start at zero. Raises IoError or ValueError on every rank, and
+        changes nothing, where that is not possible.
         """
         restart(self, *checkpoints.load(self, path))
 
