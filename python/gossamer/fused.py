@@ -129,6 +129,7 @@ class FusedState:
     def adopt(self) -> None:
         """Copies what the optimizer's state holds (after load_state_dict) into the engine."""
         self._shown = [False] * len(self._parameters)
+        self._begins_all = False
         for i, parameter in enumerate(self._parameters):
             entry = self._optimizer.state.get(parameter)
             updates = 0
@@ -148,17 +149,18 @@ class FusedState:
         if self._rule.state and len(self._optimizer.state) < sum(self._shown):
             self.adopt()
 
-    def show(self, *, has_mixed: bool = False) -> None:
-        """Puts views into ``optimizer.state`` for what has been updated, and counts up.
+    def after_step(self) -> None:
+        """Shows what the step has updated, or mixed."""
+        self._begins_all = self._mixes_momentum
+        self.show()
 
-        ``has_mixed``: after a step.
-        """
+    def show(self) -> None:
+        """Puts views into ``optimizer.state`` for what has been updated, and counts up."""
         self._engine.copy_updates(self._steps)
         if all(self._shown):
             return
-        begins_all = has_mixed and self._mixes_momentum
         for i, count in enumerate(self._steps.tolist()):
-            if self._shown[i] or (count == 0 and not begins_all):
+            if self._shown[i] or (count == 0 and not self._begins_all):
                 continue
             if count == 0 and not self._rule.counts:
                 self._engine.set_updates(i, 1)

@@ -252,7 +252,7 @@ class Gossip:
         scale, skip = scaling(self._optimizer)
         self._state.check()
         self._mix(self._groups(scale), skip=skip)
-        self._state.show(has_mixed=True)
+        self._state.after_step()
         return loss
 
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:

@@ -87,8 +87,8 @@ class Settings:
             )
         if self.late == "skip" and self.pattern != "cwa":
             raise ValueError(
-                f"[Gossip] late='skip' needs parameters that travel a step ahead, got pattern "
-                f"{self.pattern!r}; use pattern='cwa', or late='wait'"
+                "[Gossip] late='skip' goes on with the parameters that have come, which only "
+                f"pattern 'cwa' bears, got pattern {self.pattern!r}; use that, or late='wait'"
             )
         if self.codec == "int8" and self.pattern == "allreduce":
             raise ValueError(

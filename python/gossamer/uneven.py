@@ -140,7 +140,7 @@ def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
         gossip.last_step = gossip._engine.step(patterns.resting_groups(gossip), skip=True)
     gossip._totals.add(gossip.last_step)
     if gossip._state is not None:
-        gossip._state.show(has_mixed=True)
+        gossip._state.after_step()
 
 
 @contextmanager

@@ -5,8 +5,10 @@ Four workers; test_gossip_patterns.py computes the same with plain matrices.
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import torch
 import torch.distributed as dist
@@ -17,7 +19,7 @@ from torch import nn
 from torch.optim import SGD, Adam, RMSprop
 
 import gossamer
-from gossamer import Gossip, setup
+from gossamer import Gossip, patterns, setup
 
 STEPS = 12
 SAVED_AT = 5
@@ -63,6 +65,8 @@ CASES = [
     Case("atc", "rmsprop"),
     Case("cwa", "rmsprop", "one_peer_ring"),
 ]
+NEW = set(patterns.names()) - {case.pattern for case in CASES} - {"allreduce"}
+EVERY = [*CASES, *(Case(pattern, "momentum", lazy=True) for pattern in sorted(NEW))]
 KEEPING = [case for case in CASES if case.pattern not in ("atc", "cwa")]
 
 
@@ -111,14 +115,14 @@ def by_case(act: Callable[[Case], Any], cases: Iterable[Case] = CASES) -> list[A
 def trained(rank: int, size: int) -> Any:
     """By case and whether gradients are missing now and then: the parameters in the end."""
 
-    def act(case: Case, has: Callable[[int, int], bool]) -> list[float]:
+    def act(has: Callable[[int, int], bool], case: Case) -> list[float]:
         model = small()
         optimizer = case.make(model)
         with gossiping(model, optimizer, **options(case)):
             train(model, optimizer, range(STEPS), rank, has)
         return numbers(model)
 
-    return [by_case(lambda case, has=has: act(case, has)) for has in (stays, has_gradient)]
+    return [by_case(partial(act, has)) for has in (stays, has_gradient)]
 
 
 def skipped(rank: int, size: int) -> Any:
@@ -208,26 +212,33 @@ def kept(gossip: Gossip) -> dict[str, list[float]]:
     }
 
 
+def ends_with_a_save(case: Case, folder: Path, rank: int) -> list[Any]:
+    """Of a run that is saved on the way, and of one that goes on from there."""
+    ends = []
+    for is_first in (True, False):
+        model = small()
+        optimizer = case.make(model)
+        with gossiping(model, optimizer, **options(case)) as gossip:
+            if is_first:
+                train(model, optimizer, range(SAVED_AT), rank, has_gradient)
+                gossip.save(folder)
+            else:
+                train(model, optimizer, range(2), rank)
+                gossip.load(folder)
+            train(model, optimizer, range(SAVED_AT, STEPS), rank, has_gradient)
+            ends.append([numbers(model), kept(gossip)])
+    return ends
+
+
 def saved_and_loaded(rank: int, size: int) -> Any:
-    """By case: the ends of a run that is saved on the way and of one that goes on from there."""
+    """By case, also of rows that the table has since."""
+    return [ends_with_a_save(case, place(number), rank) for number, case in enumerate(EVERY)]
 
-    def act(number: int, case: Case) -> Any:
-        ends = []
-        for is_first in (True, False):
-            model = small()
-            optimizer = case.make(model)
-            with gossiping(model, optimizer, **options(case)) as gossip:
-                if is_first:
-                    train(model, optimizer, range(SAVED_AT), rank, has_gradient)
-                    gossip.save(place(number))
-                else:
-                    train(model, optimizer, range(2), rank)
-                    gossip.load(place(number))
-                train(model, optimizer, range(SAVED_AT, STEPS), rank, has_gradient)
-                ends.append([numbers(model), kept(gossip)])
-        return ends
 
-    return [act(number, case) for number, case in enumerate(CASES)]
+def forgotten(rank: int, size: int) -> Any:
+    """The same of the first case, with a save that leaves out what the pattern keeps."""
+    with mock.patch("gossamer.checkpoints._pattern_state", return_value={}):
+        return ends_with_a_save(CASES[0], place(-1), rank)
 
 
 def loaded_by_two(rank: int, size: int) -> Any:
@@ -268,20 +279,18 @@ def with_another_pattern(rank: int, size: int) -> Any:
 
 def refused(rank: int, size: int) -> Any:
     """What is said to schedules that a pattern does not go with, and where momentum goes away."""
-    found = {}
-    for name, topology in {
+    found: dict[str, Any] = {}
+    topologies: dict[str, str | gossamer.Schedule] = {
         "changing": "alternating_exponential_ring",
         "directed": "exponential",
         "border": "ring",
         "averaged": gossamer.make_schedule("ring", HOSTS, lazy=True, global_average_every=4),
-    }.items():
+    }
+    exact = partial(Gossip, pattern="exact_diffusion", timeout_s=TIMEOUT_S)
+    for name, topology in topologies.items():
         model = small()
-        optimizer = SGD(model.parameters(), lr=0.1)
-        found[name] = attempt_to(
-            lambda m=model, o=optimizer, t=topology: Gossip(
-                m, o, topology=t, pattern="exact_diffusion", timeout_s=TIMEOUT_S
-            )
-        )
+        sgd = SGD(model.parameters(), lr=0.1)
+        found[name] = attempt_to(partial(exact, model, sgd, topology=topology))
     model = small()
     optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
     with gossiping(model, optimizer, topology="ring", pattern="dmsgd"):
@@ -303,6 +312,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         in_the_backward,
         restarted,
         saved_and_loaded,
+        forgotten,
         loaded_by_two,
         with_another_pattern,
         refused,
