@@ -23,10 +23,12 @@ using NamedTuple = std::tuple<std::string, at::Tensor, int>;
 
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
                              double timeout_s, bool check_gradients, bool in_backward,
-                             const std::string& codec, bool skips_late, std::int64_t staleness) {
+                             const std::string& codec, bool skips_late, std::int64_t staleness,
+                             const Hyper& hyper) {
   return {.schedule = std::move(schedule),
           .pattern = std::move(pattern),
           .optimizer = std::move(optimizer),
+          .groups = {hyper},
           .update = in_backward ? UpdateAt::backward : UpdateAt::step,
           .codec = find_codec(codec),
           .late = skips_late ? Late::skip : Late::wait,
@@ -138,7 +140,9 @@ void bind_engine(py::module_& module) {
       .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
            py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"),
            py::arg("in_backward") = false, py::arg("codec") = "fp32", py::arg("skips_late") = false,
-           py::arg("staleness") = 1);
+           py::arg("staleness") = 1, py::arg("hyper"));
+  module.def("check_hyper", &check_hyper, py::arg("hyper"),
+             "ValueError for a value out of its range.");
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
              "The ranks that a worker exchanges anything with, ascending.");
   module.def("can_be_fused", &can_be_fused, py::arg("tensor"),
@@ -166,6 +170,10 @@ void bind_engine(py::module_& module) {
       .def(
           "state", [](EngineHandle& self, int i, int k) { return self.get().state(i, k); },
           py::arg("tensor"), py::arg("k"), "State vector k of a tensor: a view.")
+      .def(
+          "pattern_state",
+          [](EngineHandle& self, int i, int k) { return self.get().pattern_state(i, k); },
+          py::arg("tensor"), py::arg("k"), "The pattern's state vector k of a tensor: a view.")
       .def(
           "home", [](EngineHandle& self, int i) { return self.get().home(i); }, py::arg("tensor"),
           "What of a tensor was mixed last and travels next: itself, or its wider copy.")

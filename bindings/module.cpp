@@ -2,6 +2,7 @@
 
 #include <torch/version.h>
 
+#include "bindings/algo.h"
 #include "bindings/engine.h"
 #include "bindings/errors.h"
 #include "bindings/graph.h"
@@ -17,6 +18,7 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_errors(module);
   gossamer::python::bind_transport(module);
   gossamer::python::bind_graph(module);
+  gossamer::python::bind_algo(module);
   gossamer::python::bind_plan(module);
   gossamer::python::bind_probe(module);
   gossamer::python::bind_trace(module);

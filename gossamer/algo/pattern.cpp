@@ -19,6 +19,7 @@ constexpr Payload kWithMomentum[] = {Payload::parameters, Payload::momentum};
 constexpr Payload kWithOwn[] = {Payload::parameters, Payload::own};
 constexpr std::string_view kSent[] = {"sent"};
 constexpr std::string_view kCorrection[] = {"correction"};
+constexpr std::string_view kSentAndCorrection[] = {"sent", "correction"};
 constexpr std::string_view kTracker[] = {"tracker", "gradient"};
 constexpr std::string_view kBefore[] = {"before"};
 constexpr std::string_view kHeavyBall[] = {"momentum"};
@@ -32,6 +33,7 @@ constexpr Pattern kPatterns[] = {
      .rounds = Rounds::schedule,
      .payloads = kParameters,
      .state = {},
+     .own_step = "cwa_difference",
      .prepare_f32 = nullptr,
      .prepare_f64 = nullptr,
      .combine_f32 = cwa_combine<float>,
@@ -52,6 +54,7 @@ constexpr Pattern kPatterns[] = {
      .rounds = Rounds::schedule,
      .payloads = kParameters,
      .state = {},
+     .own_step = "atc",
      .prepare_f32 = atc_prepare<float>,
      .prepare_f64 = atc_prepare<double>,
      .combine_f32 = atc_combine<float>,
@@ -74,6 +77,7 @@ constexpr Pattern kPatterns[] = {
      .state = kCorrection,
      .is_static = true,
      .above = -1. / 3,
+     .own_step = "exact_diffusion",
      .prepare_f32 = exact_diffusion_prepare<float>,
      .prepare_f64 = exact_diffusion_prepare<double>,
      .combine_f32 = exact_diffusion_combine<float>,
@@ -85,10 +89,22 @@ constexpr Pattern kPatterns[] = {
      .payloads = kParameters,
      .state = kCorrection,
      .is_static = true,
+     .own_step = "extra_difference",
      .prepare_f32 = nullptr,
      .prepare_f64 = nullptr,
      .combine_f32 = extra_combine<float>,
      .combine_f64 = extra_combine<double>},
+    {.name = "extra_difference",
+     .summary = "as extra for parameters that change while they travel; sends a copy",
+     .launch = Launch::after_previous_update,
+     .rounds = Rounds::schedule,
+     .payloads = kCopy,
+     .state = kSentAndCorrection,
+     .is_static = true,
+     .prepare_f32 = nullptr,
+     .prepare_f64 = nullptr,
+     .combine_f32 = extra_difference_combine<float>,
+     .combine_f64 = extra_difference_combine<double>},
     {.name = "gradient_tracking",
      .summary = "every worker follows the mean gradient; sends parameters and tracker",
      .launch = Launch::after_previous_update,
@@ -125,9 +141,12 @@ constexpr Pattern kPatterns[] = {
 
 std::string subject(const Pattern& pattern) { return "pattern " + std::string(pattern.name); }
 
-void check_optimizer(const Pattern& pattern, std::string_view optimizer) {
-  if (pattern.optimizers.empty()) return;
-  if (std::ranges::find(pattern.optimizers, optimizer) != pattern.optimizers.end()) return;
+bool fits(const Pattern& pattern, std::string_view optimizer) {
+  return pattern.optimizers.empty() ||
+         std::ranges::find(pattern.optimizers, optimizer) != pattern.optimizers.end();
+}
+
+[[noreturn]] void refuse_optimizer(const Pattern& pattern, std::string_view optimizer) {
   std::string names;
   for (std::string_view name : pattern.optimizers) {
     if (!names.empty()) names += ", ";
@@ -139,17 +158,15 @@ void check_optimizer(const Pattern& pattern, std::string_view optimizer) {
                  .remedy = "choose one of: " + names});
 }
 
-void check_static(const Pattern& pattern, const Schedule& schedule) {
-  const Round round = round_at(schedule, 0);
-  const bool is_static = schedule.period == 1 && !schedule.loss_driven;
-  if (!is_static || !is_symmetric(round)) {
-    fail_argument({.place = "pattern",
-                   .what = subject(pattern) + " needs the same symmetric W in every step",
-                   .got = schedule.name,
-                   .remedy = "choose a topology such as ring, grid, torus or complete, or pattern "
-                             "gradient_tracking, which follows any"});
-  }
-  if (eigenvalues_above(round, pattern.above)) return;
+[[noreturn]] void refuse_changing(const Pattern& pattern, const Schedule& schedule) {
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " needs the same symmetric W in every step",
+                 .got = schedule.name,
+                 .remedy = "choose a topology such as ring, grid, torus or complete, or pattern "
+                           "gradient_tracking, which follows any"});
+}
+
+[[noreturn]] void refuse_eigenvalues(const Pattern& pattern, const Schedule& schedule) {
   fail_argument({.place = "pattern",
                  .what = subject(pattern) + " needs all eigenvalues of W above " +
                          std::to_string(pattern.above),
@@ -169,9 +186,27 @@ const Pattern& find_pattern(std::string_view name) {
   fail_unknown_name("pattern", "pattern", name, names);
 }
 
+Condition unmet_condition(const Pattern& pattern, std::string_view optimizer,
+                          const Schedule& schedule) {
+  if (!fits(pattern, optimizer)) return Condition::optimizer;
+  if (!pattern.is_static) return Condition::none;
+  const Round round = round_at(schedule, 0);
+  const bool is_static = schedule.period == 1 && !schedule.loss_driven;
+  if (!is_static || !is_symmetric(round)) return Condition::static_symmetric;
+  return eigenvalues_above(round, pattern.above) ? Condition::none : Condition::eigenvalues;
+}
+
 void check_pattern(const Pattern& pattern, std::string_view optimizer, const Schedule& schedule) {
-  check_optimizer(pattern, optimizer);
-  if (pattern.is_static) check_static(pattern, schedule);
+  switch (unmet_condition(pattern, optimizer, schedule)) {
+    case Condition::none:
+      return;
+    case Condition::optimizer:
+      refuse_optimizer(pattern, optimizer);
+    case Condition::static_symmetric:
+      refuse_changing(pattern, schedule);
+    case Condition::eigenvalues:
+      refuse_eigenvalues(pattern, schedule);
+  }
 }
 
 }  // namespace gossamer

@@ -49,6 +49,11 @@ struct Pattern {
   std::span<const std::string_view> optimizers = {};
   bool is_static = false;  ///< converges with one symmetric W for all steps only
   double above = -1;       ///< where it is static: all eigenvalues of W must be above this
+  /// The row that does the same for parameters that something else steps before each update, with
+  /// optimizer "none"; empty: there is none. One that is only that is not a choice of its own.
+  std::string_view own_step = {};
+  /// Names of the fields of Hyper that it reads beside the optimizer's.
+  std::span<const std::string_view> options = {};
   Pass<float> prepare_f32;
   Pass<double> prepare_f64;
   Pass<float> combine_f32;
@@ -76,6 +81,18 @@ std::span<const Pattern> patterns();
 
 /// Throws std::invalid_argument that lists the valid names.
 const Pattern& find_pattern(std::string_view name);
+
+/// A condition of a pattern.
+enum class Condition {
+  none,
+  optimizer,         ///< the optimizer is one that it goes with
+  static_symmetric,  ///< one symmetric W for all steps
+  eigenvalues,       ///< all eigenvalues of W are above Pattern::above
+};
+
+/// The first condition of the pattern that is not met.
+Condition unmet_condition(const Pattern& pattern, std::string_view optimizer,
+                          const Schedule& schedule);
 
 /// Throws std::invalid_argument where the pattern does not go with the optimizer, or would not
 /// converge with the schedule; names what to do.

@@ -195,7 +195,7 @@ Matrix run(const Run& run, Matrix x, const Gradient& gradient, std::int64_t step
       const Matrix psi = x + d;
       x = mixed(run, psi + (x - psi_before), step);
       psi_before = psi;
-    } else if (run.pattern == "extra" && step > 0) {
+    } else if (run.pattern.starts_with("extra") && step > 0) {
       const Matrix twice = x + mixed(run, x, step);
       const Matrix half = sum(0.5, x_before, 0.5, mixed(run, x_before, step));
       x = twice - half + (d - d_before);

@@ -46,12 +46,8 @@ Vector::Vector(DType dtype, std::int64_t count)
 Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer,
            Codec codec)
     : bucket_(bucket), index_(index), pattern_(pattern), optimizer_(optimizer) {
-  const std::size_t brought = bucket.optimizer_state.size();
-  GOSSAMER_ASSERT(brought == 0 || brought == optimizer.state.size());
-  for (std::size_t k = 0; k < optimizer.state.size(); ++k) {
-    optimizer_state_.push_back(brought > 0 ? whole(bucket.optimizer_state[k]) : make_vector());
-  }
-  for (std::size_t k = 0; k < pattern.state.size(); ++k) pattern_state_.push_back(make_vector());
+  optimizer_state_ = take_vectors(bucket.optimizer_state, optimizer.state.size());
+  pattern_state_ = take_vectors(bucket.pattern_state, pattern.state.size());
   // bf16 is off by less than a step of training; int8 is not, so its error is carried on.
   const std::size_t carried = codec == Codec::int8 ? pattern.payloads.size() : 0;
   for (std::size_t k = 0; k < carried; ++k) codec_state_.push_back(make_vector());
@@ -64,6 +60,17 @@ std::span<std::byte> Lane::whole(void* data) const {
 
 std::span<std::byte> Lane::make_vector() {
   return own_memory_.emplace_back(bucket_.dtype, bucket_.count).bytes();
+}
+
+/// Those that the bucket brings along; else own ones.
+std::vector<std::span<std::byte>> Lane::take_vectors(std::span<void* const> brought,
+                                                     std::size_t count) {
+  GOSSAMER_ASSERT(brought.empty() || brought.size() == count);
+  std::vector<std::span<std::byte>> vectors;
+  for (std::size_t k = 0; k < count; ++k) {
+    vectors.push_back(brought.empty() ? make_vector() : whole(brought[k]));
+  }
+  return vectors;
 }
 
 std::size_t Lane::outbox_bytes() const {

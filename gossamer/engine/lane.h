@@ -125,6 +125,7 @@ class Lane {
   std::vector<std::span<std::byte>> codec_state_;  ///< by payload: what its coding left out
   std::span<std::byte> whole(void* data) const;
   std::span<std::byte> make_vector();
+  std::vector<std::span<std::byte>> take_vectors(std::span<void* const> brought, std::size_t count);
 
   /// The exchanges of one step; consecutive steps take turns with two of them.
   struct Slot {

@@ -41,6 +41,8 @@ struct Bucket {
   std::vector<Segment> segments;
   /// Where the optimizer's state vectors live, in the order of its table row; empty: in the engine.
   std::vector<void*> optimizer_state = {};
+  /// The same for the pattern's own state vectors.
+  std::vector<void*> pattern_state = {};
   void* spare = nullptr;  ///< room for `count` elements more, or null; see wants_spares()
   Owner owner = nullptr;
 };

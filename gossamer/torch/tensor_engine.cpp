@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/agreement.h"
 #include "gossamer/engine/trace_file.h"
@@ -106,8 +107,11 @@ void TensorEngine::place_tensors() {
       tensor.mutable_grad() = at::empty_like(place.home).copy_(gradient.detach());
     }
   }
-  const std::size_t vectors = find_optimizer(options_.engine.optimizer).state.size();
-  for (std::size_t k = 0; k < vectors; ++k) states_.push_back(zero_arrays(layout_));
+  const auto make_states = [&](std::size_t vectors, States& states) {
+    for (std::size_t k = 0; k < vectors; ++k) states.push_back(zero_arrays(layout_));
+  };
+  make_states(find_optimizer(options_.engine.optimizer).state.size(), states_);
+  make_states(find_pattern(options_.engine.pattern).state.size(), pattern_states_);
   list_buckets();
 }
 
@@ -139,6 +143,7 @@ std::vector<Bucket> TensorEngine::buckets() {
                   .count = layout.count,
                   .segments = {{0, layout.count, kNoStep}}};
     for (const auto& state : states_) bucket.optimizer_state.push_back(at(state[array]));
+    for (const auto& state : pattern_states_) bucket.pattern_state.push_back(at(state[array]));
     all.push_back(std::move(bucket));
   }
   return all;
@@ -216,10 +221,10 @@ void TensorEngine::set_updates(int tensor, std::int64_t updates) {
   updates_.at(static_cast<std::size_t>(tensor)) = updates;
 }
 
-at::Tensor TensorEngine::state(int tensor, int k) const {
+at::Tensor TensorEngine::view_of(int tensor, const States& states, int k) const {
   const Place& place = places_.at(static_cast<std::size_t>(tensor));
   const ParameterSlot& slot = layout_.slots[place.slot];
-  const auto& arrays = states_.at(static_cast<std::size_t>(k));
+  const auto& arrays = states.at(static_cast<std::size_t>(k));
   return view_like(arrays[static_cast<std::size_t>(slot.array)], slot.offset, place.home);
 }
 

@@ -95,7 +95,9 @@ class TensorEngine {
   std::vector<at::Tensor> tensors() const;
   int count() const { return static_cast<int>(tensors_.size()); }
   /// The optimizer's state vector `k` of a tensor: a view with the tensor's shape and strides.
-  at::Tensor state(int tensor, int k) const;
+  at::Tensor state(int tensor, int k) const { return view_of(tensor, states_, k); }
+  /// The same of the pattern's own state; to be filled in before start_at().
+  at::Tensor pattern_state(int tensor, int k) const { return view_of(tensor, pattern_states_, k); }
   /// What of a tensor was mixed last and travels next: itself, or its wider copy.
   at::Tensor home(int tensor) const { return places_.at(static_cast<std::size_t>(tensor)).home; }
   /// How often a tensor has been stepped.
@@ -144,9 +146,13 @@ class TensorEngine {
     std::exception_ptr error;                       ///< thrown by the next step()
   };
 
+  /// By state vector, then by array of the layout.
+  using States = std::vector<std::vector<at::Tensor>>;
+
   EngineOptions engine_options() const;
   void place_tensors();
   std::vector<Bucket> buckets();
+  at::Tensor view_of(int tensor, const States& states, int k) const;
   void list_buckets();
   std::string describe() const;
   void check_agreement();
@@ -173,7 +179,8 @@ class TensorEngine {
   std::vector<std::size_t> tensor_of_slot_;
   std::vector<std::vector<std::size_t>> slots_of_bucket_;  ///< with elements or padding in it
   std::vector<at::Tensor> values_;                         ///< by array of the layout
-  std::vector<std::vector<at::Tensor>> states_;            ///< by state vector, then by array
+  States states_;                                          ///< the optimizer's
+  States pattern_states_;
   std::vector<Place> places_;
   std::vector<std::int64_t> updates_;
   std::vector<Seen> seen_;

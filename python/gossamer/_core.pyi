@@ -299,6 +299,38 @@ def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
 def topology_names() -> list[str]:
     """The names that ``make_schedule`` takes."""
 
+# Patterns.
+
+class Pattern:
+    """A row of the table of patterns."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def optimizers(self) -> list[str]:
+        """Those that it goes with; empty: all."""
+    @property
+    def own_step(self) -> str:
+        """The row that does the same for parameters that something else steps; empty: none."""
+    @property
+    def options(self) -> list[str]:
+        """The attributes of Hyper that it reads beside the optimizer's."""
+    @property
+    def kept_state(self) -> dict[str, int]:
+        """By name the state vectors that a step hands on to the next."""
+    @property
+    def mixes_momentum(self) -> bool: ...
+    @property
+    def above(self) -> float:
+        """Where there is a condition on eigenvalues: all must be above this."""
+    def unmet_condition(self, optimizer: str, schedule: Schedule) -> str:
+        """The first that is not met: optimizer, static_symmetric or eigenvalues; or none."""
+
+def patterns() -> list[Pattern]:
+    """The table."""
+
 # The engine.
 
 class Hyper:
@@ -352,7 +384,11 @@ class EngineOptions:
         codec: str = "fp32",
         skips_late: bool = False,
         staleness: int = 1,
+        hyper: Hyper,
     ) -> None: ...
+
+def check_hyper(hyper: Hyper) -> None:
+    """ValueError for a value out of its range."""
 
 def peers_of(options: EngineOptions, rank: int) -> list[int]:
     """The ranks that a worker exchanges anything with, ascending."""
@@ -398,6 +434,9 @@ class Engine:
 
     def state(self, tensor: int, k: int) -> torch.Tensor:
         """State vector k of a tensor: a view."""
+
+    def pattern_state(self, tensor: int, k: int) -> torch.Tensor:
+        """The pattern's state vector k of a tensor: a view, in the dtype in which it is mixed."""
 
     def home(self, tensor: int) -> torch.Tensor:
         """What of a tensor was mixed last and travels next: itself, or its wider copy."""

@@ -90,6 +90,7 @@ def pairs_of(hosts: list[str]) -> list[Pair]:
         optimizer="sgd",
         timeout_s=1.0,
         check_gradients=False,
+        hyper=_core.Hyper(),
     )
     both_ways = (
         (rank, peer) for rank in range(len(hosts)) for peer in _core.peers_of(options, rank)

@@ -13,15 +13,15 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from gossamer import parameters, rank_files, rank_means, shards
+from gossamer import parameters, rank_files, rank_means, setup, shards
 from gossamer._core import IoError
 from gossamer.cards import exchange
 from gossamer.consensus import refuse_inside
@@ -35,7 +35,15 @@ _FORMER = "manifest-former.json"
 _FORMAT = {"format": "gossip checkpoint", "version": 1}
 
 Manifest = dict[str, Any]
-Sent = Iterable[tuple[int, torch.Tensor]]
+
+
+class Carried(NamedTuple):
+    """What a worker goes on from beside the model and the optimizer: by number of the parameter
+    what travels where that is not the parameter itself, and by name and number the pattern's own
+    state, which starts at zero where it is not here."""
+
+    sent: dict[int, torch.Tensor]
+    state: dict[tuple[str, int], torch.Tensor]
 
 
 @contextlib.contextmanager
@@ -75,6 +83,17 @@ def _sent(gossip: Gossip) -> dict[int, torch.Tensor]:
     }
 
 
+def _pattern_state(gossip: Gossip) -> dict[tuple[str, int], torch.Tensor]:
+    """By name and number of the parameter; nothing where all is about to start at zero."""
+    if gossip._must_restart():
+        return {}
+    return {
+        (name, i): gossip._engine.pattern_state(i, k)
+        for name, k in setup.row_of(gossip).kept_state.items()
+        for i in range(len(gossip._parameters))
+    }
+
+
 def _found(world: World, folder: str | os.PathLike[str]) -> Path:
     """Where to read: this group's place, else what all ranks saved, else the only group's."""
     places = [own_folder(world, folder), Path(folder)]
@@ -102,6 +121,8 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
         content = rank_files.collect(
             gossip._model, gossip._optimizer, _named(gossip), _sent(gossip)
         )
+        for (vector, i), values in _pattern_state(gossip).items():
+            content.put(rank_files.pattern_key(setup.row_of(gossip).name, vector, i), values)
         rank_files.write(path / name, content)
         del content
         card["bytes"] = (path / name).stat().st_size
@@ -175,11 +196,10 @@ def _seal(manifest: Manifest) -> str:
 # Loading.
 
 
-def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Sent]:
+def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Carried]:
     """See Gossip.load; what is under way has to be started anew.
 
-    Returns the step to start at, and what travels first where that is not the parameter itself, by
-    the number of the parameter.
+    Returns the step to start at, and what to go on from.
     """
     refuse_inside(gossip._block, "load()")
     shards.refuse(gossip._parameters, "load()")
@@ -220,11 +240,26 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Sent]:
     step = int(manifest["step"])
     if means is not None:
         put(means.document, means.read)
-        return step, ()
+        return step, Carried({}, {})
     with rank_files.opened(names[world.rank]) as (document, file):
         put(document, file.get_tensor)
-        keys = [key for key in file.keys() if key.startswith("sent/")]  # noqa: SIM118  not a dict
-        return step, [(int(key.removeprefix("sent/")), file.get_tensor(key)) for key in keys]
+        return step, _carried(gossip, file)
+
+
+def _carried(gossip: Gossip, file: Any) -> Carried:
+    """State of another pattern is left where it is."""
+    keys = set(file.keys())
+    row, numbers = setup.row_of(gossip), range(len(_named(gossip)))
+    sent = {i: f"sent/{i}" for i in numbers}
+    state = {
+        (name, i): rank_files.pattern_key(row.name, name, i)
+        for name in row.kept_state
+        for i in numbers
+    }
+    return Carried(
+        {i: file.get_tensor(key) for i, key in sent.items() if key in keys},
+        {which: file.get_tensor(key) for which, key in state.items() if key in keys},
+    )
 
 
 def _manifests(path: Path, rank: int) -> dict[str, Manifest]:

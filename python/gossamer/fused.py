@@ -18,11 +18,13 @@ Group = dict[str, Any]
 class Rule:
     """A row of the engine's optimizer table that does what a torch optimizer does.
 
-    ``state`` names the entries of ``optimizer.state[p]`` that hold its state vectors, in the
-    table's order; ``counts`` says whether torch keeps the number of updates there as ``step``.
+    ``title`` is that optimizer. ``state`` names the entries of ``optimizer.state[p]`` that hold its
+    state vectors, in the table's order; ``counts`` says whether torch keeps the number of updates
+    there as ``step``.
     """
 
     name: str
+    title: str
     state: tuple[str, ...]
     counts: bool
     hyper: Callable[[Group], _core.Hyper]
@@ -59,12 +61,16 @@ def _accum_adam(group: Group) -> _core.Hyper:
 
 _ADAM_STATE = ("exp_avg", "exp_avg_sq")
 _ACCUM_STATE = (*_ADAM_STATE, "accumulated")
-_SGD = Rule("sgd", (), False, _base)
-_MOMENTUM = Rule("momentum", ("momentum_buffer",), False, _sgd)
-_ADAM = Rule("adam", _ADAM_STATE, True, _adam)
-_ADAMW = Rule("adamw", _ADAM_STATE, True, _adam)
-_ACCUM_ADAM = Rule("accum_adam", _ACCUM_STATE, True, _accum_adam)
-_ACCUM_ADAMW = Rule("accum_adamw", _ACCUM_STATE, True, _accum_adam)
+_SGD = Rule("sgd", "SGD without momentum", (), False, _base)
+_MOMENTUM = Rule("momentum", "SGD with momentum", ("momentum_buffer",), False, _sgd)
+_ADAM = Rule("adam", "Adam", _ADAM_STATE, True, _adam)
+_ADAMW = Rule("adamw", "AdamW", _ADAM_STATE, True, _adam)
+_ACCUM_ADAM = Rule("accum_adam", "AccumAdam", _ACCUM_STATE, True, _accum_adam)
+_ACCUM_ADAMW = Rule("accum_adamw", "AccumAdamW", _ACCUM_STATE, True, _accum_adam)
+TITLES = {
+    rule.name: rule.title for rule in (_SGD, _MOMENTUM, _ADAM, _ADAMW, _ACCUM_ADAM, _ACCUM_ADAMW)
+}
+"""What the rows are called in Python."""
 
 
 def fused_kind(optimizer: torch.optim.Optimizer) -> Rule | None:
@@ -98,7 +104,8 @@ class FusedState:
     """Makes the engine's state vectors the optimizer's own state.
 
     ``state[p]`` appears with the first update of ``p``, as in torch, and holds views: what
-    ``state_dict()`` returns is what the engine uses.
+    ``state_dict()`` returns is what the engine uses. With ``mixes_momentum`` it appears with the
+    first step of all: from then on others' momentum is in it, which no update starts over.
     """
 
     def __init__(
@@ -107,11 +114,14 @@ class FusedState:
         rule: Rule,
         engine: _core.Engine,
         parameters: list[torch.Tensor],
+        *,
+        mixes_momentum: bool,
     ) -> None:
         self._optimizer = optimizer
         self._rule = rule
         self._engine = engine
         self._parameters = parameters
+        self._mixes_momentum = mixes_momentum
         self._steps = torch.zeros(len(parameters))
         self._shown: list[bool] = []
         self.adopt()
@@ -119,20 +129,17 @@ class FusedState:
     def adopt(self) -> None:
         """Copies what the optimizer's state holds (after load_state_dict) into the engine."""
         self._shown = [False] * len(self._parameters)
+        self._begins_all = False
         for i, parameter in enumerate(self._parameters):
             entry = self._optimizer.state.get(parameter)
-            views = self._views(i)
             updates = 0
-            if entry and all(key in entry for key in self._rule.state):
-                for key, view in views.items():
-                    if entry[key] is None:
-                        break
+            if entry and all(entry.get(key) is not None for key in self._rule.state):
+                for key, view in self._views(i).items():
                     if entry[key].data_ptr() != view.data_ptr():
                         view.copy_(entry[key])
-                else:
-                    updates = int(entry["step"]) if self._rule.counts else bool(self._rule.state)
-            if updates == 0:
-                for view in views.values():
+                updates = int(entry["step"]) if self._rule.counts else bool(self._rule.state)
+            else:
+                for view in self._views(i).values():
                     view.zero_()
             self._engine.set_updates(i, int(updates))
         self.show()
@@ -142,14 +149,21 @@ class FusedState:
         if self._rule.state and len(self._optimizer.state) < sum(self._shown):
             self.adopt()
 
+    def after_step(self) -> None:
+        """Shows what the step has updated, or mixed."""
+        self._begins_all = self._mixes_momentum
+        self.show()
+
     def show(self) -> None:
         """Puts views into ``optimizer.state`` for what has been updated, and counts up."""
         self._engine.copy_updates(self._steps)
         if all(self._shown):
             return
         for i, count in enumerate(self._steps.tolist()):
-            if self._shown[i] or count == 0:
+            if self._shown[i] or (count == 0 and not self._begins_all):
                 continue
+            if count == 0 and not self._rule.counts:
+                self._engine.set_updates(i, 1)
             entry: dict[str, Any] = {"step": self._steps[i]} if self._rule.counts else {}
             entry.update(self._views(i))
             if entry:

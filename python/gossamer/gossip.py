@@ -8,21 +8,31 @@ import dataclasses
 import functools
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from gossamer import _core, backward, checkpoints, consensus, mesh, parameters, setup, shards
+from gossamer import (
+    _core,
+    backward,
+    checkpoints,
+    consensus,
+    mesh,
+    parameters,
+    patterns,
+    setup,
+    shards,
+)
 from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
 from gossamer.totals import Totals
 from gossamer.tracing import Trace
 from gossamer.uneven import uneven_epoch
-from gossamer.world import explain, find_seat, schedule_for
+from gossamer.world import explain, find_seat
 
 
 class Gossip:
@@ -39,8 +49,12 @@ class Gossip:
         topology: a name of ``gossamer topology --list``, or a schedule of
             ``gossamer.make_schedule``; or ``"auto"``, see ``plan``.
         pattern: ``"cwa"`` (parameters travel during forward and backward), ``"atc"`` (they travel
-            after the step, which waits for them) or ``"allreduce"`` (every backward averages the
-            gradients over all workers, as DistributedDataParallel does; the topology is unused).
+            after the step, which waits for them), ``"allreduce"`` (every backward averages the
+            gradients over all workers, as DistributedDataParallel does; the topology is unused);
+            ``"exact_diffusion"``, ``"extra"`` or ``"gradient_tracking"``, which correct what
+            unequal data do; ``"dmsgd"`` or ``"qg_dmsgd"``, which mix the momentum, too. Some need
+            a static symmetric topology, a fused optimizer or one with momentum; docs/methods.md.
+        pattern_options: numbers by name for patterns that have options.
         group: the process group, or the mesh of one dimension, to gossip in; by default all ranks.
             Over other ranks the model may be in DistributedDataParallel or ``fully_shard``.
         buffers: ``"averaged"``: ``averaged()`` averages floating-point buffers too; ``"local"``:
@@ -83,6 +97,7 @@ class Gossip:
         *,
         topology: str | _core.Schedule = "alternating_exponential_ring",
         pattern: str = "cwa",
+        pattern_options: Mapping[str, float] | None = None,
         group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None = None,
         buffers: str = "averaged",
         check_gradients: bool = True,
@@ -104,6 +119,7 @@ class Gossip:
         self._settings = setup.Settings(
             topology=topology,
             pattern=pattern,
+            pattern_options=pattern_options,
             buffers=buffers,
             check_gradients=check_gradients,
             update=update,
@@ -128,8 +144,7 @@ class Gossip:
         self._closed = False
         self.last_step: _core.StepReport | None = None
         self._world = setup.meet_all(self, optimizer, model, ddp, find_seat(group))
-        settings = self._settings
-        self._schedule = schedule_for(self._world, settings.topology, settings.pattern, seed)
+        self._schedule = setup.choose_schedule(self)
         self._transport = setup.connect(self)
         self._trace = Trace(trace, trace_steps, self._world)
         setup.make_engine(self)
@@ -215,6 +230,7 @@ class Gossip:
         groups = [self._rule.hyper(group) for group in self._optimizer.param_groups]
         for hyper in groups:
             hyper.grad_scale *= scale
+            patterns.with_options(hyper, self._settings.pattern_options)
         return groups
 
     def _before_backward(self) -> list[_core.Hyper] | None:
@@ -236,8 +252,7 @@ class Gossip:
         scale, skip = scaling(self._optimizer)
         self._state.check()
         self._mix(self._groups(scale), skip=skip)
-        if not skip:
-            self._state.show()
+        self._state.after_step()
         return loss
 
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
@@ -295,9 +310,10 @@ class Gossip:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves all workers in a folder, whole or not at all, in place of what was saved there.
 
-        That is parameters, buffers, the optimizer's state and settings and the number of steps, not
-        schedulers, a GradScaler or the place in the data. Collective, after equally many steps.
-        Raises IoError or ValueError on every rank, TransportError for a rank that does not come.
+        That is parameters, buffers, the optimizer's state and settings, what the pattern keeps and
+        the number of steps, not schedulers, a GradScaler or the place in the data. Collective,
+        after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
+        rank that does not come.
         """
         checkpoints.save(self, path)
         self._trace.resume()
@@ -306,8 +322,9 @@ class Gossip:
         """Goes on from what ``save`` saved, with the same model and class of optimizer. Collective.
 
         As many workers as saved go on with the same bits. Another number starts from the means of
-        parameters, floating-point buffers and optimizer states over all that saved. Raises IoError
-        or ValueError on every rank, and changes nothing, where that is not possible.
+        parameters, floating-point buffers and optimizer states over all that saved; corrections and
+        trackers of the pattern then start at zero. Raises IoError or ValueError on every rank, and
+        changes nothing, where that is not possible.
         """
         restart(self, *checkpoints.load(self, path))
 

@@ -19,6 +19,7 @@ from torch import nn
 from gossamer.parameters import Named
 
 _CHUNK_BYTES = 1 << 20
+PATTERN = "pattern/"
 
 
 @dataclass
@@ -27,7 +28,8 @@ class Content:
 
     Keys: ``parameter/NAME`` and ``buffer/NAME``, ``state/I/...`` for the optimizer's state of its
     parameter number I, ``group/I/...`` for its parameter group I, ``sent/I`` for what travels of a
-    parameter that is mixed in a wider dtype than its own. Complex tensors are kept as real
+    parameter that is mixed in a wider dtype than its own, ``pattern/NAME/VECTOR/I`` for a state
+    vector of the pattern. Complex tensors are kept as real
     views with a last dimension of 2; the document lists them under ``complex``.
     """
 
@@ -51,6 +53,11 @@ class Content:
             tensor = tensor.clone()
         self._addresses.add(tensor.data_ptr())
         self.tensors[key] = tensor
+
+
+def pattern_key(pattern: str, vector: str, number: int) -> str:
+    """Of a state vector of a pattern, for parameter ``number``."""
+    return f"{PATTERN}{pattern}/{vector}/{number}"
 
 
 # Values of any nesting.

@@ -17,8 +17,9 @@ class Means:
     """Note [Other numbers of workers]: parameters and floating-point buffers become the mean over
     all files, the optimizer's floating-point state tensors the mean over the files that have them,
     its counters (whole numbers, and tensors named ``step``) the maximum, all else is that of the
-    first file that has it. One file after the other is read, and of it one tensor after the other:
-    memory is that of one worker in double precision.
+    first file that has it. What a pattern keeps is left out: it starts at zero, where corrections
+    add up to zero and trackers to the gradients before. One file after the other is read, and of it
+    one tensor after the other: memory is that of one worker in double precision.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,8 @@ class Means:
             "state": merge(first["state"], document["state"]),
         }
         for key in file.keys():  # noqa: SIM118  not a dict
-            self._add(key, file.get_tensor(key))
+            if not key.startswith(rank_files.PATTERN):
+                self._add(key, file.get_tensor(key))
 
     def _add(self, key: str, tensor: torch.Tensor) -> None:
         is_counter = key.startswith("state/") and (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gossamer import _core, parameters
+from gossamer import parameters, patterns
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
@@ -62,7 +62,7 @@ def unfused_step(gossip: Gossip, own_step: Callable[..., Any], *args: Any, **kwa
             )
         with without_scaler(gossip._optimizer):
             loss = own_step(*args, **kwargs)
-    gossip._mix([_core.Hyper() for _ in gossip._optimizer.param_groups], skip=True)
+    gossip._mix(patterns.resting_groups(gossip), skip=True)
     return loss
 
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer import setup
-from gossamer.checkpoints import Sent
+from gossamer import patterns, setup
+from gossamer.checkpoints import Carried
 from gossamer.world import Seat, meet
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
 
 
-def restart(gossip: Gossip, step: int | None = None, sent: Sent = ()) -> None:
+def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = None) -> None:
     """Goes on with other parameters, or with values that nobody was sent, as they are here.
 
-    What travels is dropped. Only parameters that are new start with rank 0's values. Collective.
+    What travels is dropped, and what the pattern keeps starts at zero unless it is ``carried``:
+    on all ranks alike, else corrections would not add up to zero any more. Only parameters that are
+    new start with rank 0's values. Collective.
     """
     gossip._loaded.is_set = True  # until this has been done: a failure is not the end of it
     old = {id(parameter) for parameter in gossip._parameters}
@@ -26,6 +28,7 @@ def restart(gossip: Gossip, step: int | None = None, sent: Sent = ()) -> None:
     problem: Exception | None = None
     try:
         gossip._read_optimizer()
+        patterns.check_optimizer(gossip._settings.pattern, gossip._rule, gossip._optimizer)
     except Exception as error:
         problem = error
     seat = Seat(gossip._world.rank, gossip._world.size, gossip._world.group)
@@ -35,8 +38,16 @@ def restart(gossip: Gossip, step: int | None = None, sent: Sent = ()) -> None:
     gossip._totals.keep(gossip._engine)
     gossip._engine.close()
     setup.make_engine(gossip)
-    for i, values in sent:
-        gossip._engine.home(i).copy_(values)
+    if carried is not None:
+        _carry(gossip, carried)
     gossip._engine.start_at(steps_done)
     gossip._watch_backward()
     gossip._loaded.is_set = False
+
+
+def _carry(gossip: Gossip, carried: Carried) -> None:
+    for i, values in carried.sent.items():
+        gossip._engine.home(i).copy_(values)
+    vectors = setup.row_of(gossip).kept_state
+    for (name, i), values in carried.state.items():
+        gossip._engine.pattern_state(i, vectors[name]).copy_(values)

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from gossamer import _core, backward, mesh, parameters, planning, shards, tracing
+from gossamer import _core, backward, mesh, parameters, patterns, planning, shards, tracing
 from gossamer.edges import make_transport
 from gossamer.fused import FusedState
-from gossamer.world import Seat, World, meet
+from gossamer.world import Seat, World, explain, meet, schedule_for
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
 
 _WORDS = {
     "buffers": ("averaged", "local"),
-    "pattern": ("cwa", "atc", "allreduce"),
     "transport": ("auto", "net", "c10d"),
     "codec": ("fp32", "bf16", "int8"),
     "late": ("wait", "skip"),
@@ -36,6 +35,7 @@ class Settings:
 
     topology: str | _core.Schedule
     pattern: str
+    pattern_options: patterns.Options | None
     buffers: str
     check_gradients: bool
     update: str
@@ -53,7 +53,7 @@ class Settings:
 
     def check(self) -> None:
         """Raises ValueError for what no Gossip can be made with."""
-        for name, valid in _WORDS.items():
+        for name, valid in {"pattern": patterns.names(), **_WORDS}.items():
             value = getattr(self, name)
             if value not in valid:
                 near = difflib.get_close_matches(str(value), valid, n=1, cutoff=0.3)
@@ -73,6 +73,7 @@ class Settings:
                 f"[Gossip] trace_steps must be positive, got {self.trace_steps}; leave trace out "
                 "where nothing is to be recorded"
             )
+        patterns.check_options(self.pattern, self.pattern_options)
         planning.check(self)
         if self.staleness < 0:
             raise ValueError(
@@ -86,8 +87,8 @@ class Settings:
             )
         if self.late == "skip" and self.pattern != "cwa":
             raise ValueError(
-                f"[Gossip] late='skip' needs parameters that travel a step ahead, got pattern "
-                f"{self.pattern!r}; use pattern='cwa', or late='wait'"
+                "[Gossip] late='skip' goes on with the parameters that have come, which only "
+                f"pattern 'cwa' bears, got pattern {self.pattern!r}; use that, or late='wait'"
             )
         if self.codec == "int8" and self.pattern == "allreduce":
             raise ValueError(
@@ -132,6 +133,7 @@ def prepare(
         parameters.check_unused(gossip._optimizer)
         gossip._read_optimizer()
         settings = gossip._settings
+        patterns.check_optimizer(settings.pattern, gossip._rule, gossip._optimizer)
         backward.check_arguments(settings.update, settings.pattern, gossip._rule, model, ddp)
         mesh.check_apart(ddp, gossip._named, seat.group, settings.pattern)
         return about(gossip), None
@@ -165,9 +167,10 @@ def about(gossip: Gossip) -> str:
     settings = gossip._settings
     name = getattr(settings.topology, "name", settings.topology)
     step = gossip._rule.name if gossip._rule else "own step"
+    options = "".join(f" {k}={v}" for k, v in sorted((settings.pattern_options or {}).items()))
     lines = [
         f"topology {name}",
-        f"pattern {settings.pattern}",
+        f"pattern {settings.pattern}{options}",
         f"update {settings.update}",
         f"buffers {settings.buffers}",
         f"seed {settings.seed}",
@@ -192,10 +195,34 @@ def make_engine(gossip: Gossip) -> None:
         recorder=gossip._trace.recorder,
     )
     gossip._state = (
-        FusedState(gossip._optimizer, gossip._rule, gossip._engine, gossip._parameters)
+        FusedState(
+            gossip._optimizer,
+            gossip._rule,
+            gossip._engine,
+            gossip._parameters,
+            mixes_momentum=row_of(gossip).mixes_momentum,
+        )
         if gossip._rule
         else None
     )
+
+
+def choose_schedule(gossip: Gossip) -> _core.Schedule:
+    """The rounds of its world. Raises ValueError for a topology that cannot serve it, or its
+    pattern."""
+    settings, world = gossip._settings, gossip._world
+    schedule = schedule_for(world, settings.topology, settings.pattern, settings.seed)
+    try:
+        patterns.check_schedule(settings.pattern, gossip._rule, schedule)
+    except ValueError as error:
+        explain(error, world)
+        raise
+    return schedule
+
+
+def row_of(gossip: Gossip) -> _core.Pattern:
+    """The pattern that its engine runs."""
+    return patterns.engine_row(gossip._settings.pattern, gossip._rule)
 
 
 def connect(gossip: Gossip) -> _core.Transport | None:
@@ -210,10 +237,9 @@ def connect(gossip: Gossip) -> _core.Transport | None:
 def engine_options(gossip: Gossip) -> _core.EngineOptions:
     """How the engine is to mix and step."""
     own_step = gossip._rule is None
-    patterns = {"cwa": "cwa_difference" if own_step else "cwa", "allreduce": "cwa"}
     return _core.EngineOptions(
         schedule=gossip._schedule,
-        pattern=patterns.get(gossip._settings.pattern, gossip._settings.pattern),
+        pattern=row_of(gossip).name,
         optimizer=gossip._rule.name if gossip._rule else "none",
         timeout_s=gossip._settings.timeout_s,
         check_gradients=gossip._settings.check_gradients and not own_step,
@@ -221,4 +247,5 @@ def engine_options(gossip: Gossip) -> _core.EngineOptions:
         codec=gossip._settings.codec,
         skips_late=gossip._settings.late == "skip",
         staleness=gossip._settings.staleness,
+        hyper=patterns.with_options(_core.Hyper(), gossip._settings.pattern_options),
     )

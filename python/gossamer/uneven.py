@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
-from gossamer import _core
+from gossamer import _core, patterns
 from gossamer.board import Board, next_number
 from gossamer.cards import exchange
 from gossamer.consensus import refuse_inside
@@ -136,10 +136,11 @@ def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
         if is_finite:
             gossip._optimizer.step()
             return
-    groups = [_core.Hyper() for _ in gossip._optimizer.param_groups]
     with _explained(gossip):
-        gossip.last_step = gossip._engine.step(groups, skip=True)
+        gossip.last_step = gossip._engine.step(patterns.resting_groups(gossip), skip=True)
     gossip._totals.add(gossip.last_step)
+    if gossip._state is not None:
+        gossip._state.after_step()
 
 
 @contextmanager

@@ -23,6 +23,8 @@ Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 MOMENTUM = partial(SGD, lr=0.1, momentum=0.9, weight_decay=0.01)
 ADAMW = partial(AdamW, lr=0.01)
 STEPS = 6
+RUNS = [f"{pattern} {name}" for pattern in ("cwa", "atc") for name in ("momentum", "adamw")]
+RUNS += ["exact_diffusion momentum", "extra adamw"]
 FULL = StateDictOptions(full_state_dict=True)
 ALL = {"topology": "complete"}  # others take turns by bucket, and shards have other buckets
 
@@ -96,13 +98,14 @@ def replicas(rank: int, size: int) -> Any:
     """By kind of replica, pattern and optimizer: how it went; plain ones are of one rank each."""
     mesh = square()
     found = {}
-    for pattern in ("cwa", "atc"):
-        for name, make in (("momentum", MOMENTUM), ("adamw", ADAMW)):
-            run = partial(walk, make=make, mesh=mesh, pattern=pattern)
-            parallel = DistributedDataParallel(small(), process_group=mesh["inner"].get_group())
-            found[f"plain {pattern} {name}"] = run(small(), backward=replica_batch(rank))
-            found[f"ddp {pattern} {name}"] = run(parallel, backward=own_batch(rank))
-            found[f"fsdp {pattern} {name}"] = run(sharded(mesh), backward=own_batch(rank))
+    for name in RUNS:
+        pattern, optimizer = name.split()
+        make = {"momentum": MOMENTUM, "adamw": ADAMW}[optimizer]
+        run = partial(walk, make=make, mesh=mesh, pattern=pattern)
+        parallel = DistributedDataParallel(small(), process_group=mesh["inner"].get_group())
+        found[f"plain {name}"] = run(small(), backward=replica_batch(rank))
+        found[f"ddp {name}"] = run(parallel, backward=own_batch(rank))
+        found[f"fsdp {name}"] = run(sharded(mesh), backward=own_batch(rank))
     return found
 
 

@@ -87,6 +87,7 @@ def set_up(rank: int, size: int) -> Any:
         "a schedule for four workers": lambda: make(
             mlp(), topology=gossamer.make_schedule("ring", [4])
         ),
+        "a topology that changes": lambda: make(mlp(), pattern="exact_diffusion"),
         "hosts in turn": lambda: hosts_in_turn(rank),
         "wrapped in DDP as well": lambda: make(DistributedDataParallel(mlp())),
     }
@@ -208,6 +209,7 @@ fused on some ranks
 another model's optimizer on a rank
 a topology that needs a power of two
 a schedule for four workers
+a topology that changes
 hosts in turn
 wrapped in DDP as well
 nan on a rank

@@ -15,6 +15,7 @@ import gossip_ranks
 import pytest
 import torch
 import torch.distributed as dist
+from gossamer.fused import rule_for
 from gossamer.world import Seat, explain
 from gossip_scenarios_messages import MISTAKES
 from gossip_support import ROOT, batch, loss_of, mlp, train
@@ -24,13 +25,17 @@ from torch import nn
 from torch.optim import SGD, Adam
 
 import gossamer
-from gossamer import AccumAdam, Gossip
+from gossamer import AccumAdam, Gossip, patterns
 
 GOLDEN = ROOT / "tests" / "golden" / "python_errors.txt"
 
 
 def sgd(model: nn.Module) -> SGD:
     return SGD(model.parameters(), lr=0.1)
+
+
+def rmsprop(model: nn.Module) -> torch.optim.Optimizer:
+    return torch.optim.RMSprop(model.parameters(), lr=0.1)
 
 
 def parameter(tensor: torch.Tensor) -> nn.Module:
@@ -222,6 +227,14 @@ CASES: dict[str, Callable[[], object]] = {
     "a list in place of a group": lambda: Gossip((m := mlp()), sgd(m), group=[0, 1]),
     "topology": lambda: Gossip((m := mlp()), sgd(m), topology="alternating_exponential_rin"),
     "pattern": lambda: Gossip((m := mlp()), sgd(m), pattern="cta"),
+    "a pattern with an own step": lambda: Gossip(
+        m := mlp(), rmsprop(m), pattern="gradient_tracking"
+    ),
+    "a pattern without momentum": lambda: Gossip((m := mlp()), sgd(m), pattern="dmsgd"),
+    "eigenvalues": lambda: patterns.check_schedule(
+        "exact_diffusion", rule_for(sgd(mlp())), gossamer.make_schedule("ring", [2, 2])
+    ),
+    "pattern_options": lambda: Gossip((m := mlp()), sgd(m), pattern_options={"outer_lr": 1.0}),
     "buffers": lambda: Gossip((m := mlp()), sgd(m), buffers="average"),
     "transport": lambda: Gossip((m := mlp()), sgd(m), transport="gloo"),
     "tls over Gloo": lambda: Gossip((m := mlp()), sgd(m), transport="c10d", tls=True),

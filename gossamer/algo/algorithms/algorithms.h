@@ -19,6 +19,8 @@ double allreduce_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double extra_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
+double extra_difference_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
 double exact_diffusion_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double exact_diffusion_combine(const PassArgs<T>& args, const Optimizer& optimizer);

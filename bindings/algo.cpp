@@ -1,0 +1,75 @@
+#include "bindings/algo.h"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gossamer/algo/pattern.h"
+
+namespace gossamer::python {
+namespace {
+
+namespace py = pybind11;
+
+std::vector<std::string> strings(std::span<const std::string_view> names) {
+  return {names.begin(), names.end()};
+}
+
+bool sends(const Pattern& pattern, Payload payload) {
+  return std::ranges::find(pattern.payloads, payload) != pattern.payloads.end();
+}
+
+/// A copy of what is sent is taken anew in every step.
+std::map<std::string, int> kept_state(const Pattern& pattern) {
+  std::map<std::string, int> kept;
+  for (std::size_t k = sends(pattern, Payload::copy) ? 1 : 0; k < pattern.state.size(); ++k) {
+    kept.emplace(pattern.state[k], static_cast<int>(k));
+  }
+  return kept;
+}
+
+std::string unmet(const Pattern& pattern, const std::string& optimizer, const Schedule& schedule) {
+  switch (unmet_condition(pattern, optimizer, schedule)) {
+    case Condition::none:
+      return "none";
+    case Condition::optimizer:
+      return "optimizer";
+    case Condition::static_symmetric:
+      return "static_symmetric";
+    case Condition::eigenvalues:
+      return "eigenvalues";
+  }
+  return "none";
+}
+
+}  // namespace
+
+void bind_algo(py::module_& module) {
+  py::class_<Pattern>(module, "Pattern", "A row of the table of patterns.")
+      .def_property_readonly("name", [](const Pattern& p) { return std::string(p.name); })
+      .def_property_readonly("summary", [](const Pattern& p) { return std::string(p.summary); })
+      .def_property_readonly("optimizers", [](const Pattern& p) { return strings(p.optimizers); })
+      .def_property_readonly("own_step", [](const Pattern& p) { return std::string(p.own_step); })
+      .def_property_readonly("options", [](const Pattern& p) { return strings(p.options); })
+      .def_property_readonly("kept_state", &kept_state)
+      .def_property_readonly("mixes_momentum",
+                             [](const Pattern& p) { return sends(p, Payload::momentum); })
+      .def_readonly("above", &Pattern::above)
+      .def("unmet_condition", &unmet, py::arg("optimizer"), py::arg("schedule"),
+           "The first condition that is not met, or none.");
+  module.def(
+      "patterns",
+      [] {
+        py::list rows;
+        for (const Pattern& row : patterns()) {
+          rows.append(py::cast(&row, py::return_value_policy::reference));
+        }
+        return rows;
+      },
+      "The table.");
+}
+
+}  // namespace gossamer::python
