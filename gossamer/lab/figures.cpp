@@ -21,6 +21,7 @@ constexpr FigureRow kFigures[] = {
     {"corrections_least_squares", "Corrections for unequal data: least squares",
      corrections_least_squares},
     {"global_averages", "Periodic and adaptive global averages on cycles", global_averages},
+    {"stationary_errors", "What constant step sizes leave, in closed form", stationary_errors},
     {"step_size_limits", "The largest stable step sizes", step_size_limits},
     {"accum_adam", "AccumAdam against Adam with small batches", accum_adam},
     {"digits", "Corrections for unequal data: images dealt by class", digits, true},

@@ -37,6 +37,14 @@ TEST(Figures, StepSizeLimitsAreThoseOfTheClosedForms) {
     EXPECT_NEAR(limit / expected.at(name), 1, 0.02) << name;
 }
 
+TEST(Figures, StationaryErrorsAreWithinOnePercentOfTheClosedForms) {
+  const Figure figure = make_figure(find_figure("stationary_errors"), {});
+  ASSERT_EQ(figure.rows.size(), 10u);
+  for (const auto& row : figure.rows) {
+    EXPECT_NEAR(std::atof(row[4].c_str()), 1, 0.01) << row[0] << ", " << row[1];
+  }
+}
+
 TEST(Figures, CorrectionsReachTheMinimiserWhereDSgdStallsAtItsBias) {
   const Figure figure = make_figure(find_figure("corrections_least_squares"), {.trials = 1});
   ASSERT_EQ(figure.rows.size(), 10u);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numbers>
 
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
@@ -11,55 +10,7 @@
 namespace gossamer {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
-
 Schedule ring(int workers) { return make_topology("ring", {.shape = even_hosts(workers, 1)}); }
-
-/// FACTS 6: what a mode λ keeps of the noise s and of the minimiser's part b in it, E c².
-double kept(const std::string& pattern, double mode, double lr, double b, double noise) {
-  const double a = lr;
-  if (pattern == "atc") {
-    const double bias = mode * a * b / (1 - mode * (1 - a));
-    const double shrinks = mode * mode * (1 - a) * (1 - a);
-    return bias * bias + mode * mode * a * a * noise * noise / (1 - shrinks);
-  }
-  const double bias = a * b / (1 - mode + a);
-  return bias * bias + a * a * noise * noise / (1 - (mode - a) * (mode - a));
-}
-
-/// Stationary MSE of a ring of 8 on quadratics with noise, within 1 % of the closed form.
-TEST(Run, StationaryErrorsAreThoseOfTheClosedForms) {
-  constexpr int kWorkers = 8;
-  constexpr int kDimension = 1000;
-  constexpr double kLr = 0.05;
-  QuadraticSpec spec{.dimension = kDimension, .noise = 1};
-  for (int i = 0; i < kWorkers; ++i) {  // all of b lies in the modes of cos(2π i/8)
-    spec.centres.insert(spec.centres.end(), kDimension, std::cos(2 * kPi * i / kWorkers));
-  }
-  const auto problem = make_quadratic(spec);
-  for (const char* pattern : {"atc", "cwa"}) {
-    double expected = 0;  // per element, the mean over the workers
-    for (int k = 0; k < kWorkers; ++k) {
-      const double mode = 1. / 3 + 2. / 3 * std::cos(2 * kPi * k / kWorkers);
-      const double b = k == 1 || k == 7 ? std::sqrt(2.) : 0;  // Σ cos² = 4, halves to both
-      expected += kept(pattern, mode, kLr, b, 1) / kWorkers;
-    }
-    const auto points = run_lab(*problem, problem->minimiser(),
-                                {.schedule = ring(kWorkers),
-                                 .pattern = pattern,
-                                 .step_size = {.first = kLr},
-                                 .steps = 4000,
-                                 .record_every = 20});
-    double sum = 0;
-    int count = 0;
-    for (const Point& point : points) {
-      if (point.step < 1000) continue;
-      sum += point.error / kDimension;
-      ++count;
-    }
-    EXPECT_NEAR(sum / count / expected, 1, 0.01) << pattern;
-  }
-}
 
 double last_error(const Problem& problem, LabOptions options) {
   options.record_every = options.steps;

@@ -35,6 +35,7 @@ Figure one_peer_exponential(const FigureOptions& options);
 Figure corrections_logistic(const FigureOptions& options);
 Figure corrections_least_squares(const FigureOptions& options);
 Figure global_averages(const FigureOptions& options);
+Figure stationary_errors(const FigureOptions& options);
 Figure step_size_limits(const FigureOptions& options);
 Figure accum_adam(const FigureOptions& options);
 Figure digits(const FigureOptions& options);

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "gossamer/base/json.h"
+#include "gossamer/cli/program_run.h"
+
+namespace gossamer {
+namespace {
+
+using program_run::content_of;
+using program_run::Result;
+using program_run::run;
+
+const std::string kQuick = " --hosts 6 --samples 50 --dimension 3 --steps 200 --record-every 100 ";
+
+TEST(LabCommand, HelpNamesItsCommandsAndSaysWhatToTry) {
+  const Result result = run("lab");
+  EXPECT_EQ(result.code, 0);
+  for (const char* word : {"figure", "run", "transient", "try:"}) {
+    EXPECT_NE(result.out.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(LabCommand, RunShowsMethodsSideBySide) {
+  const Result result = run("lab run" + kQuick + "--json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["workers"], 6);
+  ASSERT_EQ(json["methods"].size(), 3u);
+  EXPECT_EQ(json["methods"][0]["method"], "allreduce");
+  for (const Json& method : json["methods"]) {
+    EXPECT_EQ(method["step"], (std::vector<double>{100, 200}));
+    EXPECT_GT(method["mse"][1].get<double>(), 0);
+  }
+  EXPECT_LT(json["methods"][0]["disagreement"][1].get<double>(), 1e-20);
+}
+
+/// All that a method can be told, and what each word does: W = J makes them one method.
+TEST(LabCommand, WordsOfMethodsDoWhatTheySay) {
+  const Result result = run("lab run" + kQuick +
+                            "allreduce atc@complete atc@ring:average=1 atc@complete:local=1 "
+                            "atc@ring:rounds=200 allreduce:lr=0.05 --trials 1 --json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json methods = Json::parse(result.out)["methods"];
+  const double parallel = methods[0]["mse"][1];
+  for (std::size_t k = 1; k <= 4; ++k) {
+    EXPECT_NEAR(methods[k]["mse"][1].get<double>(), parallel, 1e-9) << methods[k]["method"];
+  }
+  EXPECT_GT(std::abs(methods[5]["mse"][1].get<double>() - parallel), 1e-6);
+  const Result more = run("lab run" + kQuick +
+                          "dmsgd@aer:optimizer=momentum:momentum=0.8:nesterov "
+                          "cwa@base_k:degree=2:optimizer=accum_adam:accumulate=2:lr=0.01");
+  EXPECT_EQ(more.code, 0) << more.err;
+}
+
+TEST(LabCommand, CsvHasARowPerMethodTrialAndRecord) {
+  const Result result = run("lab run" + kQuick + "cwa@ring atc@star --trials 3 --csv --loss");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(std::ranges::count(result.out, '\n'), 1 + 2 * 3 * 2);
+  EXPECT_EQ(result.out.substr(0, result.out.find('\n')),
+            "method,trial,step,mse,mean_mse,disagreement,loss");
+}
+
+TEST(LabCommand, FigureWritesItsPictureWhereItIsTold) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "lab" / "figs";
+  const Result result = run("lab figure exact_averaging --json --out " + folder.string());
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["rows"].size(), 6u);
+  EXPECT_EQ(content_of(folder / "exact_averaging.svg").substr(0, 4), "<svg");
+}
+
+TEST(LabCommand, TransientFitsAPower) {
+  const Result result = run("lab transient --sizes 12,24 --trials 4 --json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  EXPECT_GT(json["exponent"].get<double>(), 1);
+  // n ρ²/(1 − ρ) of rings with 1 − ρ = (2/3)(1 − cos 2π/n).
+  EXPECT_NEAR(json["bound_exponent"].get<double>(), 3.18, 0.02);
+}
+
+TEST(LabCommand, MistakesAreExplained) {
+  struct Mistake {
+    const char* arguments;
+    const char* says;
+  };
+  for (const Mistake& mistake : {
+           Mistake{"lab figures", "did you mean 'figure'"},
+           Mistake{"lab figure", "which one is missing"},
+           Mistake{"lab figure global_average", "global_averages"},
+           Mistake{"lab figure digits", "--images FILE"},
+           Mistake{"lab figure digits --images /none --labels /none", "cannot open /none"},
+           Mistake{"lab run atc", "atc@ring"},
+           Mistake{"lab run atc@rin", "ring"},
+           Mistake{"lab run at@ring", "atc"},
+           Mistake{"lab run atc@ring:average", "average takes a number"},
+           Mistake{"lab run atc@ring:local=0.5", "a whole number from 1 up"},
+           Mistake{"lab run atc@ring:lasy", "lazy"},
+           Mistake{"lab run exact_diffusion@ring --hosts 4", "lazy"},
+           Mistake{"lab run --problem images", "--images FILE"},
+           Mistake{"lab run --heterogeneity 2", "heterogeneity must be from 0 to 1"},
+           Mistake{"lab transient --factor 1", "above 1"},
+           Mistake{"lab transient --sizs 3", "--sizes"},
+       }) {
+    const Result result = run(mistake.arguments);
+    EXPECT_NE(result.code, 0) << mistake.arguments;
+    EXPECT_EQ(result.out, "") << mistake.arguments;
+    EXPECT_NE(result.err.find(mistake.says), std::string::npos)
+        << mistake.arguments << ": " << result.err;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << mistake.arguments << ": " << result.err;
+  }
+}
+
+}  // namespace
+}  // namespace gossamer
