@@ -41,19 +41,19 @@ Figure digits(const FigureOptions& options) {
   Figure figure{
       .text =
           "Multinomial logistic regression on the given images (means of 4 × 4 pixels, ridge .01) "
-          "over a ring of 16 workers, 8 images per worker and step, α = .1 halved every 1000 "
+          "over a ring of 16 workers, 4 images per worker and step, α = .3 halved every 500 "
           "steps. Left the images are dealt at random, right sorted by class.",
       .header = {"method", "images", "MSE", "±", "ratio to parallel SGD", "loss − least"}};
   for (const Split split : {Split::iid, Split::by_class}) {
-    const auto problem = make_softmax(images, {.workers = kWorkers, .batch = 8, .split = split});
+    const auto problem = make_softmax(images, {.workers = kWorkers, .batch = 4, .split = split});
     std::vector<Contender> contenders;
     for (const Method& method : methods()) {
       contenders.push_back({method.name,
                             {.schedule = method.schedule,
                              .pattern = method.pattern,
-                             .step_size = {.first = 0.1, .factor = 0.5, .every = 1000},
-                             .steps = 4000,
-                             .record_every = 200,
+                             .step_size = {.first = 0.3, .factor = 0.5, .every = 500},
+                             .steps = 2500,
+                             .record_every = 250,
                              .seed = options.seed,
                              .records_loss = true}});
     }
