@@ -31,6 +31,7 @@ constexpr double kGap = 20;
 constexpr double kOutside = 24;
 constexpr double kHeading = 44;
 constexpr double kTitleSize = 15;
+constexpr double kBold = 1.12;  // how much wider its letters are
 constexpr double kCaptionSize = 12;
 constexpr double kCaptionLine = 16;
 constexpr double kLabelSize = 12.5;
@@ -216,8 +217,7 @@ std::string words_above(const Chart& chart, const Layout& layout) {
   double y = layout.y + kPad;
   std::string out;
   if (!chart.title.empty()) {
-    // Semibold letters are wider.
-    const std::string title = fitted(chart.title, (kWidth - 2 * kPad) / 1.06, kTitleSize);
+    const std::string title = fitted(chart.title, (kWidth - 2 * kPad) / kBold, kTitleSize);
     out += text_at(layout.x + kPad, y + kTitleSize - 1, "title", escaped(title));
     y += kTitleSize + 5;
   }
@@ -326,7 +326,7 @@ std::string to_svg(std::string_view title, std::span<const Chart> charts, int co
   std::string body;
   std::string description(title);
   if (!title.empty()) {
-    body += text_at(kOutside, kOutside + 22, "heading", escaped(fitted(title, inside, 24)));
+    body += text_at(kOutside, kOutside + 22, "heading", escaped(fitted(title, inside / kBold, 22)));
   }
   double bottom = kOutside + (title.empty() ? 0 : kHeading);
   const std::vector<Layout> layouts = arrange(charts, wide, bottom, shared);

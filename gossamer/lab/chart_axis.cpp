@@ -128,13 +128,19 @@ std::vector<std::vector<double>> candidates(const Scale& scale) {
   return sets;
 }
 
-bool labels_fit(const Scale& scale, const std::vector<Tick>& ticks) {
-  for (std::size_t k = 1; k < ticks.size(); ++k) {
-    const double apart = std::abs(scale.at(ticks[k].value) - scale.at(ticks[k - 1].value));
-    const double widths = (width_of(ticks[k]) + width_of(ticks[k - 1])) / 2;
-    if (apart < (scale.vertical ? kTickSize + 9 : widths + 12)) return false;
+bool labels_touch(const Scale& scale, const Tick& a, const Tick& b) {
+  const double apart = std::abs(scale.at(a.value) - scale.at(b.value));
+  const double widths = (width_of(a) + width_of(b)) / 2;
+  return apart < (scale.vertical ? kTickSize + 9 : widths + 12);
+}
+
+/// From the first on, those that do not touch the one before.
+std::vector<Tick> apart(const Scale& scale, const std::vector<Tick>& ticks) {
+  std::vector<Tick> kept;
+  for (const Tick& tick : ticks) {
+    if (kept.empty() || !labels_touch(scale, kept.back(), tick)) kept.push_back(tick);
   }
-  return true;
+  return kept;
 }
 
 }  // namespace
@@ -211,10 +217,9 @@ std::vector<Tick> ticks_of(const Scale& scale) {
   std::vector<Tick> ticks;
   for (const std::vector<double>& values : candidates(scale)) {
     ticks = labelled(values, scale.log);
-    if (labels_fit(scale, ticks)) break;
+    if (apart(scale, ticks).size() == ticks.size()) break;
   }
-  while (ticks.size() > 1 && !labels_fit(scale, ticks)) ticks.pop_back();
-  return ticks;
+  return apart(scale, ticks);
 }
 
 std::vector<double> minor_ticks(const Scale& scale) {

@@ -13,7 +13,7 @@ namespace gossamer::drawing {
 namespace {
 
 constexpr std::size_t kMostPoints = 400;
-constexpr std::size_t kFewPoints = 16;  // so few are measurements, each marked
+constexpr std::size_t kFewPoints = 16;
 constexpr double kMarkerSpacing = 72;
 constexpr std::size_t kMostSolid = 5;  // with more, colours alone are not enough
 constexpr std::size_t kGap = std::numeric_limits<std::size_t>::max();
@@ -166,12 +166,17 @@ std::string error_bars(const Series& series, const Plot& plot, const Indices& in
   return path;
 }
 
+/// Few points are measurements, each to be seen; a dashed line is a reference.
+bool is_marked_all_along(const Series& series) {
+  return !series.dashed && series.x.size() <= kFewPoints;
+}
+
 /// The points that have a marker: all of a few, points alone, and some along a line.
 Indices marked(const Series& series, const Look& look, const Plot& plot,
                const std::vector<Indices>& runs) {
   Indices all;
   for (const Indices& run : runs) all.insert(all.end(), run.begin(), run.end());
-  if (series.points || all.size() <= kFewPoints) return all;
+  if (series.points || is_marked_all_along(series)) return all;
   Indices out;
   double wanted = plot.x.start + look.offset * kMarkerSpacing;
   for (const Indices& run : runs) {
@@ -215,7 +220,7 @@ Look look_of(std::size_t place, std::size_t total, const Series& series) {
             .marker = kMarkers[place % kMarkers.size()],
             .hollow = again,
             .offset = std::fmod(0.5 + 0.382 * static_cast<double>(place), 1.0),
-            .sparse = many};
+            .sparse = many && series.like.empty()};
   if (series.dashed) look.dash = again ? "2 3" : "7 4";
   if (!series.dashed && again) look.dash = "12 3 3 3";
   return look;
@@ -233,7 +238,8 @@ std::string draw_series(const Series& series, const Look& look, const Plot& plot
   std::string out = "<g class=\"series\">";
   if (!series.name.empty()) out += "<title>" + escaped(series.name) + "</title>";
   out += "\n";
-  if (!series.points) out += path_element(line_of(series, plot, runs), stroke(look, 2));
+  const double width = series.x.size() > kMostPoints ? 1.5 : 2;  // noise fills less of the picture
+  if (!series.points) out += path_element(line_of(series, plot, runs), stroke(look, width));
   std::string markers;
   for (std::size_t k : marked(series, look, plot, runs)) {
     markers += "M" + point(plot.x.at(series.x[k]), plot.y.at(series.y[k])) + look.marker;
@@ -250,8 +256,7 @@ std::string draw_swatch(const Series& series, const Look& look, double x, double
     out += path_element(box, band_style(look));
   }
   if (!series.points) out += path_element(across, stroke(look, 2));
-  const bool few = series.x.size() <= kFewPoints;
-  if (!series.points && !few && !look.sparse) return out;
+  if (!series.points && !is_marked_all_along(series) && !look.sparse) return out;
   return out + path_element("M" + point(x + kSwatch / 2, y) + look.marker, marker_style(look));
 }
 

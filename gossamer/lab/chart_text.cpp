@@ -8,6 +8,7 @@
 namespace gossamer::drawing {
 namespace {
 
+constexpr double kRounding = 1e-6;
 constexpr char32_t kUnreadable = 0xFFFD;
 
 /// How many bytes a character has that begins with this one; 0 where none does.
@@ -94,7 +95,7 @@ double text_width(std::string_view text, double size) {
 }
 
 std::string fitted(std::string_view text, double width, double size) {
-  if (text_width(text, size) <= width) return std::string(text);
+  if (text_width(text, size) <= width + kRounding) return std::string(text);
   const double room = width - text_width("…", size);
   std::size_t end = 0;
   double used = 0;
