@@ -34,8 +34,9 @@ struct Chart {
   std::vector<Series> series;
 };
 
-/// One picture of its own, 640 × 420 (higher where a long legend needs it). Ours are the same bytes
-/// for the same chart. std::invalid_argument where x, y, low and high differ in length.
+/// One picture of its own, 640 × 420 (higher where a long legend needs it); the same bytes for the
+/// same chart. Twelve looks are told apart; more series begin again with the first.
+/// std::invalid_argument where x, y, low and high differ in length.
 std::string to_svg(const Chart& chart);
 
 /// Several charts side by side, at most `columns` per row, in one SVG. A name has the same colour
