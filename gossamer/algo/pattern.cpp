@@ -1,6 +1,7 @@
 #include "gossamer/algo/pattern.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,12 @@ constexpr Payload kGradients[] = {Payload::gradients};
 constexpr Payload kCopy[] = {Payload::copy};
 constexpr Payload kWithMomentum[] = {Payload::parameters, Payload::momentum};
 constexpr Payload kWithOwn[] = {Payload::parameters, Payload::own};
+constexpr Payload kOwn[] = {Payload::own};
 constexpr std::string_view kSent[] = {"sent"};
 constexpr std::string_view kCorrection[] = {"correction"};
 constexpr std::string_view kTracker[] = {"tracker", "gradient"};
 constexpr std::string_view kBefore[] = {"before"};
+constexpr std::string_view kOuter[] = {"anchor", "velocity"};
 constexpr std::string_view kHeavyBall[] = {"momentum"};
 constexpr std::string_view kHasMomentum[] = {"momentum", "adam", "adamw", "accum_adam",
                                              "accum_adamw"};
@@ -121,6 +124,64 @@ constexpr Pattern kPatterns[] = {
      .prepare_f64 = qg_dmsgd_prepare<double>,
      .combine_f32 = qg_dmsgd_combine<float>,
      .combine_f64 = qg_dmsgd_combine<double>},
+    {.name = "gradient_tracking_atc",
+     .summary = "gradient tracking that mixes the tracker first, then steps and mixes",
+     .launch = Launch::after_local_update,
+     .rounds = Rounds::schedule,
+     .payloads = kOwn,
+     .then = kParameters,
+     .state = kTracker,
+     .prepare_f32 = gradient_tracking_atc_prepare<float>,
+     .prepare_f64 = gradient_tracking_atc_prepare<double>,
+     .middle_f32 = gradient_tracking_atc_middle<float>,
+     .middle_f64 = gradient_tracking_atc_middle<double>,
+     .combine_f32 = atc_combine<float>,
+     .combine_f64 = atc_combine<double>},
+    {.name = "push_sum",
+     .summary = "atc on directed graphs: what a worker hears is weighed by what it has heard",
+     .launch = Launch::after_local_update,
+     .rounds = Rounds::schedule,
+     .payloads = kParameters,
+     .state = {},
+     .weighs = true,
+     .prepare_f32 = push_sum_prepare<float>,
+     .prepare_f64 = push_sum_prepare<double>,
+     .combine_f32 = atc_combine<float>,
+     .combine_f64 = atc_combine<double>},
+    {.name = "slowmo",
+     .summary = "atc with an outer momentum from one global average to the next",
+     .launch = Launch::after_local_update,
+     .rounds = Rounds::schedule,
+     .payloads = kParameters,
+     .state = kOuter,
+     .anchors = 1,
+     .outer = Outer::global_average,
+     .prepare_f32 = atc_prepare<float>,
+     .prepare_f64 = atc_prepare<double>,
+     .combine_f32 = slowmo_combine<float>,
+     .combine_f64 = slowmo_combine<double>},
+    {.name = "noloco",
+     .summary = "the same between neighbours, who mix what they started the phase with as well",
+     .launch = Launch::after_local_update,
+     .rounds = Rounds::schedule,
+     .payloads = kWithOwn,
+     .state = kOuter,
+     .anchors = 1,
+     .outer = Outer::any_round,
+     .prepare_f32 = atc_prepare<float>,
+     .prepare_f64 = atc_prepare<double>,
+     .combine_f32 = noloco_combine<float>,
+     .combine_f64 = noloco_combine<double>},
+    {.name = "dsgd_ac",
+     .summary = "cwa that takes a share of the mix only, so that the workers stay apart",
+     .launch = Launch::after_previous_update,
+     .rounds = Rounds::schedule,
+     .payloads = kParameters,
+     .state = {},
+     .prepare_f32 = nullptr,
+     .prepare_f64 = nullptr,
+     .combine_f32 = dsgd_ac_combine<float>,
+     .combine_f64 = dsgd_ac_combine<double>},
 };
 
 std::string subject(const Pattern& pattern) { return "pattern " + std::string(pattern.name); }
@@ -157,6 +218,57 @@ void check_static(const Pattern& pattern, const Schedule& schedule) {
                  .remedy = "modify the topology with lazy: (I + W)/2"});
 }
 
+void check_weights(const Pattern& pattern, const Schedule& schedule) {
+  if (schedule.stochasticity == Stochasticity::doubly || pattern.rounds == Rounds::complete) return;
+  if (pattern.weighs && schedule.stochasticity == Stochasticity::column) return;
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " needs doubly stochastic W",
+                 .got = schedule.name,
+                 .remedy = "choose pattern push_sum if its columns sum to 1, or a topology whose "
+                           "weights are symmetric or circulant"});
+}
+
+/// The rounds of the outer steps of a period, or of the first ones.
+std::vector<Round> outer_rounds(const Schedule& schedule, int every) {
+  constexpr std::int64_t kMost = 64;
+  const std::int64_t turns =
+      schedule.period == 0 ? kMost : schedule.period / std::gcd(schedule.period, every);
+  std::vector<Round> rounds;
+  for (std::int64_t k = 1; k <= std::min(turns, kMost); ++k) {
+    rounds.push_back(round_at(schedule, k * every - 1));
+  }
+  return rounds;
+}
+
+bool averages_globally(const Round& round) {
+  return round.workers == 1 || round.groups.size() == 1;
+}
+bool mixes(const Round& round) { return round.workers == 1 || nonzeros(round) > round.workers; }
+
+void check_outer(const Pattern& pattern, const Schedule& schedule, const Hyper& hyper) {
+  const std::string every = std::to_string(hyper.outer_every);
+  if (hyper.outer_every < 1) {
+    fail_argument({.place = "pattern",
+                   .what = subject(pattern) + " makes an outer step in every outer_every-th round",
+                   .got = "outer_every = " + every,
+                   .remedy = "set outer_every (--outer-every H) to 1 or more"});
+  }
+  const std::vector<Round> rounds = outer_rounds(schedule, hyper.outer_every);
+  if (pattern.outer == Outer::any_round) {
+    if (std::ranges::any_of(rounds, mixes)) return;
+    fail_argument({.place = "pattern",
+                   .what = subject(pattern) + " needs rounds that mix where it makes outer steps",
+                   .got = schedule.name + " with outer_every = " + every,
+                   .remedy = "let outer_every be a multiple of local_steps (--local-steps)"});
+  }
+  if (!schedule.loss_driven && std::ranges::all_of(rounds, averages_globally)) return;
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " needs a global average in every outer_every-th round",
+                 .got = schedule.name + " with outer_every = " + every,
+                 .remedy = "modify the topology with global_average (--global-average " + every +
+                           "), or choose pattern noloco"});
+}
+
 }  // namespace
 
 std::span<const Pattern> patterns() { return kPatterns; }
@@ -169,9 +281,13 @@ const Pattern& find_pattern(std::string_view name) {
   fail_unknown_name("pattern", "pattern", name, names);
 }
 
-void check_pattern(const Pattern& pattern, std::string_view optimizer, const Schedule& schedule) {
+void check_pattern(const Pattern& pattern, std::string_view optimizer, const Schedule& schedule,
+                   std::span<const Hyper> groups) {
   check_optimizer(pattern, optimizer);
+  check_weights(pattern, schedule);
   if (pattern.is_static) check_static(pattern, schedule);
+  if (pattern.outer == Outer::never) return;
+  for (const Hyper& hyper : groups) check_outer(pattern, schedule, hyper);
 }
 
 }  // namespace gossamer

@@ -13,9 +13,10 @@ namespace {
 Schedule make(const char* name, int n) { return make_topology(name, {.shape = even_hosts(n, 1)}); }
 
 /// What is said of a combination; empty where it is allowed.
-std::string refusal(const char* pattern, const char* optimizer, const Schedule& schedule) {
+std::string refusal(const char* pattern, const char* optimizer, const Schedule& schedule,
+                    const Hyper& hyper = {}) {
   try {
-    check_pattern(find_pattern(pattern), optimizer, schedule);
+    check_pattern(find_pattern(pattern), optimizer, schedule, {&hyper, 1});
     return "";
   } catch (const std::invalid_argument& error) {
     return error.what();
