@@ -228,22 +228,17 @@ void check_weights(const Pattern& pattern, const Schedule& schedule) {
                            "weights are symmetric or circulant"});
 }
 
-/// The rounds of the outer steps of a period, or of the first ones.
-std::vector<Round> outer_rounds(const Schedule& schedule, int every) {
+/// Looks at the outer steps of a period, or at the first ones.
+bool averages_globally(const Schedule& schedule, int every) {
   constexpr std::int64_t kMost = 64;
   const std::int64_t turns =
       schedule.period == 0 ? kMost : schedule.period / std::gcd(schedule.period, every);
-  std::vector<Round> rounds;
   for (std::int64_t k = 1; k <= std::min(turns, kMost); ++k) {
-    rounds.push_back(round_at(schedule, k * every - 1));
+    const Round round = round_at(schedule, k * every - 1);
+    if (round.workers > 1 && round.groups.size() != 1) return false;
   }
-  return rounds;
+  return true;
 }
-
-bool averages_globally(const Round& round) {
-  return round.workers == 1 || round.groups.size() == 1;
-}
-bool mixes(const Round& round) { return round.workers == 1 || nonzeros(round) > round.workers; }
 
 void check_outer(const Pattern& pattern, const Schedule& schedule, const Hyper& hyper) {
   const std::string every = std::to_string(hyper.outer_every);
@@ -253,15 +248,8 @@ void check_outer(const Pattern& pattern, const Schedule& schedule, const Hyper& 
                    .got = "outer_every = " + every,
                    .remedy = "set outer_every (--outer-every H) to 1 or more"});
   }
-  const std::vector<Round> rounds = outer_rounds(schedule, hyper.outer_every);
-  if (pattern.outer == Outer::any_round) {
-    if (std::ranges::any_of(rounds, mixes)) return;
-    fail_argument({.place = "pattern",
-                   .what = subject(pattern) + " needs rounds that mix where it makes outer steps",
-                   .got = schedule.name + " with outer_every = " + every,
-                   .remedy = "let outer_every be a multiple of local_steps (--local-steps)"});
-  }
-  if (!schedule.loss_driven && std::ranges::all_of(rounds, averages_globally)) return;
+  if (pattern.outer != Outer::global_average) return;
+  if (!schedule.loss_driven && averages_globally(schedule, hyper.outer_every)) return;
   fail_argument({.place = "pattern",
                  .what = subject(pattern) + " needs a global average in every outer_every-th round",
                  .got = schedule.name + " with outer_every = " + every,
