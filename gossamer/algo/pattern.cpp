@@ -224,8 +224,9 @@ void check_weights(const Pattern& pattern, const Schedule& schedule) {
   fail_argument({.place = "pattern",
                  .what = subject(pattern) + " needs doubly stochastic W",
                  .got = schedule.name,
-                 .remedy = "choose pattern push_sum if its columns sum to 1, or a topology whose "
-                           "weights are symmetric or circulant"});
+                 .remedy =
+                     "choose a topology whose weights are symmetric or circulant, or, where the "
+                     "columns sum to 1, pattern push_sum"});
 }
 
 /// Looks at the outer steps of a period, or at the first ones.

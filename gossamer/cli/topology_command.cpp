@@ -55,7 +55,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--per-host", o.per_host, "workers per host, or one number per host: 1,2,4")
       ->capture_default_str();
   app.add_option("--seed", o.seed, "random: which graphs")->capture_default_str();
-  app.add_option("--degree", o.degree, "base_k: most neighbours per round")->capture_default_str();
+  app.add_option("--degree", o.degree,
+                 "base_k: most neighbours per round; random_directed: receivers")
+      ->capture_default_str();
   app.add_option("--link-rates", o.link_rates, "fitted: of each host, in any unit: 20,20,20,5")
       ->delimiter(',');
   app.add_flag("--lazy", o.lazy, "(I + W)/2 in every round");

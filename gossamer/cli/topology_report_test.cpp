@@ -65,6 +65,12 @@ TEST(AsFraction, FindsSmallDenominators) {
   EXPECT_EQ(as_fraction(0.7310585), "0.7311");
 }
 
+TEST(ToText, SaysThatADirectedGraphIsForPushSumInsteadOfHowItContracts) {
+  const std::string text = to_text(report_of("random_directed", even_hosts(4, 2)), false);
+  EXPECT_NE(text.find("push_sum"), std::string::npos) << text;
+  EXPECT_EQ(text.find("contraction"), std::string::npos) << text;
+}
+
 TEST(ToJson, HoldsRowsOrColumnsOfWThatSumToOneInEveryRound) {
   for (const Topology& topology : topologies()) {
     if (topology.name == "hypercube") continue;
