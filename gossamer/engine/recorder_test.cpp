@@ -32,8 +32,10 @@ Case case_of(const std::string& pattern, UpdateAt update, double clip_norm = 0) 
 }
 
 std::vector<Case> cases() {
-  std::vector<Case> all = {case_of("cwa", UpdateAt::step, 1), case_of("cwa", UpdateAt::backward),
-                           case_of("atc", UpdateAt::step), case_of("allreduce", UpdateAt::step, 1),
+  std::vector<Case> all = {case_of("cwa", UpdateAt::step, 1),
+                           case_of("cwa", UpdateAt::backward),
+                           case_of("atc", UpdateAt::step),
+                           case_of("allreduce", UpdateAt::step, 1),
                            case_of("allreduce", UpdateAt::backward, 1),
                            case_of("gradient_tracking_atc", UpdateAt::step)};
   all.push_back(case_of("cwa", UpdateAt::step));
