@@ -91,6 +91,33 @@ def test_resume_goes_on_bit_for_bit(method: str, text: list[str], tmp_path: Path
     assert resumed["steps"] == 8
 
 
+@pytest.mark.parametrize(
+    ("special", "plain"),
+    [
+        ("--pattern dsgd_ac --consensus-power 0", "--pattern cwa"),
+        ("--pattern push_sum", "--pattern atc"),
+        (
+            "--pattern slowmo --global-average 3 --outer-every 3 --outer-momentum 0 --outer-lr 1",
+            "--pattern atc --global-average 3",
+        ),
+    ],
+)
+def test_special_cases_are_the_plain_patterns(special: str, plain: str, text: list[str]) -> None:
+    flags = [*text, "--steps", "7", "--json"]
+    found = [json.loads(train(*flags, *method.split()).stdout) for method in (special, plain)]
+    assert found[0]["val_loss"] == found[1]["val_loss"]
+    assert found[0]["disagreement"] == found[1]["disagreement"]
+
+
+def test_less_consensus_leaves_workers_further_apart(text: list[str]) -> None:
+    flags = [*text, "--steps", "12", "--json", "--pattern", "dsgd_ac", "--topology", "ring"]
+    apart = [
+        json.loads(train(*flags, "--consensus-power", power).stdout)["disagreement"]
+        for power in ("0", "3")
+    ]
+    assert apart[1] > 2 * apart[0]
+
+
 def test_one_seed_one_result_for_any_number_of_kernel_threads(
     text: list[str], tmp_path: Path
 ) -> None:
