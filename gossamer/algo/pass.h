@@ -44,11 +44,13 @@ struct StepNumbers {
   double weight = 1;       ///< this worker's of Schedule::weights before that round
 };
 
+/// Whether slowmo and noloco make an outer step in this round.
 inline bool has_outer_step(const Hyper& hyper, std::int64_t round) {
   return hyper.outer_every > 0 && (round + 1) % hyper.outer_every == 0;
 }
 
-/// All vectors have the same length. `mixes[k]` is what arrived for the pattern's payload k.
+/// All vectors have the same length. `mixes[k]` is what arrived for payload k of the stage that has
+/// come; see Note [Two stages] in pattern.h.
 template <class T>
 struct PassArgs {
   std::span<T> x;
