@@ -31,12 +31,19 @@ std::map<std::string, int> kept_state(const Pattern& pattern) {
   return kept;
 }
 
-std::string unmet(const Pattern& pattern, const std::string& optimizer, const Schedule& schedule) {
-  switch (unmet_condition(pattern, optimizer, schedule)) {
+std::string unmet(const Pattern& pattern, const std::string& optimizer, const Schedule& schedule,
+                  const Hyper& hyper) {
+  switch (unmet_condition(pattern, optimizer, schedule, {&hyper, 1})) {
     case Condition::none:
       return "none";
     case Condition::optimizer:
       return "optimizer";
+    case Condition::doubly_stochastic:
+      return "doubly_stochastic";
+    case Condition::outer_steps:
+      return "outer_steps";
+    case Condition::global_averages:
+      return "global_averages";
     case Condition::static_symmetric:
       return "static_symmetric";
     case Condition::eigenvalues:
@@ -58,7 +65,7 @@ void bind_algo(py::module_& module) {
       .def_property_readonly("mixes_momentum",
                              [](const Pattern& p) { return sends(p, Payload::momentum); })
       .def_readonly("above", &Pattern::above)
-      .def("unmet_condition", &unmet, py::arg("optimizer"), py::arg("schedule"),
+      .def("unmet_condition", &unmet, py::arg("optimizer"), py::arg("schedule"), py::arg("hyper"),
            "The first condition that is not met, or none.");
   module.def(
       "patterns",

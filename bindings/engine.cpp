@@ -118,6 +118,10 @@ void bind_hyper(py::module_& module) {
       .def_readwrite("dampening", &Hyper::dampening)
       .def_readwrite("nesterov", &Hyper::nesterov)
       .def_readwrite("accumulate", &Hyper::accumulate)
+      .def_readwrite("consensus", &Hyper::consensus)
+      .def_readwrite("outer_every", &Hyper::outer_every)
+      .def_readwrite("outer_momentum", &Hyper::outer_momentum)
+      .def_readwrite("outer_lr", &Hyper::outer_lr)
       .def_readwrite("grad_scale", &Hyper::grad_scale);
 }
 
@@ -160,6 +164,9 @@ void bind_engine(py::module_& module) {
           "start_at", [](EngineHandle& self, std::int64_t step) { self.get().start_at(step); },
           NoGil(), py::arg("step"),
           "Checks that all ranks agree, goes on after `step` steps with own values. Collective.")
+      .def(
+          "set_anchors", [](EngineHandle& self) { self.get().set_anchors(); },
+          "Before start_at: what the pattern starts phases from is the parameters as they are.")
       .def(
           "step",
           [](EngineHandle& self, const std::vector<Hyper>& groups, bool skip) {

@@ -60,6 +60,11 @@ void check_hyper(const Hyper& h) {
   check(h.dampening >= 0 && h.dampening <= 1, "dampening", "in [0, 1]", h.dampening);
   check(!h.nesterov || h.dampening == 0, "dampening", "0 with nesterov", h.dampening);
   check(h.accumulate >= 1, "accumulate", "at least 1", h.accumulate);
+  check(h.consensus > 0 && h.consensus <= 1, "consensus", "in (0, 1]", h.consensus);
+  check(h.outer_every >= 0, "outer_every", "not negative", h.outer_every);
+  check(h.outer_momentum >= 0 && h.outer_momentum < 1, "outer_momentum", "in [0, 1)",
+        h.outer_momentum);
+  check(std::isfinite(h.outer_lr) && h.outer_lr > 0, "outer_lr", "finite and positive", h.outer_lr);
 }
 
 }  // namespace gossamer

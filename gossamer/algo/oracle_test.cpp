@@ -205,7 +205,9 @@ TEST(Tables, UnknownNamesListTheValidAndTheNearest) {
 TEST(Hyper, ValuesOutOfRangeAreNamed) {
   for (const Hyper& bad :
        {Hyper{.lr = -1}, Hyper{.lr = NAN}, Hyper{.beta1 = 1}, Hyper{.beta2 = 2}, Hyper{.eps = 0},
-        Hyper{.accumulate = 0}, Hyper{.dampening = 0.1, .nesterov = true}}) {
+        Hyper{.accumulate = 0}, Hyper{.dampening = 0.1, .nesterov = true}, Hyper{.consensus = 0},
+        Hyper{.consensus = 1.1}, Hyper{.outer_every = -1}, Hyper{.outer_momentum = 1},
+        Hyper{.outer_lr = 0}}) {
     EXPECT_THROW(check_hyper(bad), std::invalid_argument);
   }
   EXPECT_NO_THROW(check_hyper({}));

@@ -25,6 +25,11 @@ struct Hyper {
   int accumulate = 4;     ///< AccumAdam's s: iterations per update of its momenta
   std::int64_t t = 0;     ///< the coming update is the group's t-th; 0: as many as the run has done
   double grad_scale = 1;  ///< multiplies every gradient, e.g. by −1 to maximize
+  double consensus = 1;   ///< dsgd_ac's γ: the share of W x − x that an update takes
+  /// slowmo, noloco: an outer step in round k where (k + 1) mod outer_every = 0; 0: in none.
+  int outer_every = 0;
+  double outer_momentum = 0.5;
+  double outer_lr = 1;
 };
 
 /// At most this many state vectors per optimizer or pattern, and payloads per pattern.
@@ -33,11 +38,19 @@ inline constexpr std::size_t kMaxVectors = 3;
 /// The step's numbers, equal for all elements of a parameter group.
 struct StepNumbers {
   Hyper hyper;
-  std::int64_t t = 1;     ///< this is the t-th update, from 1
-  double grad_scale = 1;  ///< multiplies every gradient (clipping)
+  std::int64_t t = 1;      ///< this is the t-th update, from 1
+  double grad_scale = 1;   ///< multiplies every gradient (clipping)
+  std::int64_t round = 0;  ///< number of the schedule's round that this update mixes with
+  double weight = 1;       ///< this worker's of Schedule::weights before that round
 };
 
-/// All vectors have the same length. `mixes[k]` is what arrived for the pattern's payload k.
+/// Whether slowmo and noloco make an outer step in this round.
+inline bool has_outer_step(const Hyper& hyper, std::int64_t round) {
+  return hyper.outer_every > 0 && (round + 1) % hyper.outer_every == 0;
+}
+
+/// All vectors have the same length. `mixes[k]` is what arrived for payload k of the stage that has
+/// come; see Note [Two stages] in pattern.h.
 template <class T>
 struct PassArgs {
   std::span<T> x;

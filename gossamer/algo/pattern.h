@@ -32,9 +32,20 @@ enum class Rounds {
   complete,  ///< the finished average over all workers, whatever the topology
 };
 
+/// When a pattern makes the outer steps that Hyper::outer_every asks for.
+enum class Outer {
+  never,
+  any_round,
+  global_average,  ///< in rounds that average over all workers only
+};
+
 /// One pattern. `prepare` (may be null) runs once the gradient is there and before
 /// after_local_update payloads leave; `combine` runs when the payloads of the others have come.
-/// Both return the distance that the pass measured.
+/// All passes return the distance that they measured.
+///
+/// Note [Two stages]: where `then` has payloads, two exchanges follow each other within a step, by
+/// the same round. When the first has come, `middle` runs, with its mixes; then the payloads of
+/// `then` leave, and `combine` gets theirs. Only with after_local_update.
 struct Pattern {
   template <class T>
   using Pass = double (*)(const PassArgs<T>& args, const Optimizer& optimizer);
@@ -44,7 +55,11 @@ struct Pattern {
   Launch launch;
   Rounds rounds;
   std::span<const Payload> payloads;
-  std::span<const std::string_view> state;  ///< names of its own state vectors, zero at the start
+  std::span<const Payload> then = {};  ///< those of the second stage
+  /// Names of its own state vectors. The first `anchors` of them start as the parameters, the
+  /// others as 0.
+  std::span<const std::string_view> state;
+  std::size_t anchors = 0;
   /// Names of the optimizers that it goes with; empty: all of them.
   std::span<const std::string_view> optimizers = {};
   bool is_static = false;  ///< converges with one symmetric W for all steps only
@@ -54,17 +69,31 @@ struct Pattern {
   std::string_view own_step = {};
   /// Names of the fields of Hyper that it reads beside the optimizer's.
   std::span<const std::string_view> options = {};
+  bool weighs = false;  ///< follows push_sum_rounds() of the schedule, so columns may sum to 1
+  Outer outer = Outer::never;
   Pass<float> prepare_f32;
   Pass<double> prepare_f64;
+  Pass<float> middle_f32 = nullptr;
+  Pass<double> middle_f64 = nullptr;
   Pass<float> combine_f32;
   Pass<double> combine_f64;
 
+  int stages() const { return then.empty() ? 1 : 2; }
+  std::span<const Payload> payloads_of(int stage) const { return stage == 0 ? payloads : then; }
   template <class T>
   Pass<T> prepare() const {
     if constexpr (sizeof(T) == sizeof(float)) {
       return prepare_f32;
     } else {
       return prepare_f64;
+    }
+  }
+  template <class T>
+  Pass<T> middle() const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return middle_f32;
+    } else {
+      return middle_f64;
     }
   }
   template <class T>
@@ -85,17 +114,21 @@ const Pattern& find_pattern(std::string_view name);
 /// A condition of a pattern.
 enum class Condition {
   none,
-  optimizer,         ///< the optimizer is one that it goes with
-  static_symmetric,  ///< one symmetric W for all steps
-  eigenvalues,       ///< all eigenvalues of W are above Pattern::above
+  optimizer,          ///< the optimizer is one that it goes with
+  doubly_stochastic,  ///< all rounds are, or sum up by columns where the pattern weighs
+  static_symmetric,   ///< one symmetric W for all steps
+  eigenvalues,        ///< all eigenvalues of W are above Pattern::above
+  outer_steps,        ///< every group's outer_every is 1 or more
+  global_averages,    ///< rounds of outer steps average over all workers
 };
 
 /// The first condition of the pattern that is not met.
 Condition unmet_condition(const Pattern& pattern, std::string_view optimizer,
-                          const Schedule& schedule);
+                          const Schedule& schedule, std::span<const Hyper> groups);
 
 /// Throws std::invalid_argument where the pattern does not go with the optimizer, or would not
-/// converge with the schedule; names what to do.
-void check_pattern(const Pattern& pattern, std::string_view optimizer, const Schedule& schedule);
+/// converge with the schedule or the groups' outer steps; names what to do.
+void check_pattern(const Pattern& pattern, std::string_view optimizer, const Schedule& schedule,
+                   std::span<const Hyper> groups);
 
 }  // namespace gossamer

@@ -13,9 +13,10 @@ namespace {
 Schedule make(const char* name, int n) { return make_topology(name, {.shape = even_hosts(n, 1)}); }
 
 /// What is said of a combination; empty where it is allowed.
-std::string refusal(const char* pattern, const char* optimizer, const Schedule& schedule) {
+std::string refusal(const char* pattern, const char* optimizer, const Schedule& schedule,
+                    const Hyper& hyper = {}) {
   try {
-    check_pattern(find_pattern(pattern), optimizer, schedule);
+    check_pattern(find_pattern(pattern), optimizer, schedule, {&hyper, 1});
     return "";
   } catch (const std::invalid_argument& error) {
     return error.what();
@@ -70,6 +71,35 @@ TEST(OwnStep, StandsInForARowWithTheSameConditions) {
     if (pattern.launch != Launch::after_previous_update) continue;
     EXPECT_EQ(other.payloads[0], Payload::copy) << pattern.name;  // x changes while it travels
   }
+}
+
+TEST(CheckPattern, OuterStepsNeedTheAveragesThatTheyStandOn) {
+  const Hyper every3{.outer_every = 3};
+  const Schedule ring = make("ring", 8);
+  expect_words(refusal("slowmo", "sgd", ring), {"slowmo", "outer_every = 0", "--outer-every"});
+  expect_words(refusal("slowmo", "sgd", ring, every3), {"ring", "--global-average 3", "noloco"});
+  expect_words(refusal("slowmo", "sgd", with_global_average(ring, 2), every3), {"global_average"});
+  EXPECT_EQ(refusal("slowmo", "sgd", with_global_average(ring, 3), every3), "");
+  EXPECT_EQ(refusal("slowmo", "sgd", with_global_average(make("random", 8), 3), every3), "");
+  EXPECT_EQ(refusal("slowmo", "sgd", with_local_steps(make("complete", 8), 3), every3), "");
+  EXPECT_EQ(refusal("slowmo", "sgd", make("ring", 1), every3), "");
+  EXPECT_NE(refusal("slowmo", "sgd", with_adaptive_global_average(ring, 3), every3), "");
+  EXPECT_EQ(refusal("noloco", "adamw", ring, every3), "");
+  EXPECT_EQ(refusal("noloco", "adamw", with_local_steps(make("one_peer_ring", 8), 3), every3), "");
+  EXPECT_EQ(refusal("noloco", "sgd", with_local_steps(ring, 2), {.outer_every = 1}), "");
+}
+
+TEST(CheckPattern, OnlyPushSumFollowsDirectedGraphsThatAreNotBalanced) {
+  const Schedule directed = make("random_directed", 8);
+  for (const Pattern& pattern : patterns()) {
+    const std::string name(pattern.name);
+    if (name == "push_sum" || name == "allreduce") continue;
+    const std::string optimizer(pattern.optimizers.empty() ? "sgd" : pattern.optimizers.front());
+    expect_words(refusal(name.c_str(), optimizer.c_str(), directed, {.outer_every = 2}),
+                 {name.c_str(), "random_directed", "doubly stochastic", "push_sum"});
+  }
+  EXPECT_EQ(refusal("push_sum", "adamw", directed), "");
+  EXPECT_EQ(refusal("push_sum", "adamw", make("ring", 8)), "");
 }
 
 TEST(CheckPattern, APatternThatMixesMomentaNeedsThem) {

@@ -18,7 +18,7 @@ const char* const kLabMethodHelp =
     R"(A method is PATTERN@TOPOLOGY, or allreduce, and after colons what differs from the defaults:
 lazy, rounds=K, local=H, average=H, adaptive=H (applied in this order), degree=K,
 optimizer=NAME, lr=, and its numbers: momentum=, nesterov, beta1=, beta2=, eps=, accumulate=,
-weight_decay=.)";
+weight_decay=, and the pattern's: outer_every=, outer_momentum=, outer_lr=, consensus=.)";
 
 namespace {
 
@@ -36,7 +36,10 @@ constexpr Number kNumbers[] = {{"momentum", &Hyper::momentum},
                                {"beta1", &Hyper::beta1},
                                {"beta2", &Hyper::beta2},
                                {"eps", &Hyper::eps},
-                               {"weight_decay", &Hyper::weight_decay}};
+                               {"weight_decay", &Hyper::weight_decay},
+                               {"consensus", &Hyper::consensus},
+                               {"outer_momentum", &Hyper::outer_momentum},
+                               {"outer_lr", &Hyper::outer_lr}};
 
 /// What modifies the schedule; 0: does not.
 struct Modifiers {
@@ -115,6 +118,8 @@ void apply(const std::string& method, const Word& word, LabOptions& options, Mod
     args.degree = count_of(method, word);
   } else if (word.key == "accumulate") {
     options.hyper.accumulate = count_of(method, word);
+  } else if (word.key == "outer_every") {
+    options.hyper.outer_every = count_of(method, word);
   } else if (word.key == "lr") {
     options.step_size.first = number_of(method, word);
   } else if (word.key == "optimizer") {

@@ -42,7 +42,8 @@ A payload is all parameters once. JSON: `bytes_per_host_per_step` is in payloads
 hosts and over the rounds of a period (which every step sees when buckets are staggered);
 `rho` is |W - J| of the only round or of the mean round, `period_contraction` that of the product
 of a period. `rounds` has the period's W as [i, j, W_ij], i taking from j, self loops (i = j)
-included. Where rounds never repeat (period 0) all of this is about the first four.
+included. Where rounds never repeat (period 0) all of this is about the first four. Where only the
+columns of W sum to 1, there is neither rho nor contraction.
 
 examples:
   gossamer topology aer --hosts 4 --per-host 2
@@ -55,7 +56,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--per-host", o.per_host, "workers per host, or one number per host: 1,2,4")
       ->capture_default_str();
   app.add_option("--seed", o.seed, "random: which graphs")->capture_default_str();
-  app.add_option("--degree", o.degree, "base_k: most neighbours per round")->capture_default_str();
+  app.add_option("--degree", o.degree,
+                 "base_k: most neighbours per round; random_directed: receivers")
+      ->capture_default_str();
   app.add_option("--link-rates", o.link_rates, "fitted: of each host, in any unit: 20,20,20,5")
       ->delimiter(',');
   app.add_flag("--lazy", o.lazy, "(I + W)/2 in every round");

@@ -23,9 +23,11 @@ std::string to_json(const TopologyReport& report) {
   head["hosts"] = schedule.shape.hosts();
   head["workers_per_host"] = schedule.shape.workers_per_host;
   head["period"] = schedule.period;
-  head["rho"] = report.rho;
-  head["period_contraction"] = report.period_contraction;
-  head["exact_average"] = report.exact_average;
+  if (averages(schedule)) {
+    head["rho"] = report.rho;
+    head["period_contraction"] = report.period_contraction;
+    head["exact_average"] = report.exact_average;
+  }
   head["bytes_per_host_per_step"] = report.bytes_per_host_per_step;
   head["messages_per_worker_per_step"] = report.messages_per_worker_per_step;
   std::string text = "{\n";

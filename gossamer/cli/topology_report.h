@@ -33,6 +33,12 @@ struct TopologyReport {
   double messages_per_worker_per_step = 0;
 };
 
+/// Whether its rounds are doubly stochastic: where only columns of W sum to 1, a distance to the
+/// average says nothing, and none is shown.
+inline bool averages(const Schedule& schedule) {
+  return schedule.stochasticity == Stochasticity::doubly;
+}
+
 TopologyReport report_on(std::string name, std::vector<std::string> modifiers, Schedule schedule);
 
 /// The table for people; `bold` marks the title with terminal codes.

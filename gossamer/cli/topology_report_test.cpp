@@ -65,7 +65,13 @@ TEST(AsFraction, FindsSmallDenominators) {
   EXPECT_EQ(as_fraction(0.7310585), "0.7311");
 }
 
-TEST(ToJson, HoldsRowsOfWThatSumToOneInEveryRound) {
+TEST(ToText, SaysThatADirectedGraphIsForPushSumInsteadOfHowItContracts) {
+  const std::string text = to_text(report_of("random_directed", even_hosts(4, 2)), false);
+  EXPECT_NE(text.find("push_sum"), std::string::npos) << text;
+  EXPECT_EQ(text.find("contraction"), std::string::npos) << text;
+}
+
+TEST(ToJson, HoldsRowsOrColumnsOfWThatSumToOneInEveryRound) {
   for (const Topology& topology : topologies()) {
     if (topology.name == "hypercube") continue;
     const TopologyReport report = report_of(topology.name.data(), {{1, 2, 4}});
@@ -74,12 +80,14 @@ TEST(ToJson, HoldsRowsOfWThatSumToOneInEveryRound) {
     EXPECT_EQ(json["workers"], 7);
     EXPECT_EQ(json["hosts"], 3);
     EXPECT_EQ(json["rounds"].size(), report.rounds.size());
+    const bool by_column = topology.stochasticity == Stochasticity::column;
+    EXPECT_NE(json.contains("rho"), by_column);
     for (const Json& round : json["rounds"]) {
-      std::vector<double> rows(7, 0.0);
+      std::vector<double> sums(7, 0.0);
       for (const Json& edge : round["edges"]) {
-        rows.at(edge[0].get<std::size_t>()) += edge[2].get<double>();
+        sums.at(edge[by_column ? 1 : 0].get<std::size_t>()) += edge[2].get<double>();
       }
-      for (double sum : rows) EXPECT_NEAR(sum, 1, 1e-12);
+      for (double sum : sums) EXPECT_NEAR(sum, 1, 1e-12);
     }
   }
 }

@@ -72,11 +72,12 @@ std::vector<std::string> facts(const TopologyReport& report) {
   const std::size_t rounds = report.rounds.size();
   const std::string steps = rounds == 1 ? "1 round" : std::to_string(rounds) + " rounds";
   const bool repeats = report.schedule.period > 0;
+  const std::string effect = !averages(report.schedule) ? "columns sum to 1: for push_sum"
+                             : report.exact_average     ? "exact average after " + steps
+                                                        : as_fraction(report.period_contraction) +
+                                                          " of a disagreement left after " + steps;
   return {describe(report.schedule.shape),
-          repeats ? "period " + steps : "a new graph in every step",
-          report.exact_average
-              ? "exact average after " + steps
-              : as_fraction(report.period_contraction) + " of a disagreement left after " + steps,
+          repeats ? "period " + steps : "a new graph in every step", effect,
           payloads(report.bytes_per_host_per_step) + " between hosts per host and step"};
 }
 

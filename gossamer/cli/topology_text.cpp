@@ -60,11 +60,15 @@ std::string summary(const TopologyReport& report) {
                            (rounds == 1 ? "1 round" : std::to_string(rounds) + " rounds");
   std::string text;
   text += line("period", repeats ? over : "none, a new graph per step (below: " + over + ")");
-  text += line("exact average", report.exact_average ? "yes, after " + over : "no");
-  text += line("contraction", number(report.period_contraction) + " over " + over +
-                                  " (what is left of a disagreement, at worst)");
-  text += line("rho", number(report.rho) + (rounds == 1 ? " = |W - J|" : " of the mean round") +
-                          ", 1 - rho = " + number(1 - report.rho));
+  if (averages(report.schedule)) {
+    text += line("exact average", report.exact_average ? "yes, after " + over : "no");
+    text += line("contraction", number(report.period_contraction) + " over " + over +
+                                    " (what is left of a disagreement, at worst)");
+    text += line("rho", number(report.rho) + (rounds == 1 ? " = |W - J|" : " of the mean round") +
+                            ", 1 - rho = " + number(1 - report.rho));
+  } else {
+    text += line("weights", "columns of W sum to 1, rows need not: for pattern push_sum only");
+  }
   text += line("between hosts",
                number(report.bytes_per_host_per_step) + " payloads per host and step (mean)");
   text +=
@@ -83,7 +87,7 @@ std::vector<Row> cells(const TopologyReport& report) {
                     range_of(cost.least_neighbours, cost.most_neighbours),
                     number(cost.messages_per_worker), number(cost.inside_per_worker),
                     number(cost.between_per_worker), number(cost.between_per_host),
-                    number(cost.busiest_host), number(cost.rho)});
+                    number(cost.busiest_host), averages(report.schedule) ? number(cost.rho) : "-"});
   }
   return rows;
 }

@@ -119,7 +119,8 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
        "who averages with whom; see gossamer topology --list; auto: what gossamer plan says",
        &s.topology},
       {"algorithm", "pattern",
-       "cwa, atc, allreduce, exact_diffusion, extra, gradient_tracking, dmsgd or qg_dmsgd",
+       "cwa, atc, allreduce, exact_diffusion, extra, gradient_tracking, gradient_tracking_atc, "
+       "dmsgd, qg_dmsgd, push_sum, slowmo, noloco or dsgd_ac",
        &s.pattern},
       {"algorithm", "group_method",
        "how groups average: hierarchical, direct or ring (default: ring for allreduce)",
@@ -130,7 +131,7 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"algorithm", "staleness", "with late = skip: steps that a payload may be old", &s.staleness},
       {"algorithm", "stagger", "let bucket b follow the schedule at t + b", &s.stagger},
       {"algorithm", "buckets", "at least so many buckets of equal size", &s.buckets},
-      {"algorithm", "degree", "neighbours per round (base_k)", &s.degree},
+      {"algorithm", "degree", "neighbours per round (base_k, random_directed)", &s.degree},
       {"algorithm", "link_rates", "of the hosts, for the topology fitted", &s.link_rates},
       {"algorithm", "global_average", "average over all workers every H steps; 0: never",
        &s.global_average},
@@ -139,6 +140,14 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"algorithm", "local_steps", "mix only every H-th step; 0: every step", &s.local_steps},
       {"algorithm", "rounds_per_step", "mix so many rounds in every step", &s.rounds_per_step},
       {"algorithm", "lazy", "mix with (I + W) / 2", &s.lazy},
+      {"algorithm", "outer_every", "slowmo, noloco: rounds from one outer step to the next",
+       &s.hyper.outer_every},
+      {"algorithm", "outer_momentum", "slowmo, noloco: momentum of the outer steps",
+       &s.hyper.outer_momentum},
+      {"algorithm", "outer_lr", "slowmo, noloco: learning rate of the outer steps",
+       &s.hyper.outer_lr},
+      {"algorithm", "consensus_power", "dsgd_ac: mixes by (lr / peak lr) to this power",
+       &s.consensus_power},
       {"algorithm", "clip_norm", "limit of the gradient's global norm; 0: none", &s.clip_norm},
       {"optimizer", "optimizer", "sgd, momentum, adam, adamw, accum_adam or accum_adamw",
        &s.optimizer},
@@ -261,13 +270,17 @@ double lr_factor(const TrainSpec& spec, std::int64_t t) {
   return spec.final_lr + (1 - spec.final_lr) * wave;
 }
 
+double consensus_factor(const TrainSpec& spec, std::int64_t t) {
+  return std::pow(lr_factor(spec, t), spec.consensus_power);
+}
+
 void check_train_spec(const TrainSpec& spec) {
   const int workers = host_shape_of(spec).workers();
   find_pattern(spec.pattern);
   find_optimizer(spec.optimizer);
   check_hyper(spec.hyper);
   if (spec.topology != kAutoTopology) {
-    check_pattern(find_pattern(spec.pattern), spec.optimizer, schedule_of(spec));
+    check_pattern(find_pattern(spec.pattern), spec.optimizer, schedule_of(spec), {&spec.hyper, 1});
   }
   require(spec.link_rates.empty() || spec.topology == "fitted", "link_rates",
           "absent but for the topology fitted", "topology '" + spec.topology + "'");
@@ -277,6 +290,8 @@ void check_train_spec(const TrainSpec& spec) {
   find_codec(spec.codec);
   index_of("lr_schedule", spec.lr_schedule, kLrSchedules);
   require(spec.steps >= 1, "steps", "at least 1", std::to_string(spec.steps));
+  require(std::isfinite(spec.consensus_power) && spec.consensus_power >= 0, "consensus_power",
+          "finite and not negative", std::to_string(spec.consensus_power));
   require(spec.warmup >= 0, "warmup", "not negative", std::to_string(spec.warmup));
   require(spec.buckets >= 1, "buckets", "at least 1", std::to_string(spec.buckets));
   require(spec.keep >= 1, "keep", "at least 1", std::to_string(spec.keep));

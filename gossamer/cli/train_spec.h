@@ -58,6 +58,7 @@ struct TrainSpec {
   int local_steps = 0;
   int rounds_per_step = 0;
   bool lazy = false;
+  double consensus_power = 1;
   double clip_norm = 0;
   // [optimizer]
   std::string optimizer = "adamw";
@@ -110,6 +111,9 @@ Schedule schedule_of(const TrainSpec& spec);
 
 /// The learning rate of step t ≥ 1 as a factor of lr.
 double lr_factor(const TrainSpec& spec, std::int64_t t);
+
+/// Hyper::consensus of step t ≥ 1.
+double consensus_factor(const TrainSpec& spec, std::int64_t t);
 
 UpdateAt update_of(const TrainSpec& spec);
 GroupMethod group_method_of(const TrainSpec& spec);

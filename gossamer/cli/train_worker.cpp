@@ -117,7 +117,10 @@ class Worker {
     const auto begin = Clock::now();
     const std::int64_t step = engine_.steps_done();
     const double lr = spec_.hyper.lr * lr_factor(spec_, step + 1);
-    for (Hyper& hyper : engine_.groups()) hyper.lr = lr;
+    for (Hyper& hyper : engine_.groups()) {
+      hyper.lr = lr;
+      hyper.consensus = consensus_factor(spec_, step + 1);
+    }
     const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()},
                                          {watch_.get(), recorder_});
     const StepReport report = engine_.step(loss);

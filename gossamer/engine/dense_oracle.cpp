@@ -165,40 +165,119 @@ Matrix quasi_global(const Run& run, std::vector<Worker>& workers, const Matrix& 
   return next;
 }
 
+/// x after a step of push-sum from the products u = v x; `v` has this step's weights, by element
+/// because buckets may be at different rounds.
+Matrix pushed(const Run& run, Matrix& v, const Matrix& x, const Matrix& d, std::int64_t step) {
+  Matrix u = x;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < x[i].size(); ++k) u[i][k] = v[i][k] * x[i][k] + d[i][k];
+  }
+  u = mixed(run, u, step);
+  v = mixed(run, v, step);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < x[i].size(); ++k) u[i][k] /= v[i][k];
+  }
+  return u;
+}
+
+/// The weights with which every element begins, at the round that it is shifted by.
+Matrix first_weights(const Run& run, const Matrix& x) {
+  Matrix v = x;
+  for (std::size_t k = 0; k < x[0].size(); ++k) {
+    std::vector<double> weights(x.size(), 1);
+    for (std::int64_t t = 0; t < run.round_shift[k]; ++t) {
+      const Matrix a = dense(round_at(run.schedule, t));
+      const std::vector<double> before = weights;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        weights[i] = 0;
+        for (std::size_t j = 0; j < x.size(); ++j) weights[i] += a[i][j] * before[j];
+      }
+    }
+    for (std::size_t i = 0; i < x.size(); ++i) v[i][k] = weights[i];
+  }
+  return v;
+}
+
+/// x + γ (W x − x) + d.
+Matrix partly_mixed(const Run& run, const Matrix& x, const Matrix& d, std::int64_t step) {
+  Matrix next = mixed(run, x, step);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < x[i].size(); ++k) {
+      const double gamma = hyper_of(run, k).consensus;
+      next[i][k] = x[i][k] + gamma * (next[i][k] - x[i][k]) + d[i][k];
+    }
+  }
+  return next;
+}
+
+/// What SlowMo and NoLoCo keep: the slow weights, and their momentum u as SlowMo has it.
+struct SlowWeights {
+  Matrix anchor, u;
+};
+
+/// x after the outer steps of the elements whose round has one; `x` is mixed.
+Matrix slow_step(const Run& run, SlowWeights& slow, Matrix x, std::int64_t step) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t k = 0; k < x[i].size(); ++k) {
+      const Hyper& h = hyper_of(run, k);
+      if ((step + run.round_shift[k] + 1) % h.outer_every != 0) continue;
+      double& anchor = slow.anchor[i][k];
+      double& u = slow.u[i][k];
+      u = h.outer_momentum * u + (anchor - x[i][k]);
+      x[i][k] = anchor -= h.outer_lr * u;
+    }
+  }
+  return x;
+}
+
 }  // namespace
 
 Matrix run(const Run& run, Matrix x, const Gradient& gradient, std::int64_t steps) {
   std::vector<Worker> workers(x.size(), Worker(x[0].size()));
+  const Matrix zero = x - x;
   Matrix psi_before = x;
   Matrix x_before = x;
-  Matrix d_before = x - x;
-  Matrix g_before = x - x;
-  Matrix tracker = x - x;
+  Matrix d_before = zero;
+  Matrix g_before = zero;
+  Matrix tracker = zero;
+  SlowWeights slow{x, zero};
+  Matrix v = first_weights(run, x);
+  const std::string& pattern = run.pattern;
   for (std::int64_t step = 0; step < steps; ++step) {
     Matrix g = gradients(run, x, gradient, step);
-    if (run.pattern == "qg_dmsgd") {
+    if (pattern == "qg_dmsgd") {
       x = quasi_global(run, workers, g, x, step);
       continue;
     }
-    if (run.pattern == "gradient_tracking") {
+    if (pattern == "gradient_tracking") {
       tracker = mixed(run, tracker, step) + (g - g_before);
+      g_before = std::exchange(g, tracker);
+    } else if (pattern == "gradient_tracking_atc") {
+      tracker = mixed(run, tracker + (g - g_before), step);
       g_before = std::exchange(g, tracker);
     }
     const Matrix d = directions(run, workers, g, x, step);
     const Matrix x_now = x;
-    if (run.pattern == "allreduce") {
+    if (pattern == "allreduce") {
       x = x + d;
-    } else if (run.pattern == "atc" || run.pattern == "dmsgd") {
+    } else if (pattern == "atc" || pattern == "dmsgd" || pattern == "gradient_tracking_atc") {
       x = mixed(run, x + d, step);
-      if (run.pattern == "dmsgd") mix_momenta(run, workers, step);
-    } else if (run.pattern == "exact_diffusion") {
+      if (pattern == "dmsgd") mix_momenta(run, workers, step);
+    } else if (pattern == "exact_diffusion") {
       const Matrix psi = x + d;
       x = mixed(run, psi + (x - psi_before), step);
       psi_before = psi;
-    } else if (run.pattern.starts_with("extra") && step > 0) {
+    } else if (pattern.starts_with("extra") && step > 0) {
       const Matrix twice = x + mixed(run, x, step);
       const Matrix half = sum(0.5, x_before, 0.5, mixed(run, x_before, step));
       x = twice - half + (d - d_before);
+    } else if (pattern == "push_sum") {
+      x = pushed(run, v, x, d, step);
+    } else if (pattern == "slowmo" || pattern == "noloco") {
+      if (pattern == "noloco") slow.anchor = mixed(run, slow.anchor, step);
+      x = slow_step(run, slow, mixed(run, x + d, step), step);
+    } else if (pattern == "dsgd_ac") {
+      x = partly_mixed(run, x, d, step);
     } else {
       x = mixed(run, x, step) + d;
     }

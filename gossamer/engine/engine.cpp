@@ -2,35 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <ranges>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/kernels/norm.h"
+#include "gossamer/graph/push_sum.h"
 
 namespace gossamer {
 namespace {
 
 using Kind = TimelineEvent::Kind;
 
-/// Σ (a − b)² and Σ b² over two vectors of the same dtype.
-std::pair<double, double> distance_and_norm(DType dtype, const void* a, const void* b,
-                                            std::int64_t count) {
-  return visit_dtype(dtype, [&]<class T>(T) {
-    const auto n = static_cast<std::size_t>(count);
-    const std::span<const T> first{static_cast<const T*>(a), n};
-    const std::span<const T> second{static_cast<const T*>(b), n};
-    return std::pair{distance_squares(first, second), sum_squares(second)};
-  });
-}
-
 /// Whether updates may go to a second memory: what was sent is x itself, and nothing else.
 bool may_alternate(const Pattern& pattern) {
   return pattern.launch == Launch::after_previous_update &&
          std::ranges::all_of(pattern.payloads, [](Payload p) { return p == Payload::parameters; });
 }
-
-bool is_global_average(const Round& round) { return round.groups.size() == 1; }
 
 }  // namespace
 
@@ -67,6 +53,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
   if (pattern_.rounds == Rounds::complete) {
     options_.schedule = complete_schedule(options_.schedule.shape);
   }
+  if (pattern_.weighs) options_.schedule = push_sum_rounds(std::move(options_.schedule));
   if (options_.kernel_threads > 1) {
     pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);
   }
@@ -148,9 +135,18 @@ bool Engine::sends_ahead() const {
   return pattern_.launch == Launch::after_previous_update && !options_.schedule.loss_driven;
 }
 
-void Engine::expect(Lane& lane, std::int64_t exchange) {
+std::int64_t Engine::round_of(const Lane& lane, std::int64_t step) const {
   const bool shifts = options_.stagger && !options_.schedule.loss_driven;
-  const std::int64_t round = exchange + (shifts ? lane.index() : 0);
+  return step + (shifts ? lane.index() : 0);
+}
+
+double Engine::weight_in(std::int64_t round) const {
+  const auto& weights = options_.schedule.weights;
+  return weights ? weights(round)[static_cast<std::size_t>(rank_)] : 1;
+}
+
+void Engine::expect(Lane& lane, std::int64_t exchange) {
+  const std::int64_t round = round_of(lane, exchange / pattern_.stages());
   lane.expect(runner_, plan_for(round, lane.bucket().count), exchange);
 }
 
@@ -166,7 +162,12 @@ void Engine::start() {
     collectives_.broadcast({static_cast<std::byte*>(bucket.x),
                             static_cast<std::size_t>(bucket.count) * size_of(bucket.dtype)});
   }
+  set_anchors();
   start_at(0);
+}
+
+void Engine::set_anchors() {
+  for (const auto& lane : lanes_) lane->set_anchors();
 }
 
 void Engine::start_at(std::int64_t step) {
@@ -179,11 +180,13 @@ void Engine::start_at(std::int64_t step) {
   for (const auto& lane : lanes_) launch(*lane, step_);
 }
 
-std::vector<StepNumbers> Engine::numbers() const {
+std::vector<StepNumbers> Engine::numbers(const Lane& lane) const {
+  const std::int64_t round = round_of(lane, step_);
+  const double weight = weight_in(round);
   std::vector<StepNumbers> all;
   for (const Hyper& hyper : options_.groups) {
     const std::int64_t t = hyper.t > 0 ? hyper.t : step_ + 1;
-    all.push_back({hyper, t, grad_scale_ * hyper.grad_scale});
+    all.push_back({hyper, t, grad_scale_ * hyper.grad_scale, round, weight});
   }
   return all;
 }
@@ -224,20 +227,23 @@ void Engine::quiesce() {
 void Engine::begin_bucket(Lane& lane) {
   begun_[static_cast<std::size_t>(lane.index())] = 1;
   if (pattern_.launch == Launch::after_previous_update) return;
-  lane.prepare(numbers(), pool_.get(), false);
-  launch(lane, step_);
+  lane.prepare(numbers(lane), pool_.get(), false);
+  launch(lane, step_ * pattern_.stages());
   record(Kind::update, lane.index());
 }
 
-void Engine::finish_bucket(Lane& lane) {
-  finished_[static_cast<std::size_t>(lane.index())] = 1;
+/// Of one stage; the bucket's step is not finished where it sends another.
+void Engine::finish_stage(Lane& lane) {
   wait(lane);
   const std::size_t earlier = overlap_.journeys.size();
   lane.add_journeys(overlap_.journeys);
   if (options_.recorder != nullptr) {
     options_.recorder->exchanged(lane.index(), std::span(overlap_.journeys).subspan(earlier));
   }
-  distance_squared_ += lane.combine(numbers(), pool_.get(), options_.measure_distance);
+  const bool goes_on = lane.has_next_stage();
+  distance_squared_ += lane.combine(numbers(lane), pool_.get(), options_.measure_distance);
+  finished_[static_cast<std::size_t>(lane.index())] = !goes_on;
+  if (goes_on) launch(lane, step_ * pattern_.stages() + 1);
   if (sends_ahead()) launch(lane, step_ + 1);
   record(Kind::update, lane.index());
 }
@@ -276,8 +282,9 @@ void Engine::finish_buckets() {
   }
   while (!open.empty()) {
     const std::size_t next = first_ready(open);
-    finish_bucket(*open[next]);
-    open.erase(open.begin() + static_cast<std::ptrdiff_t>(next));
+    finish_stage(*open[next]);
+    const bool is_done = finished_[static_cast<std::size_t>(open[next]->index())] != 0;
+    if (is_done) open.erase(open.begin() + static_cast<std::ptrdiff_t>(next));
   }
 }
 
@@ -293,7 +300,7 @@ void Engine::gradient_ready(int bucket) {
   }
   begin_bucket(lane);
   record(Kind::update, bucket);
-  if (pattern_.launch == Launch::after_previous_update) finish_bucket(lane);
+  if (pattern_.launch == Launch::after_previous_update) finish_stage(lane);
 }
 
 /// Looks at all local gradients before anything is touched or sent; sets the clipping factor where
@@ -357,41 +364,6 @@ StepReport Engine::step(double loss) {
   finished_.assign(finished_.size(), 0);
   if (options_.recorder != nullptr) options_.recorder->begin_step(step_);
   return report;
-}
-
-/// The loss before the first step and after every global average is averaged over all workers.
-void Engine::agree_on_loss(double loss) {
-  const bool first = step_ == 0;
-  if (!first && !is_global_average(round_at(options_.schedule, step_, losses_))) return;
-  collectives_.mean({&loss, 1});
-  losses_.push_back({first ? 0 : step_ + 1, loss});
-}
-
-double Engine::load_average() {
-  GOSSAMER_ASSERT(local_.empty());
-  quiesce();                // x must not change while it travels
-  double sums[2] = {0, 0};  // ‖x_i − x̄‖², ‖x̄‖²
-  for (const auto& lane : lanes_) {
-    const Bucket& bucket = lane->bucket();
-    const auto bytes = static_cast<std::size_t>(bucket.count) * size_of(bucket.dtype);
-    const auto* x = static_cast<const std::byte*>(bucket.x);
-    local_.emplace_back(x, x + bytes);
-    collectives_.mean(bucket.dtype, bucket.x, bucket.x, bucket.count);
-    const auto [distance, norm] =
-        distance_and_norm(bucket.dtype, local_.back().data(), bucket.x, bucket.count);
-    sums[0] += distance;
-    sums[1] += norm;
-  }
-  collectives_.mean({&sums[0], 1});
-  return sums[1] > 0 ? std::sqrt(sums[0] / sums[1]) : 0;
-}
-
-void Engine::restore_local() {
-  GOSSAMER_ASSERT(local_.size() == lanes_.size());
-  for (std::size_t b = 0; b < lanes_.size(); ++b) {
-    std::memcpy(lanes_[b]->bucket().x, local_[b].data(), local_[b].size());
-  }
-  local_.clear();
 }
 
 }  // namespace gossamer

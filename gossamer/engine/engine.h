@@ -38,6 +38,9 @@ class Engine {
   void start();
   /// Starts after `step` steps from parameters and state() that have been filled in (resume).
   void start_at(std::int64_t step);
+  /// Before start_at(): lets the pattern's anchors start as the parameters are, where nothing else
+  /// was filled in.
+  void set_anchors();
 
   /// The gradient of a bucket is complete. With UpdateAt::backward the bucket steps now (or its
   /// gradient leaves now); otherwise nothing happens. Each bucket at most once per step.
@@ -65,8 +68,8 @@ class Engine {
   /// Parameters and state vectors of all buckets, to be saved, or filled in before start_at().
   std::vector<StateVector> state() const;
 
-  /// Replaces the parameters by their mean over all workers, keeping the local ones aside, and
-  /// returns √(mean_i ‖x_i − x̄‖²) / ‖x̄‖, the disagreement. Collective.
+  /// Replaces the parameters by their mean over all workers, weighted as the schedule says, keeping
+  /// the local ones aside, and returns √(mean_i ‖x_i − x̄‖²) / ‖x̄‖, the disagreement. Collective.
   double load_average();
   /// Brings the local parameters back after load_average().
   void restore_local();
@@ -83,13 +86,15 @@ class Engine {
   void launch(Lane& lane, std::int64_t exchange);
   void check_gradient(const Lane& lane, double norm_squared) const;
   void begin_bucket(Lane& lane);
-  void finish_bucket(Lane& lane);
+  void finish_stage(Lane& lane);
   void wait(Lane& lane);
   std::int64_t skipped() const;
   std::size_t first_ready(const std::vector<Lane*>& open);
   void finish_buckets();
   double check_and_measure_gradients();
-  std::vector<StepNumbers> numbers() const;
+  std::int64_t round_of(const Lane& lane, std::int64_t step) const;
+  double weight_in(std::int64_t round) const;
+  std::vector<StepNumbers> numbers(const Lane& lane) const;
   void agree_on_loss(double loss);
   /// What was done since the last call, see Note [Recorded steps].
   void record(TimelineEvent::Kind kind, int bucket = -1) {

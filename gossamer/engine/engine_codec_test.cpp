@@ -23,7 +23,9 @@ Case case_of(const std::string& topology, const HostShape& shape, Codec codec,
   c.options.pattern = pattern;
   if (find_pattern(pattern).is_static) c.options.schedule = lazy(c.options.schedule);
   c.options.optimizer = "sgd";
-  c.options.groups = {{.lr = kLr}};
+  // Outer steps without momentum, which keep the mean.
+  c.options.groups = {
+      {.lr = kLr, .consensus = 0.6, .outer_every = 2, .outer_momentum = 0, .outer_lr = 1}};
   c.options.codec = codec;
   c.bucket_sizes = {700, 300, 1};
   c.group_of.assign(1001, 0);
@@ -37,8 +39,9 @@ TEST(EngineCodec, WorkerMeanMovesByMinusLrTimesTheMeanGradient) {
   for (const Codec codec : {Codec::bf16, Codec::int8}) {
     for (const HostShape& shape : kShapes) {
       for (const std::string topology : {"ring", "aer", "complete", "one_peer_exponential"}) {
-        for (const std::string pattern : {"cwa", "atc", "cwa_difference", "exact_diffusion",
-                                          "extra", "extra_difference", "gradient_tracking"}) {
+        for (const std::string pattern :
+             {"cwa", "atc", "cwa_difference", "exact_diffusion", "extra", "extra_difference",
+              "gradient_tracking", "gradient_tracking_atc", "noloco", "dsgd_ac"}) {
           const bool is_static = topology == "ring" || topology == "complete";
           if (find_pattern(pattern).is_static && !is_static) continue;
           SCOPED_TRACE(std::string(name_of(codec)) + " " + topology + " " + pattern + ", " +

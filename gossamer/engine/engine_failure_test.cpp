@@ -158,6 +158,11 @@ TEST(EngineOptions, ThatDoNotFitEachOtherAreRefused) {
   directed.schedule = periodic_schedule("directed", even_hosts(2, 1),
                                         {sparse_round(2, {{{0, 0.5}}, {{0, 0.5}, {1, 1.0}}})},
                                         Stochasticity::column);
+  refused(directed, "push_sum");
+  directed.pattern = "push_sum";
+  directed.codec = Codec::bf16;
+  refused(directed, "codec");
+  directed.schedule.stochasticity = Stochasticity::row;
   refused(directed, "doubly stochastic");
 }
 

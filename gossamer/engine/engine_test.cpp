@@ -25,10 +25,12 @@ Round random_doubly_stochastic(int workers, Rng& rng) {
   return sparse_round(workers, std::move(rows));
 }
 
-/// A topology of the table that serves this size, or a schedule of random matrices.
+/// A topology of the table that serves this size and has doubly stochastic W, or a schedule of
+/// random matrices.
 Schedule random_schedule(const HostShape& shape, Rng& rng) {
   const auto pick = rng.below(topologies().size() + 1);
-  if (pick < topologies().size()) {
+  const bool is_topology = pick < topologies().size();
+  if (is_topology && topologies()[pick].stochasticity == Stochasticity::doubly) {
     try {
       return topologies()[pick].make({.shape = shape, .seed = rng.next()});
     } catch (const std::invalid_argument&) {  // not every topology serves every size
@@ -65,6 +67,38 @@ Schedule static_schedule(const HostShape& shape, Rng& rng) {
   return lazy(make_topology(kNames[rng.below(std::size(kNames))], {.shape = shape}));
 }
 
+/// Some rounds of random columns that sum to 1, or the directed topology, perhaps modified.
+Schedule directed_schedule(const HostShape& shape, Rng& rng) {
+  const int degree = 1 + static_cast<int>(rng.below(3));
+  Schedule schedule =
+      make_topology("random_directed", {.shape = shape, .seed = rng.next(), .degree = degree});
+  if (rng.below(2)) {
+    std::vector<Round> rounds;
+    for (int t = 0; t < 1 + degree; ++t) rounds.push_back(round_at(schedule, t));
+    schedule = periodic_schedule("random columns", shape, rounds, Stochasticity::column);
+  }
+  if (rng.below(3) == 0) schedule = with_local_steps(schedule, 2);
+  if (rng.below(3) == 0) schedule = with_global_average(schedule, 3);
+  return rng.below(3) == 0 ? with_rounds_per_step(schedule, 2) : schedule;
+}
+
+/// What the pattern needs of schedule and outer steps.
+void suit(Case& c, const Pattern& pattern, Rng& rng) {
+  Schedule& schedule = c.options.schedule;
+  if (pattern.is_static) schedule = static_schedule(c.shape(), rng);
+  if (pattern.weighs && rng.below(4) != 0) schedule = directed_schedule(c.shape(), rng);
+  const int every = 1 + static_cast<int>(rng.below(4));
+  if (pattern.outer == Outer::any_round && rng.below(2))
+    schedule = with_local_steps(schedule, every);
+  if (pattern.outer == Outer::global_average) schedule = with_global_average(schedule, every);
+  for (Hyper& hyper : c.options.groups) {
+    hyper.outer_every = every;
+    hyper.outer_momentum = 0.9 * rng.uniform();
+    hyper.outer_lr = 0.5 + rng.uniform();
+    hyper.consensus = 1 - 0.9 * rng.uniform();
+  }
+}
+
 Case random_case(std::uint64_t seed) {
   Rng rng(seed);
   HostShape shape;
@@ -75,12 +109,12 @@ Case random_case(std::uint64_t seed) {
   c.options.schedule = random_schedule(shape, rng);
   const Pattern& pattern = patterns()[rng.below(patterns().size())];
   c.options.pattern = pattern.name;
-  if (pattern.is_static) c.options.schedule = static_schedule(shape, rng);
   c.options.optimizer = pattern.optimizers.empty()
                             ? pick_name(optimizers(), rng)
                             : pattern.optimizers[rng.below(pattern.optimizers.size())];
   c.options.groups = {random_hyper(rng), random_hyper(rng)};
   c.options.groups[1].accumulate = c.options.groups[0].accumulate;
+  suit(c, pattern, rng);
   c.options.update = rng.below(2) ? UpdateAt::step : UpdateAt::backward;
   c.options.group_method = static_cast<GroupMethod>(rng.below(3));
   c.options.stagger = rng.below(2) == 1;
@@ -105,7 +139,7 @@ std::string describe(const Case& c, std::uint64_t seed) {
          (c.over_net ? " over net" : "");
 }
 
-constexpr std::uint64_t kCases = 120;
+constexpr std::uint64_t kCases = 200;
 
 TEST(Engine, EqualsTheDenseOracleInDoubleForRandomCases) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
@@ -140,7 +174,9 @@ TEST(Engine, EqualsTheDenseOracleOverNetWithLargeBuckets) {
     }
     SCOPED_TRACE(describe(c, seed));
     const Gradient gradient = quadratics(seed);
-    EXPECT_LT(largest_difference(engine_run<double>(c, gradient), oracle_run(c, gradient)), 1e-12);
+    // Of thousands of gradients some are so small that Adam's g/|g| shows their rounding.
+    const double near = c.options.optimizer.find("adam") == std::string::npos ? 1e-12 : 1e-11;
+    EXPECT_LT(largest_difference(engine_run<double>(c, gradient), oracle_run(c, gradient)), near);
   }
 }
 
@@ -241,6 +277,7 @@ TEST(Engine, TwoRunsAndAnyNumberOfKernelThreadsGiveTheSameBits) {
 TEST(Engine, WorkerMeanMovesByMinusLrTimesTheMeanGradientForEveryTopology) {
   for (const Topology& topology : topologies()) {
     SCOPED_TRACE(topology.name);
+    if (topology.stochasticity != Stochasticity::doubly) continue;
     Case c = plain_case(std::string(topology.name), even_hosts(4, 2));
     c.steps = 4;
     const Gradient noise = [](int worker, std::int64_t step, const std::vector<double>& x) {

@@ -1,30 +1,19 @@
 #include "gossamer/engine/lane.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/typed_span.h"
 #include "gossamer/kernels/codec.h"
 #include "gossamer/kernels/copy.h"
-#include "gossamer/kernels/norm.h"
 
 namespace gossamer {
 namespace {
 
 // Of coded terms, so that they are in the cache when the pass reads them.
 constexpr std::int64_t kDecodedAtOnce = 32 * kCodecBlock;
-
-template <class T>
-std::span<T> typed(void* data, std::int64_t offset, std::int64_t count) {
-  return {static_cast<T*>(data) + offset, static_cast<std::size_t>(count)};
-}
-
-template <class T>
-std::span<const T> typed(const void* data, std::int64_t offset, std::int64_t count) {
-  return {static_cast<const T*>(data) + offset, static_cast<std::size_t>(count)};
-}
 
 template <class T>
 void fill_state(std::array<std::span<T>, kMaxVectors>& spans,
@@ -49,7 +38,8 @@ Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimi
   optimizer_state_ = take_vectors(bucket.optimizer_state, optimizer.state.size());
   pattern_state_ = take_vectors(bucket.pattern_state, pattern.state.size());
   // bf16 is off by less than a step of training; int8 is not, so its error is carried on.
-  const std::size_t carried = codec == Codec::int8 ? pattern.payloads.size() : 0;
+  const std::size_t all_payloads = pattern.payloads.size() + pattern.then.size();
+  const std::size_t carried = codec == Codec::int8 ? all_payloads : 0;
   for (std::size_t k = 0; k < carried; ++k) codec_state_.push_back(make_vector());
 }
 
@@ -74,7 +64,8 @@ std::vector<std::span<std::byte>> Lane::take_vectors(std::span<void* const> brou
 }
 
 std::size_t Lane::outbox_bytes() const {
-  return 2 * pattern_.payloads.size() * aligned(whole(bucket_.x).size());
+  const std::size_t most = std::max(pattern_.payloads.size(), pattern_.then.size());
+  return slots_.size() * most * aligned(whole(bucket_.x).size());
 }
 
 void Lane::set_outbox(std::shared_ptr<const SharedMemory> memory, std::byte* begin) {
@@ -129,57 +120,66 @@ std::vector<StateVector> Lane::state() const {
   return all;
 }
 
-void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std::int64_t step) {
-  Slot& slot = slot_of(step);
+void Lane::set_anchors() {
+  for (std::size_t k = 0; k < pattern_.anchors; ++k) {
+    copy_streaming(pattern_state_[k].data(), bucket_.x, pattern_state_[k].size());
+  }
+}
+
+void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std::int64_t number) {
+  Slot& slot = slot_of(number);
   GOSSAMER_ASSERT(&slot != current_ && slot.plan == nullptr);
   slot.plan = std::move(plan);
   if (!late_.empty()) return;
-  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
+  for (std::size_t k = 0; k < payloads_of(number).size(); ++k) {
     slot.exchanges[k] =
         runner.expect({.plan = slot.plan.get(),
                        .dtype = bucket_.dtype,
                        .arena = &slot.arenas[k],
-                       .step = step,
+                       .step = number,
                        .stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k),
-                       .error = carried_error(k),
-                       .recorder = recorder_});
+                       .error = carried_error(number, k),
+                       .recorder = recorder_,
+                       .recorded_step = number / pattern_.stages()});
   }
 }
 
-void Lane::launch(ExchangeRunner& runner, std::int64_t step) {
-  GOSSAMER_ASSERT(!launched() && expects(step));
-  current_ = &slot_of(step);
-  step_ = step;
-  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
-    PayloadRef payload{.data = bucket_.x};
-    switch (pattern_.payloads[k]) {
-      case Payload::parameters:
-        if (bucket_.spare != nullptr) payload.owner = bucket_.owner;
-        break;
-      case Payload::gradients:
-        payload.data = bucket_.g;
-        break;
-      case Payload::copy:
-        copy_streaming(pattern_state_[0].data(), bucket_.x, pattern_state_[0].size());
-        payload.data = pattern_state_[0].data();
-        break;
-      case Payload::own:
-        payload.data = pattern_state_[0].data();
-        break;
-      case Payload::momentum:
-        payload.data = optimizer_state_[0].data();
-        break;
-    }
+PayloadRef Lane::find_payload(Payload payload) {
+  switch (payload) {
+    case Payload::parameters:
+      break;
+    case Payload::gradients:
+      return {.data = bucket_.g};
+    case Payload::copy:
+      copy_streaming(pattern_state_[0].data(), bucket_.x, pattern_state_[0].size());
+      return {.data = pattern_state_[0].data()};
+    case Payload::own:
+      return {.data = pattern_state_[0].data()};
+    case Payload::momentum:
+      return {.data = optimizer_state_[0].data()};
+  }
+  return {.data = bucket_.x, .owner = bucket_.spare != nullptr ? bucket_.owner : nullptr};
+}
+
+void Lane::launch(ExchangeRunner& runner, std::int64_t number) {
+  GOSSAMER_ASSERT(!launched() && expects(number));
+  current_ = &slot_of(number);
+  number_ = number;
+  const std::span<const Payload> payloads = payloads_of(number);
+  for (std::size_t k = 0; k < payloads.size(); ++k) {
+    const PayloadRef payload = find_payload(payloads[k]);
     if (!late_.empty()) {
-      late_[k]->send(*current_->plan, step, {payload.data, carried_error(k)});
+      late_[k]->send(*current_->plan, number, {payload.data, carried_error(number, k)});
       continue;
     }
     runner.start(current_->exchanges[k], hand_over(*current_->plan, payload, k));
   }
 }
 
-void* Lane::carried_error(std::size_t payload) const {
-  return codec_state_.empty() ? nullptr : codec_state_[payload].data();
+void* Lane::carried_error(std::int64_t number, std::size_t payload) const {
+  if (codec_state_.empty()) return nullptr;
+  const std::size_t earlier = stage_of(number) == 0 ? 0 : pattern_.payloads.size();
+  return codec_state_[earlier + payload].data();
 }
 
 void Lane::skip_late(Transport& transport, LateSpec spec, std::span<const Plan* const> plans) {
@@ -303,11 +303,12 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
                      .out = {},
                      .g = typed<T>(work.g, 0, steps ? work.count : 0),
                      .pool = pool};
-    if (steps) args.numbers = groups[static_cast<std::size_t>(work.group)];
+    // What has no gradient is mixed with the numbers of the run.
+    if (!groups.empty()) args.numbers = groups[steps ? static_cast<std::size_t>(work.group) : 0];
     if (bucket_.spare != nullptr) args.out = typed<T>(bucket_.spare, work.offset, work.count);
     fill_state(args.optimizer_state, optimizer_state_, work.offset, work.count);
     fill_state(args.pattern_state, pattern_state_, work.offset, work.count);
-    for (std::size_t k = 0; current_ != nullptr && k < pattern_.payloads.size(); ++k) {
+    for (std::size_t k = 0; current_ != nullptr && k < payloads_of(number_).size(); ++k) {
       find_sources<T>(work, k, sources[k]);
       args.mixes[k] = {work.piece->self_weight, sources[k], measure};
     }
@@ -328,9 +329,10 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
   GOSSAMER_ASSERT(launched());
   const double distance = visit_dtype(bucket_.dtype, [&]<class T>(T) {
     const Plan& plan = *current_->plan;
-    if (late_.empty()) return sweep<T>(plan.pieces, pattern_.combine<T>(), groups, pool, measure);
-    const std::vector<Piece> usable = late_[0]->usable(plan, step_);
-    return sweep<T>(usable, pattern_.combine<T>(), groups, pool, measure);
+    const auto pass = has_next_stage() ? pattern_.middle<T>() : pattern_.combine<T>();
+    if (late_.empty()) return sweep<T>(plan.pieces, pass, groups, pool, measure);
+    const std::vector<Piece> usable = late_[0]->usable(plan, number_);
+    return sweep<T>(usable, pass, groups, pool, measure);
   });
   for (const auto& exchange : current_->exchanges) {
     if (exchange) exchange->finish();
@@ -344,53 +346,6 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
   current_->plan = nullptr;
   current_ = nullptr;
   return distance;
-}
-
-double Lane::local_norm_squared(WorkerPool* pool) const {
-  return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    double sum = 0;
-    for (const Segment& segment : bucket_.segments) {
-      if (segment.group == kNoStep) continue;
-      sum += sum_squares(typed<T>(gradient_of(segment), 0, segment.count), pool);
-    }
-    return sum;
-  });
-}
-
-double Lane::mean_norm_squared(WorkerPool* pool) const {
-  return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    double sum = 0;
-    for (const Piece& piece : current_->plan->pieces) {
-      const Slice own{0, piece.offset, piece.count};
-      const void* data =
-          current_->exchanges[0]->at(piece.terms.empty() ? own : piece.terms[0].slice);
-      sum += sum_squares(typed<T>(data, 0, piece.count), pool);
-    }
-    return sum;
-  });
-}
-
-std::int64_t Lane::first_non_finite() const {
-  return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    for (const Segment& segment : bucket_.segments) {
-      if (segment.group == kNoStep) continue;
-      const auto values = typed<T>(gradient_of(segment), 0, segment.count);
-      const auto found =
-          std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
-      if (found != values.end()) return segment.offset + (found - values.begin());
-    }
-    return std::int64_t{-1};
-  });
-}
-
-double Lane::gradient_at(std::int64_t element) const {
-  const auto segment = std::ranges::find_if(bucket_.segments, [&](const Segment& s) {
-    return element >= s.offset && element < s.offset + s.count;
-  });
-  return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    const auto* g = static_cast<const T*>(gradient_of(*segment));
-    return static_cast<double>(g[element - segment->offset]);
-  });
 }
 
 }  // namespace gossamer

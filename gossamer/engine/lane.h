@@ -55,6 +55,8 @@ class Lane {
   /// From the next expect() on; null: nobody is told of messages.
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }
   std::vector<StateVector> state() const;
+  /// Lets the pattern's anchors start as the parameters are.
+  void set_anchors();
   /// How much memory its outboxes need, and where they are from now on.
   std::size_t outbox_bytes() const;
   void set_outbox(std::shared_ptr<const SharedMemory> memory, std::byte* begin);
@@ -63,11 +65,14 @@ class Lane {
   void skip_late(Transport& transport, LateSpec spec, std::span<const Plan* const> plans);
   void collect_late();
   std::int64_t skipped() const;
-  /// Posts the first receives of this step's exchange, see Note [Receive early].
-  void expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std::int64_t step);
-  bool expects(std::int64_t step) const { return slot_of(step).plan != nullptr; }
-  /// Sends this bucket's payloads as the plan expected for this step says.
-  void launch(ExchangeRunner& runner, std::int64_t step);
+  /// Note [Numbers of exchanges]: of step t and stage s of the pattern it is t · stages + s, so
+  /// that exchanges that follow each other differ in their tags and take turns with the slots.
+  ///
+  /// Posts the first receives of an exchange, see Note [Receive early].
+  void expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std::int64_t number);
+  bool expects(std::int64_t number) const { return slot_of(number).plan != nullptr; }
+  /// Sends this bucket's payloads as the plan expected for this exchange says.
+  void launch(ExchangeRunner& runner, std::int64_t number);
   bool launched() const { return current_ != nullptr; }
   /// Waits until everything launched has arrived and the memory that the next update writes is back
   /// from peers; nothing is consumed.
@@ -84,7 +89,10 @@ class Lane {
   double prepare(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
   /// After wait(): adds how long what arrived was on its way.
   void add_journeys(std::vector<Interval>& journeys) const;
-  /// Runs the pattern's combining pass on what arrived, and gives the exchanges back.
+  /// Whether another exchange of the same step is to follow the one that was launched last.
+  bool has_next_stage() const { return stage_of(number_) + 1 < pattern_.stages(); }
+  /// Runs the pattern's combining pass on what arrived, the middle one where another stage follows,
+  /// and gives the exchanges back.
   double combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
 
   /// Σ g² of the local gradient, over the segments that have one.
@@ -105,7 +113,8 @@ class Lane {
     const Piece* piece = nullptr;
   };
 
-  void* carried_error(std::size_t payload) const;
+  PayloadRef find_payload(Payload payload);
+  void* carried_error(std::int64_t number, std::size_t payload) const;
   std::vector<Work> cut(std::span<const Piece> pieces, std::int64_t longest) const;
   const void* gradient_of(const Segment& segment) const;
   template <class T>
@@ -122,12 +131,13 @@ class Lane {
   std::vector<Vector> own_memory_;  ///< of the state vectors that the bucket does not bring along
   std::vector<std::span<std::byte>> optimizer_state_;
   std::vector<std::span<std::byte>> pattern_state_;
-  std::vector<std::span<std::byte>> codec_state_;  ///< by payload: what its coding left out
+  /// By payload, stage after stage: what its coding left out.
+  std::vector<std::span<std::byte>> codec_state_;
   std::span<std::byte> whole(void* data) const;
   std::span<std::byte> make_vector();
   std::vector<std::span<std::byte>> take_vectors(std::span<void* const> brought, std::size_t count);
 
-  /// The exchanges of one step; consecutive steps take turns with two of them.
+  /// The exchanges of one stage; consecutive ones take turns with two of them.
   struct Slot {
     std::array<Arena, kMaxVectors> arenas;
     std::shared_ptr<const Plan> plan;
@@ -135,11 +145,15 @@ class Lane {
   };
   std::array<Slot, 2> slots_;
   std::vector<std::unique_ptr<LateEdges>> late_;  ///< by payload; empty: neighbours are waited for
-  std::int64_t step_ = 0;                         ///< of the payload that was launched last
+  std::int64_t number_ = 0;                       ///< of the exchange that was launched last
   std::deque<Vector> decoded_;                    ///< room for coded terms
-  Slot& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>(step % 2)]; }
-  const Slot& slot_of(std::int64_t step) const {
-    return slots_[static_cast<std::size_t>(step % 2)];
+  Slot& slot_of(std::int64_t number) { return slots_[static_cast<std::size_t>(number % 2)]; }
+  const Slot& slot_of(std::int64_t number) const {
+    return slots_[static_cast<std::size_t>(number % 2)];
+  }
+  int stage_of(std::int64_t number) const { return static_cast<int>(number % pattern_.stages()); }
+  std::span<const Payload> payloads_of(std::int64_t number) const {
+    return pattern_.payloads_of(stage_of(number));
   }
   Slot* current_ = nullptr;  ///< launched and not yet consumed
   PayloadRef hand_over(const Plan& plan, const PayloadRef& payload, std::size_t k);

@@ -32,19 +32,22 @@ void check_late(const EngineOptions& options, const Pattern& pattern) {
 void check_options(const EngineOptions& options) {
   const Pattern& pattern = find_pattern(options.pattern);
   for (const Hyper& hyper : options.groups) check_hyper(hyper);
-  if (options.schedule.stochasticity != Stochasticity::doubly) {
-    fail_argument({.place = "engine",
-                   .what = "pattern " + std::string(pattern.name) + " needs doubly stochastic W",
-                   .got = options.schedule.name,
-                   .remedy = "choose a topology whose weights are symmetric or circulant"});
-  }
-  check_pattern(pattern, options.optimizer, options.schedule);
+  check_pattern(pattern, options.optimizer, options.schedule, options.groups);
   if (options.late == Late::skip) check_late(options, pattern);
   if (options.codec != Codec::fp32 && options.group_method != GroupMethod::hierarchical) {
     fail_argument({.place = "engine",
                    .what = "a codec needs the hierarchical group method",
                    .got = "codec " + std::string(name_of(options.codec)) + " with another one",
                    .remedy = "leave group_method as it is, or codec at fp32"});
+  }
+  const bool is_weighted =
+      pattern.weighs && options.schedule.stochasticity != Stochasticity::doubly;
+  if (options.codec != Codec::fp32 && is_weighted) {
+    fail_argument(
+        {.place = "engine",
+         .what = "a codec preserves the mean with doubly stochastic W only",
+         .got = "codec " + std::string(name_of(options.codec)) + " with " + options.schedule.name,
+         .remedy = "choose another topology, or codec fp32"});
   }
   const bool in_backward = options.update == UpdateAt::backward;
   const bool needs_whole_gradient = in_backward && options.clip_norm > 0;

@@ -20,6 +20,8 @@ using namespace engine_case;  // NOLINT: all of it is about this test
 constexpr double kPi = std::numbers::pi;
 constexpr int kWorkers = 9;
 constexpr double kLr = 0.1;
+constexpr const char* kCorrections[] = {"exact_diffusion", "extra", "gradient_tracking",
+                                        "gradient_tracking_atc"};
 
 /// One mode of the ring, whose mean is 0: b_i = cos(2π i / n) in the first element, 1 in the
 /// second.
@@ -55,15 +57,33 @@ double error_of(const Matrix& x) {
 }
 
 TEST(UnequalData, TheExactMinimiserIsReached) {
-  for (const char* pattern : {"exact_diffusion", "extra", "gradient_tracking"}) {
+  for (const char* pattern : kCorrections) {
     EXPECT_LT(error_of(engine_run<double>(ring_case(pattern), deterministic())), 1e-10) << pattern;
   }
 }
 
 TEST(UnequalData, GradientTrackingReachesItOnGraphsThatChange) {
   for (const char* topology : {"one_peer_ring", "one_peer_exponential", "exponential"}) {
-    const Case c = ring_case("gradient_tracking", topology);
-    EXPECT_LT(error_of(engine_run<double>(c, deterministic())), 1e-10) << topology;
+    for (const char* pattern : {"gradient_tracking", "gradient_tracking_atc"}) {
+      const Case c = ring_case(pattern, topology);
+      EXPECT_LT(error_of(engine_run<double>(c, deterministic())), 1e-10) << topology << pattern;
+    }
+  }
+}
+
+/// With J gradient_tracking_atc is gradient descent, stable below 2/L. With gradient_tracking the
+/// differences between workers follow x⁺ = −α (x − x before), stable below 1/2 only.
+TEST(UnequalData, MixingTheTrackerFirstAllowsLargerSteps) {
+  for (const char* pattern : {"gradient_tracking", "gradient_tracking_atc"}) {
+    Case c = ring_case(pattern, "complete");
+    c.options.groups[0].lr = 1.2;
+    c.steps = 200;
+    const double error = error_of(engine_run<double>(c, deterministic()));
+    if (std::string(pattern) == "gradient_tracking_atc") {
+      EXPECT_LT(error, 1e-10);
+    } else {
+      EXPECT_GT(error, 1);
+    }
   }
 }
 
@@ -79,7 +99,7 @@ TEST(UnequalData, WithoutCorrectionABiasStays) {
 }
 
 TEST(UnequalData, TheMinimiserIsReachedWhileTheLearningRateChanges) {
-  for (const char* pattern : {"exact_diffusion", "extra", "gradient_tracking"}) {
+  for (const char* pattern : kCorrections) {
     Case c = ring_case(pattern);
     Matrix result(kWorkers);
     run_workers(make_threads_transports(free_links(c.shape())), [&](Transport& transport) {
@@ -102,7 +122,7 @@ TEST(UnequalData, TheMinimiserIsReachedWhileTheLearningRateChanges) {
 /// With J every worker has the mean: without noise all are gradient descent on the mean.
 TEST(UnequalData, OnTheCompleteGraphAllCorrectionsAreAllReduce) {
   const Matrix expected = engine_run<double>(ring_case("allreduce"), deterministic());
-  for (const char* pattern : {"atc", "exact_diffusion"}) {
+  for (const char* pattern : {"atc", "exact_diffusion", "gradient_tracking_atc", "push_sum"}) {
     Case c = ring_case(pattern, "complete");
     c.steps = 20;
     Case baseline = ring_case("allreduce");

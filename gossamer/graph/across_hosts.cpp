@@ -82,7 +82,13 @@ Schedule across_hosts(Schedule between, const HostShape& shape) {
                            std::to_string(shape.hosts()),
                    .got = std::to_string(between.shape.workers())});
   }
-  if (between.stochasticity != Stochasticity::doubly && !all_equal(shape.workers_per_host)) {
+  if (between.stochasticity == Stochasticity::column) {
+    fail_argument({.place = "graph",
+                   .what = "between hosts the rows of W must sum to 1",
+                   .got = between.name,
+                   .remedy = "use another topology between hosts"});
+  }
+  if (between.stochasticity == Stochasticity::row && !all_equal(shape.workers_per_host)) {
     fail_argument({.place = "graph",
                    .what = "hosts with unequal numbers of workers need doubly stochastic weights",
                    .got = between.name,

@@ -33,8 +33,8 @@ Schedule with_rounds_per_step(Schedule schedule, int rounds);
 /// With C the matrix between hosts, W[i on a][j on b] = C[a][b]/L_b for equal hosts of L workers.
 /// For unequal hosts, partitions average over all workers of their hosts; other rounds move C[a][b]
 /// · min(L_a, L_b) of the hosts' weight if C is symmetric, else C[a][b] · min over all L: doubly
-/// stochastic again. Throws std::invalid_argument if the number of hosts differs, or for unequal
-/// hosts a schedule that is not doubly stochastic.
+/// stochastic again. Throws std::invalid_argument if the number of hosts differs, where only the
+/// columns of C sum to 1, and for unequal hosts where only the rows do.
 Schedule across_hosts(Schedule between, const HostShape& shape);
 
 }  // namespace gossamer

@@ -27,6 +27,9 @@ struct Schedule {
   bool loss_driven = false;  ///< wants AgreedLoss entries, one from every global average
   Stochasticity stochasticity = Stochasticity::doubly;
   std::function<Round(std::int64_t t, std::span<const AgreedLoss> losses)> round;
+  /// What each worker's parameters before round t count in the conserved mean, summing to the
+  /// number of workers; null: all 1. See push_sum_rounds().
+  std::function<std::vector<double>(std::int64_t t)> weights = nullptr;
 };
 
 /// The rounds in turn; throws std::invalid_argument if one of them is not as stochastic as declared

@@ -11,7 +11,7 @@
 namespace gossamer {
 namespace {
 
-constexpr std::array<Topology, 13> kTopologies{{
+constexpr std::array<Topology, 14> kTopologies{{
     {"complete", "", "everybody averages with everybody in every step", make_complete},
     {"ring", "", "two neighbours, weights 1/3", make_ring},
     {"one_peer_ring", "", "a ring that uses every other edge per step", make_one_peer_ring},
@@ -19,6 +19,8 @@ constexpr std::array<Topology, 13> kTopologies{{
     {"grid", "", "near-square grid, Metropolis weights", make_grid},
     {"torus", "", "near-square torus, weights 1/5", make_torus},
     {"random", "", "a new graph per step, each edge with probability 1/2", make_random},
+    {"random_directed", "", "sends to `degree` others at random; for pattern push_sum only",
+     make_random_directed, Stochasticity::column},
     {"exponential", "", "hears from i + 1, i + 2, i + 4, ... in every step", make_exponential},
     {"one_peer_exponential", "", "hears from one of i + 1, i + 2, i + 4, ... in turn",
      make_one_peer_exponential},

@@ -15,7 +15,7 @@ namespace gossamer {
 struct TopologyArgs {
   HostShape shape;
   std::uint64_t seed = 0;  ///< random graphs only
-  int degree = 1;          ///< base_k: neighbours per round, k
+  int degree = 1;          ///< base_k: neighbours per round, k; random_directed: receivers
   /// fitted: rates of the hosts' links, in any unit; empty: all equal.
   std::vector<double> link_rates = {};
 };
@@ -25,6 +25,8 @@ struct Topology {
   std::string_view alias;    ///< a short second name, may be empty
   std::string_view summary;  ///< one line for --help
   Schedule (*make)(const TopologyArgs&);
+  /// Of its rounds; where they are not doubly stochastic, only pattern push_sum follows it.
+  Stochasticity stochasticity = Stochasticity::doubly;
 };
 
 /// All topologies, in the order of --help.

@@ -12,6 +12,7 @@
 
 #include "gossamer/graph/algebra.h"
 #include "gossamer/graph/dense.h"
+#include "gossamer/graph/push_sum.h"
 #include "gossamer/graph/spectra.h"
 
 namespace gossamer {
@@ -36,9 +37,9 @@ std::vector<HostShape> shapes_of(int n) {
   return shapes;
 }
 
-void expect_well_formed(const Round& round, int n) {
+void expect_well_formed(const Round& round, int n, Stochasticity declared = Stochasticity::doubly) {
   ASSERT_EQ(round.workers, n);
-  check_stochastic(round, Stochasticity::doubly);
+  check_stochastic(round, declared);
   for (int i = 0; i < n; ++i) {
     const std::vector<Entry> row = row_of(round, i);
     bool self = false;
@@ -51,7 +52,18 @@ void expect_well_formed(const Round& round, int n) {
   }
 }
 
-TEST(EveryTopology, IsDoublyStochasticAndContractsForEverySizeAndShape) {
+/// Of push-sum, one of the same rounds made row stochastic.
+double contraction_of(const Schedule& schedule) {
+  if (schedule.stochasticity == Stochasticity::doubly) return period_contraction(schedule);
+  const Schedule rows = push_sum_rounds(schedule);
+  Eigen::MatrixXd left = dense_matrix(round_at(rows, 0));
+  for (int t = 1; t < 12 * schedule.shape.workers(); ++t) {
+    left = dense_matrix(round_at(rows, t)) * left;
+  }
+  return (left.rowwise() - left.colwise().mean()).cwiseAbs().maxCoeff();
+}
+
+TEST(EveryTopology, IsAsStochasticAsItSaysAndContractsForEverySizeAndShape) {
   for (const Topology& topology : topologies()) {
     for (int n = 1; n <= 64; ++n) {
       if (!serves(topology, n)) continue;
@@ -60,9 +72,12 @@ TEST(EveryTopology, IsDoublyStochasticAndContractsForEverySizeAndShape) {
                      " hosts=" + std::to_string(shape.hosts()));
         const Schedule schedule = make_topology(topology.name, {.shape = shape, .seed = 3});
         EXPECT_EQ(schedule.name, topology.name);
+        EXPECT_EQ(schedule.stochasticity, topology.stochasticity);
         const int rounds = observed_rounds(schedule);
-        for (int t = 0; t < rounds; ++t) expect_well_formed(round_at(schedule, t), n);
-        EXPECT_TRUE(n > 24 || period_contraction(schedule) < 1 - 1e-4);
+        for (int t = 0; t < rounds; ++t) {
+          expect_well_formed(round_at(schedule, t), n, topology.stochasticity);
+        }
+        EXPECT_TRUE(n > 24 || contraction_of(schedule) < 1 - 1e-4);
       }
     }
   }
@@ -151,6 +166,44 @@ TEST(Random, HasAboutHalfOfAllEdges) {
   for (int t = 0; t < 50; ++t) edges += (nonzeros(round_at(schedule, t)) - 40) / 2;
   // 39000 coins: the standard deviation is 99.
   EXPECT_NEAR(static_cast<double>(edges), 50 * 780 / 2., 500);
+}
+
+TEST(RandomDirected, EverybodySendsToDegreeOthersAndKeepsAnEqualShare) {
+  for (const int degree : {1, 2, 5, 30}) {
+    const Schedule schedule =
+        make_topology("random_directed", {.shape = even_hosts(12, 1), .seed = 4, .degree = degree});
+    EXPECT_EQ(schedule.period, 0);
+    EXPECT_NE(degree < 11, round_at(schedule, 0) == round_at(schedule, 1));
+    const int receivers = std::min(degree, 11);
+    for (int t = 0; t < 30; ++t) {
+      std::vector<int> sent(12, -1);  // to itself
+      for (const auto& row : round_at(schedule, t).rows) {
+        for (const Entry& entry : row) {
+          ++sent[static_cast<std::size_t>(entry.worker)];
+          EXPECT_EQ(entry.weight, 1.0 / (1 + receivers));
+        }
+      }
+      for (const int count : sent) EXPECT_EQ(count, receivers);
+    }
+  }
+  EXPECT_THROW(make_topology("random_directed", {.shape = even_hosts(2, 1), .degree = 0}),
+               std::invalid_argument);
+}
+
+TEST(RandomDirected, DrawsEveryReceiverEquallyOften) {
+  const Schedule schedule =
+      make_topology("random_directed", {.shape = even_hosts(6, 1), .seed = 1, .degree = 2});
+  std::vector<int> heard(36, 0);
+  for (int t = 0; t < 3000; ++t) {
+    const Round round = round_at(schedule, t);
+    for (std::size_t i = 0; i < 6; ++i) {
+      for (const Entry& e : round.rows[i]) ++heard[6 * i + static_cast<std::size_t>(e.worker)];
+    }
+  }
+  // Each of five others with probability 2/5: 1200 of 3000, with a standard deviation of 27.
+  for (std::size_t k = 0; k < heard.size(); ++k) {
+    EXPECT_NEAR(heard[k], k % 7 == 0 ? 3000 : 1200, 135);
+  }
 }
 
 TEST(Hypercube, NamesSizesThatWorkAndATopologyThatServesThisOne) {

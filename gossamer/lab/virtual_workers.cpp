@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/graph/push_sum.h"
 
 namespace gossamer {
 namespace {
@@ -24,19 +25,24 @@ void average(const std::vector<std::vector<int>>& groups, std::size_t d, std::ve
 }  // namespace
 
 VirtualWorkers::VirtualWorkers(Schedule schedule, const std::string& pattern,
-                               const std::string& optimizer, int dimension)
+                               const std::string& optimizer, int dimension, const Hyper& hyper)
     : schedule_(std::move(schedule)),
       pattern_(find_pattern(pattern)),
       optimizer_(find_optimizer(optimizer)),
       dimension_(dimension),
       d_(static_cast<std::size_t>(dimension)) {
-  check_pattern(pattern_, optimizer, schedule_);
+  check_pattern(pattern_, optimizer, schedule_, {&hyper, 1});
   if (pattern_.rounds == Rounds::complete) schedule_ = complete_schedule(schedule_.shape);
+  if (pattern_.weighs) schedule_ = push_sum_rounds(std::move(schedule_));
   const std::size_t size = static_cast<std::size_t>(workers()) * d_;
   x_.resize(size);
   g_.resize(size);
   optimizer_state_.assign(optimizer_.state.size(), std::vector<double>(size));
   pattern_state_.assign(pattern_.state.size(), std::vector<double>(size));
+}
+
+void VirtualWorkers::start() {
+  for (std::size_t k = 0; k < pattern_.anchors; ++k) pattern_state_[k] = x_;
 }
 
 Round VirtualWorkers::round() const { return round_at(schedule_, step_, losses_); }
@@ -72,16 +78,17 @@ std::span<const double> VirtualWorkers::payload(Payload payload) const {
   assertion_failed("a known payload", __FILE__, __LINE__);
 }
 
-void VirtualWorkers::send(const Mixing& mixing) {
-  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
-    const std::span<const double> from = payload(pattern_.payloads[k]);
+void VirtualWorkers::send(const Mixing& mixing, std::span<const Payload> payloads) {
+  for (std::size_t k = 0; k < payloads.size(); ++k) {
+    const std::span<const double> from = payload(payloads[k]);
     sent_[k].assign(from.begin(), from.end());
-    if (pattern_.payloads[k] == Payload::copy) std::ranges::copy(from, pattern_state_[0].begin());
+    if (payloads[k] == Payload::copy) std::ranges::copy(from, pattern_state_[0].begin());
     if (!mixing.groups.empty()) average(mixing.groups, d_, sent_[k]);
   }
 }
 
-PassArgs<double> VirtualWorkers::args(const Stretch& stretch, const StepNumbers& numbers) {
+PassArgs<double> VirtualWorkers::args(const Stretch& stretch, const StepNumbers& numbers,
+                                      std::size_t payloads) {
   const std::size_t begin = static_cast<std::size_t>(stretch.begin) * d_;
   const std::size_t count = static_cast<std::size_t>(stretch.end - stretch.begin) * d_;
   PassArgs<double> all{
@@ -92,7 +99,7 @@ PassArgs<double> VirtualWorkers::args(const Stretch& stretch, const StepNumbers&
   for (std::size_t k = 0; k < pattern_state_.size(); ++k) {
     all.pattern_state[k] = {pattern_state_[k].data() + begin, count};
   }
-  for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
+  for (std::size_t k = 0; k < payloads; ++k) {
     sources_[k].clear();
     for (const Stretch::Term& term : stretch.terms) {
       const double* from =
@@ -104,14 +111,36 @@ PassArgs<double> VirtualWorkers::args(const Stretch& stretch, const StepNumbers&
   return all;
 }
 
+/// Where the workers' weights differ, they are swept one by one.
+void VirtualWorkers::sweep(Pattern::Pass<double> pass, std::span<const Stretch> stretches,
+                           StepNumbers numbers, std::size_t payloads) {
+  for (const Stretch& stretch : stretches) {
+    if (weights_.empty()) {
+      pass(args(stretch, numbers, payloads), optimizer_);
+      continue;
+    }
+    Stretch own = stretch;
+    for (own.begin = stretch.begin; own.begin < stretch.end; ++own.begin) {
+      own.end = own.begin + 1;
+      numbers.weight = weights_[static_cast<std::size_t>(own.begin)];
+      pass(args(own, numbers, payloads), optimizer_);
+    }
+  }
+}
+
 void VirtualWorkers::step(const Hyper& hyper) {
   const Mixing& now = mixing();
-  const StepNumbers numbers{.hyper = hyper, .t = step_ + 1};
+  if (schedule_.weights) weights_ = schedule_.weights(step_);
+  const StepNumbers numbers{.hyper = hyper, .t = step_ + 1, .round = step_};
+  const Stretch everybody{0, workers(), 1, {}};
   const auto prepare = pattern_.prepare<double>();
-  if (prepare != nullptr) prepare(args({0, workers(), 1, {}}, numbers), optimizer_);
-  send(now);
-  for (const Stretch& stretch : now.stretches) {
-    pattern_.combine<double>()(args(stretch, numbers), optimizer_);
+  if (prepare != nullptr) sweep(prepare, {&everybody, 1}, numbers, 0);
+  for (int stage = 0; stage < pattern_.stages(); ++stage) {
+    const std::span<const Payload> payloads = pattern_.payloads_of(stage);
+    const bool is_last = stage + 1 == pattern_.stages();
+    send(now, payloads);
+    sweep(is_last ? pattern_.combine<double>() : pattern_.middle<double>(), now.stretches, numbers,
+          payloads.size());
   }
   ++step_;
 }

@@ -19,10 +19,12 @@ namespace gossamer {
 /// copied for all of them before anything is combined.
 class VirtualWorkers {
  public:
-  /// Throws std::invalid_argument where pattern, optimizer and schedule do not fit each other. All
-  /// parameters are 0.
+  /// Throws std::invalid_argument where pattern, optimizer, schedule and hyperparameters do not fit
+  /// each other. All parameters are 0; who starts elsewhere sets x() and calls start().
   VirtualWorkers(Schedule schedule, const std::string& pattern, const std::string& optimizer,
-                 int dimension);
+                 int dimension, const Hyper& hyper = {});
+  /// Lets the pattern's anchors start where the parameters are now.
+  void start();
 
   int workers() const { return schedule_.shape.workers(); }
   int dimension() const { return dimension_; }
@@ -48,11 +50,14 @@ class VirtualWorkers {
   Mixing make_mixing() const;
   const Mixing& mixing();
   std::span<const double> payload(Payload payload) const;
-  void send(const Mixing& mixing);
-  PassArgs<double> args(const Stretch& stretch, const StepNumbers& numbers);
+  void send(const Mixing& mixing, std::span<const Payload> payloads);
+  PassArgs<double> args(const Stretch& stretch, const StepNumbers& numbers, std::size_t payloads);
+  void sweep(Pattern::Pass<double> pass, std::span<const Stretch> stretches, StepNumbers numbers,
+             std::size_t payloads);
 
   Schedule schedule_;
   const Pattern& pattern_;
+  std::vector<double> weights_;  ///< by worker, before the step to come; empty: all 1
   const Optimizer& optimizer_;
   int dimension_;
   std::size_t d_;

@@ -70,11 +70,20 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
+void check_simulated(const Topology& topology) {
+  if (topology.stochasticity == Stochasticity::doubly) return;
+  fail_argument({.place = "method",
+                 .what = "topologies for pattern push_sum only are not predicted",
+                 .got = "'" + std::string(topology.name) + "'",
+                 .remedy = "take one_peer_exponential, which sends as much"});
+}
+
 std::string full_name(std::string_view method) {
   if (method == "ddp" || method == "allreduce") return std::string(method);
   std::vector<std::string_view> names{"ddp", "allreduce"};
   for (const Topology& topology : topologies()) {
     if (method == topology.name || (!topology.alias.empty() && method == topology.alias)) {
+      check_simulated(topology);
       return std::string(topology.name);
     }
     names.push_back(topology.name);

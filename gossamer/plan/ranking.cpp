@@ -264,6 +264,7 @@ std::vector<Candidate> candidates_for(const ClusterSpec& cluster) {
   std::vector<Candidate> candidates{{.method = "ddp"}};
   for (Codec codec : kCodecs) candidates.push_back({.method = "allreduce", .codec = codec});
   for (const Topology& topology : topologies()) {
+    if (topology.stochasticity != Stochasticity::doubly) continue;  // for push_sum only
     const Candidate plain{.method = std::string(topology.name)};
     if (!can_serve(plain, cluster)) continue;
     for (Codec codec : kCodecs) {

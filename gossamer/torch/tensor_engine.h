@@ -75,6 +75,8 @@ class TensorEngine {
   /// Checks as start() does and goes on after `step` steps, everybody from his own values.
   /// Collective.
   void start_at(std::int64_t step);
+  /// Engine::set_anchors().
+  void set_anchors() { engine_.set_anchors(); }
 
   /// From now on gradients are checked on arrival and, with UpdateAt::backward, step on arrival
   /// with the groups that `before` gives. What goes wrong then is thrown by the next step().

@@ -325,8 +325,9 @@ class Pattern:
     @property
     def above(self) -> float:
         """Where there is a condition on eigenvalues: all must be above this."""
-    def unmet_condition(self, optimizer: str, schedule: Schedule) -> str:
-        """The first that is not met: optimizer, static_symmetric or eigenvalues; or none."""
+    def unmet_condition(self, optimizer: str, schedule: Schedule, hyper: Hyper) -> str:
+        """The first that is not met: optimizer, doubly_stochastic, static_symmetric, eigenvalues,
+        outer_steps or global_averages; or none."""
 
 def patterns() -> list[Pattern]:
     """The table."""
@@ -346,6 +347,10 @@ class Hyper:
     nesterov: bool
     accumulate: int
     grad_scale: float
+    consensus: float
+    outer_every: int
+    outer_momentum: float
+    outer_lr: float
     def __init__(self) -> None: ...
 
 class StepReport:
@@ -428,6 +433,9 @@ class Engine:
 
     def start_at(self, step: int) -> None:
         """Checks that all ranks agree, goes on after ``step`` steps with own values. Collective."""
+
+    def set_anchors(self) -> None:
+        """Before start_at: what the pattern starts phases from is the parameters as they are."""
 
     def step(self, groups: Sequence[Hyper], skip: bool = False) -> StepReport:
         """Steps every tensor that has a gradient, unless ``skip``, and mixes all."""

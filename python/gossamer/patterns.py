@@ -100,10 +100,34 @@ def _titles(row: _core.Pattern) -> str:
     return ", ".join(dict.fromkeys(title.partition(" ")[0] for title in TITLES.values()))
 
 
-def check_schedule(name: str, rule: Rule | None, schedule: _core.Schedule) -> None:
+def check_schedule(
+    name: str, rule: Rule | None, schedule: _core.Schedule, options: Options | None = None
+) -> None:
     """Raises ValueError for a schedule with which the pattern would not converge."""
     row = engine_row(name, rule)
-    unmet = row.unmet_condition(rule.name if rule else "none", schedule)
+    hyper = with_options(_core.Hyper(), options)
+    unmet = row.unmet_condition(rule.name if rule else "none", schedule, hyper)
+    hosts = list(schedule.workers_per_host)
+    topology = schedule.name.partition(" + ")[0]  # without modifiers
+    if unmet == "doubly_stochastic":
+        raise ValueError(
+            f"[Gossip] pattern {name!r} needs doubly stochastic W, got topology "
+            f'{schedule.name!r}; use pattern="push_sum", or another topology'
+        )
+    if unmet == "outer_steps":
+        raise ValueError(
+            f"[Gossip] pattern {name!r} makes an outer step in every outer_every-th round, got "
+            f'outer_every = {hyper.outer_every}; use pattern_options={{"outer_every": 8}}, or '
+            f"another number from 1 up"
+        )
+    if unmet == "global_averages":
+        every = hyper.outer_every
+        raise ValueError(
+            f"[Gossip] pattern {name!r} needs a global average in every outer_every-th round, got "
+            f"topology {schedule.name!r} with outer_every = {every}; use "
+            f'topology=gossamer.make_schedule("{topology}", {hosts}, global_average_every={every}), '
+            f'or pattern="noloco"'
+        )
     if unmet == "static_symmetric":
         other = "" if rule is None else ', or pattern="gradient_tracking", which follows any'
         raise ValueError(
@@ -112,8 +136,6 @@ def check_schedule(name: str, rule: Rule | None, schedule: _core.Schedule) -> No
             f"local steps and global averages{other}"
         )
     if unmet == "eigenvalues":
-        hosts = list(schedule.workers_per_host)
-        topology = schedule.name.partition(" + ")[0]  # without modifiers
         raise ValueError(
             f"[Gossip] pattern {name!r} needs all eigenvalues of W above {row.above:.3g}, got "
             f"some of topology {schedule.name!r} that are not; make it lazy, (I + W)/2: "

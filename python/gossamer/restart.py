@@ -38,6 +38,7 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     gossip._totals.keep(gossip._engine)
     gossip._engine.close()
     setup.make_engine(gossip)
+    gossip._engine.set_anchors()
     if carried is not None:
         _carry(gossip, carried)
     gossip._engine.start_at(steps_done)

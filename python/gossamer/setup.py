@@ -213,7 +213,7 @@ def choose_schedule(gossip: Gossip) -> _core.Schedule:
     settings, world = gossip._settings, gossip._world
     schedule = schedule_for(world, settings.topology, settings.pattern, settings.seed)
     try:
-        patterns.check_schedule(settings.pattern, gossip._rule, schedule)
+        patterns.check_schedule(settings.pattern, gossip._rule, schedule, settings.pattern_options)
     except ValueError as error:
         explain(error, world)
         raise

@@ -39,14 +39,24 @@ class Case(NamedTuple):
     optimizer: str
     topology: str = "ring"
     lazy: bool = False
+    global_average_every: int = 0
+    local_steps: int = 1
+    pattern_options: Mapping[str, float] = {}
 
     def schedule(self) -> gossamer.Schedule:
-        return gossamer.make_schedule(self.topology, HOSTS, lazy=self.lazy)
+        return gossamer.make_schedule(
+            self.topology,
+            HOSTS,
+            lazy=self.lazy,
+            local_steps=self.local_steps,
+            global_average_every=self.global_average_every,
+        )
 
     def make(self, model: nn.Module) -> torch.optim.Optimizer:
         return MAKERS[self.optimizer](model.parameters())
 
 
+OUTER = {"outer_every": 3, "outer_momentum": 0.6, "outer_lr": 0.8}
 CASES = [
     Case("exact_diffusion", "sgd", lazy=True),
     Case("exact_diffusion", "adam", "complete"),
@@ -62,12 +72,21 @@ CASES = [
     Case("dmsgd", "adam"),
     Case("qg_dmsgd", "momentum"),
     Case("qg_dmsgd", "nesterov", "one_peer_exponential"),
+    Case("gradient_tracking_atc", "sgd", "exponential"),
+    Case("gradient_tracking_atc", "adam", "one_peer_ring"),
+    Case("push_sum", "momentum", "random_directed"),
+    Case("push_sum", "adam", "star"),
+    Case("slowmo", "momentum", global_average_every=3, pattern_options=OUTER),
+    Case("slowmo", "adam", "complete", local_steps=3, pattern_options=OUTER),
+    Case("noloco", "nesterov", "one_peer_ring", local_steps=3, pattern_options=OUTER),
+    Case("noloco", "adam", pattern_options=OUTER),
+    Case("dsgd_ac", "momentum", pattern_options={"consensus": 0.6}),
     Case("atc", "rmsprop"),
     Case("cwa", "rmsprop", "one_peer_ring"),
 ]
 NEW = set(patterns.names()) - {case.pattern for case in CASES} - {"allreduce"}
 EVERY = [*CASES, *(Case(pattern, "momentum", lazy=True) for pattern in sorted(NEW))]
-KEEPING = [case for case in CASES if case.pattern not in ("atc", "cwa")]
+KEEPING = [case for case in CASES if patterns.row_of(case.pattern).kept_state]
 
 
 def small() -> nn.Linear:
@@ -105,7 +124,11 @@ def train(
 
 
 def options(case: Case) -> Mapping[str, Any]:
-    return {"topology": case.schedule(), "pattern": case.pattern}
+    return {
+        "topology": case.schedule(),
+        "pattern": case.pattern,
+        "pattern_options": case.pattern_options,
+    }
 
 
 def by_case(act: Callable[[Case], Any], cases: Iterable[Case] = CASES) -> list[Any]:
@@ -254,7 +277,7 @@ def loaded_by_two(rank: int, size: int) -> Any:
         topology = gossamer.make_schedule("complete", [2])
         with Gossip(
             model, optimizer, topology=topology, pattern=case.pattern, group=pair,
-            timeout_s=TIMEOUT_S,
+            pattern_options=case.pattern_options, timeout_s=TIMEOUT_S,
         ) as gossip:  # fmt: skip
             gossip.load(place(number))
             start = kept(gossip)
@@ -287,6 +310,16 @@ def refused(rank: int, size: int) -> Any:
         "averaged": gossamer.make_schedule("ring", HOSTS, lazy=True, global_average_every=4),
     }
     exact = partial(Gossip, pattern="exact_diffusion", timeout_s=TIMEOUT_S)
+    others: dict[str, Mapping[str, Any]] = {
+        "weights": {"pattern": "cwa", "topology": "random_directed"},
+        "no_outer_steps": {"pattern": "noloco"},
+        "no_global_averages": {"pattern": "slowmo", "pattern_options": OUTER},
+    }
+    for name, arguments in others.items():
+        model = small()
+        sgd = SGD(model.parameters(), lr=0.1)
+        attempt = partial(Gossip, model, sgd, timeout_s=TIMEOUT_S)
+        found[name] = attempt_to(partial(attempt, **{"topology": "ring", **arguments}))
     for name, topology in topologies.items():
         model = small()
         sgd = SGD(model.parameters(), lr=0.1)

@@ -43,6 +43,7 @@ class Oracle:
 
     def __init__(self, case: Case) -> None:
         self.pattern = case.pattern
+        self.options = case.pattern_options
         self.schedule = case.schedule()
         self.models = [small() for _ in range(WORKERS)]
         self.optimizers = [case.make(model) for model in self.models]
@@ -51,7 +52,7 @@ class Oracle:
 
     def restart(self) -> None:
         """Forgets all but parameters and the optimizers' states, of which m is one."""
-        self.last = {name: value for name, value in self.last.items() if name == "m"}
+        self.last = {name: value for name, value in self.last.items() if name in ("m", "v")}
 
     def parameters(self) -> torch.Tensor:
         return torch.stack([flat(model) for model in self.models])
@@ -135,6 +136,38 @@ class Oracle:
         y = w @ self.last.get("y", zero) + g - self.last.get("g", zero)
         self.last = {"y": y, "g": g}
         return w @ x + self.moves(y, has)
+
+    def gradient_tracking_atc(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
+        g = self.gradients(has)
+        zero = torch.zeros_like(g)
+        y = w @ (self.last.get("y", zero) + g - self.last.get("g", zero))
+        self.last = {"y": y, "g": g}
+        return w @ (x + self.moves(y, has))
+
+    def push_sum(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
+        v = self.last.get("v", torch.ones(WORKERS, 1, dtype=torch.float64))
+        u = w @ (v * x + self.moves(self.gradients(has), has))
+        self.last = {"v": w @ v}
+        return u / self.last["v"]
+
+    def slowmo(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
+        return self.outer_step(self.last.get("anchor", x), self.atc(x, w, has))
+
+    def noloco(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
+        return self.outer_step(w @ self.last.get("anchor", x), self.atc(x, w, has))
+
+    def outer_step(self, anchor: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        velocity = self.last.get("velocity", torch.zeros_like(x))
+        if (self.steps + 1) % self.options["outer_every"] == 0:
+            velocity = self.options["outer_momentum"] * velocity
+            velocity = velocity + self.options["outer_lr"] * (x - anchor)
+            anchor = anchor + velocity
+            x = anchor.clone()  # the models become views of it
+        self.last = {"anchor": anchor, "velocity": velocity}
+        return x
+
+    def dsgd_ac(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
+        return x + self.options["consensus"] * (w @ x - x) + self.moves(self.gradients(has), has)
 
     def dmsgd(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
         d = self.moves(self.gradients(has), has)
@@ -240,12 +273,13 @@ def test_would_notice_a_save_that_forgets(four: Ranks) -> None:
 def test_another_number_of_workers_starts_afresh(four: Ranks, number: int) -> None:
     found = [rank[number] for rank in results(four, "loaded_by_two")[:2]]
     for rank in found:
-        assert not any(map(any, rank["start"].values()))
+        start = {name: vector for name, vector in rank["start"].items() if name != "anchor"}
+        assert not any(map(any, start.values()))
     for name in found[0]["end"]:
         sums = torch.tensor([rank["end"][name] for rank in found], dtype=torch.float64).sum(0)
         gradients = torch.tensor([rank["gradient"] for rank in found], dtype=torch.float64).sum(0)
         assert any(found[0]["end"][name])
-        if name != "before":  # the parameters as they were
+        if name not in ("before", "anchor", "velocity"):  # those follow the parameters
             follows = name in ("tracker", "gradient")
             assert torch.allclose(sums, gradients * follows, rtol=0, atol=1e-13)
 
@@ -265,6 +299,10 @@ def test_schedules_are_refused_in_words_of_python(four: Ranks) -> None:
             assert found[name]["type"] == "ValueError"
             assert "needs the same symmetric W in every step" in found[name]["message"]
             assert 'pattern="gradient_tracking"' in found[name]["message"]
+        assert 'use pattern="push_sum"' in found["weights"]["message"]
+        assert 'pattern_options={"outer_every": 8}' in found["no_outer_steps"]["message"]
+        text = found["no_global_averages"]["message"]
+        assert 'make_schedule("ring", [2, 2], global_average_every=3)' in text
         text = found["border"]["message"]
         assert f"[Gossip] rank {rank}: pattern 'exact_diffusion'" in text
         assert 'gossamer.make_schedule("ring", [2, 2], lazy=True)' in text
@@ -311,12 +349,18 @@ def test_options_reach_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=["-".join(c[:3]) for c in CASES])
 def test_alone_the_mean_is_that_of_the_optimizer(case: Case) -> None:
-    """A worker alone: all patterns but qg_dmsgd, whose momentum follows the parameters, are it."""
-    if case.pattern == "qg_dmsgd":
+    """A worker alone: all patterns are it, but those whose momentum follows the parameters."""
+    if case.pattern in ("qg_dmsgd", "slowmo", "noloco"):
         pytest.skip("another momentum")
     model, plain = small(), small()
     optimizer, reference = case.make(model), case.make(plain)
-    with Gossip(model, optimizer, topology="complete", pattern=case.pattern):
+    with Gossip(
+        model,
+        optimizer,
+        topology="complete",
+        pattern=case.pattern,
+        pattern_options=case.pattern_options,
+    ):
         train(model, optimizer, range(STEPS), 0)
     train(plain, reference, range(STEPS), 0)
     assert float((flat(model) - flat(plain)).abs().max()) < 1e-13

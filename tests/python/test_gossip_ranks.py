@@ -122,6 +122,9 @@ def test_a_topology_mixes_and_keeps_the_mean(runs: Runs, workers: int, name: str
             f"{place} rank {rank}: {text}" for rank in range(workers)
         ]
         return
+    if name == "random_directed":
+        assert all("doubly stochastic" in rank["error"] for rank in found)
+        return
     x = tensor([rank["x"] for rank in found])
     start = torch.arange(1.0, workers + 1, dtype=torch.float64)
     assert gap(x.mean(0), torch.full_like(x[0], float(start.mean()))) < NEAR

@@ -71,6 +71,11 @@ def test_late_neighbours_can_be_skipped(text: list[str]) -> None:
         "--optimizer accum_adamw --pattern gradient_tracking --topology aer",
         "--optimizer momentum --pattern dmsgd --topology aer",
         "--optimizer momentum --pattern qg_dmsgd --topology aer",
+        "--optimizer adamw --pattern gradient_tracking_atc --topology aer",
+        "--optimizer adamw --pattern push_sum --topology random_directed --degree 2",
+        "--optimizer momentum --pattern slowmo --topology complete --local-steps 3 --outer-every 3",
+        "--optimizer adamw --pattern noloco --topology ring --outer-every 3",
+        "--optimizer sgd --pattern dsgd_ac --topology ring --consensus-power 2",
     ],
 )
 def test_resume_goes_on_bit_for_bit(method: str, text: list[str], tmp_path: Path) -> None:
@@ -84,6 +89,33 @@ def test_resume_goes_on_bit_for_bit(method: str, text: list[str], tmp_path: Path
     assert checkpoint_bytes(out, 8) == expected
     assert resumed["val_loss"] == whole["val_loss"]
     assert resumed["steps"] == 8
+
+
+@pytest.mark.parametrize(
+    ("special", "plain"),
+    [
+        ("--pattern dsgd_ac --consensus-power 0", "--pattern cwa"),
+        ("--pattern push_sum", "--pattern atc"),
+        (
+            "--pattern slowmo --global-average 3 --outer-every 3 --outer-momentum 0 --outer-lr 1",
+            "--pattern atc --global-average 3",
+        ),
+    ],
+)
+def test_special_cases_are_the_plain_patterns(special: str, plain: str, text: list[str]) -> None:
+    flags = [*text, "--steps", "7", "--json"]
+    found = [json.loads(train(*flags, *method.split()).stdout) for method in (special, plain)]
+    assert found[0]["val_loss"] == found[1]["val_loss"]
+    assert found[0]["disagreement"] == found[1]["disagreement"]
+
+
+def test_less_consensus_leaves_workers_further_apart(text: list[str]) -> None:
+    flags = [*text, "--steps", "12", "--json", "--pattern", "dsgd_ac", "--topology", "ring"]
+    apart = [
+        json.loads(train(*flags, "--consensus-power", power).stdout)["disagreement"]
+        for power in ("0", "3")
+    ]
+    assert apart[1] > 2 * apart[0]
 
 
 def test_one_seed_one_result_for_any_number_of_kernel_threads(
@@ -132,6 +164,13 @@ BAD = {
     "--global-batch 2": ["global_batch", "number of workers"],
     "--pattern exact_diffusion --topology ring": ["eigenvalues of W", "lazy"],
     "--pattern qg_dmsgd": ["momentum of the optimizer", "adamw"],
+    "--topology random_directed": ["cwa", "doubly stochastic", "random_directed", "push_sum"],
+    "--pattern push_sum --topology random_directed --codec bf16": ["codec", "doubly stochastic"],
+    "--pattern slowmo": ["outer_every", "--outer-every"],
+    "--pattern slowmo --outer-every 4": ["global average", "--global-average 4", "noloco"],
+    "--pattern noloco --outer-every 2 --late skip": ["late", "pattern noloco"],
+    "--pattern noloco --outer-every 2 --outer-lr 0": ["outer_lr must be", "0"],
+    "--consensus-power -1": ["consensus_power must be", "-1"],
     "--update backward --clip-norm 1": ["clip_norm", "backward"],
     "--checkpoint-every 2": ["run folder", "--out"],
     "--data /nowhere/at/all": ["/nowhere/at/all"],

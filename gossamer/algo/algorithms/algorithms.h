@@ -32,5 +32,17 @@ template <class T>
 double qg_dmsgd_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double qg_dmsgd_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double gradient_tracking_atc_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double gradient_tracking_atc_middle(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double push_sum_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double slowmo_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double noloco_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double dsgd_ac_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 
 }  // namespace gossamer

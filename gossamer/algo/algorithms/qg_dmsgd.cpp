@@ -18,12 +18,12 @@ template <class T>
 double qg_dmsgd_prepare(const PassArgs<T>& args, const Optimizer&) {
   const std::span<T> before = args.pattern_state[0];
   std::ranges::copy(args.x, before.begin());
-  const auto& [hyper, t, grad_scale] = args.numbers;
+  const Hyper& hyper = args.numbers.hyper;
+  const auto scale = static_cast<T>(args.numbers.grad_scale);
   const auto beta = static_cast<T>(hyper.momentum);
   const auto fresh = static_cast<T>(1 - hyper.dampening);
   for (std::size_t i = 0; i < args.g.size(); ++i) {
-    const T g =
-        static_cast<T>(grad_scale) * args.g[i] + static_cast<T>(hyper.weight_decay) * args.x[i];
+    const T g = scale * args.g[i] + static_cast<T>(hyper.weight_decay) * args.x[i];
     const T u = beta * args.optimizer_state[0][i] + fresh * g;
     args.x[i] -= static_cast<T>(hyper.lr) * (hyper.nesterov ? g + beta * u : u);
   }

@@ -6,7 +6,8 @@ namespace {
 
 template <class T>
 double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bool decoupled) {
-  const auto& [hyper, t, grad_scale] = args.numbers;
+  const StepNumbers& now = args.numbers;
+  const Hyper& hyper = now.hyper;
   return mix_adam<T>({args.x, args.out, g, args.optimizer_state[0], args.optimizer_state[1]}, mix,
                      {.lr = hyper.lr,
                       .beta1 = hyper.beta1,
@@ -14,8 +15,8 @@ double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bo
                       .eps = hyper.eps,
                       .weight_decay = hyper.weight_decay,
                       .decoupled = decoupled,
-                      .t = t,
-                      .grad_scale = grad_scale},
+                      .t = now.t,
+                      .grad_scale = now.grad_scale},
                      args.pool);
 }
 

@@ -5,15 +5,16 @@ namespace gossamer {
 
 template <class T>
 double momentum_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g) {
-  const auto& [hyper, t, grad_scale] = args.numbers;
+  const StepNumbers& now = args.numbers;
+  const Hyper& hyper = now.hyper;
   return mix_momentum<T>({args.x, args.out, g, args.optimizer_state[0]}, mix,
                          {.lr = hyper.lr,
                           .momentum = hyper.momentum,
                           .dampening = hyper.dampening,
                           .weight_decay = hyper.weight_decay,
                           .nesterov = hyper.nesterov,
-                          .first_step = t == 1,
-                          .grad_scale = grad_scale},
+                          .first_step = now.t == 1,
+                          .grad_scale = now.grad_scale},
                          args.pool);
 }
 

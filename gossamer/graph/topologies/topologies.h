@@ -12,6 +12,7 @@ Schedule make_star(const TopologyArgs& args);
 Schedule make_grid(const TopologyArgs& args);
 Schedule make_torus(const TopologyArgs& args);
 Schedule make_random(const TopologyArgs& args);
+Schedule make_random_directed(const TopologyArgs& args);
 Schedule make_exponential(const TopologyArgs& args);
 Schedule make_one_peer_exponential(const TopologyArgs& args);
 Schedule make_hypercube(const TopologyArgs& args);
