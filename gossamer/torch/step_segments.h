@@ -25,8 +25,8 @@ class StepClasses {
     classes_.back().t = t;
     return static_cast<int>(known_.size()) - 1;
   }
-  /// By index; more are appended as they are asked for. Where nothing is stepped, the groups: what is
-  /// only mixed takes the pattern's numbers of the first.
+  /// By index; more are appended as they are asked for. Where nothing is stepped, the groups: what
+  /// is only mixed takes the pattern's numbers of the first.
   const std::vector<Hyper>& all() const { return classes_.empty() ? groups_ : classes_; }
 
  private:

@@ -124,9 +124,9 @@ def check_schedule(
         every = hyper.outer_every
         raise ValueError(
             f"[Gossip] pattern {name!r} needs a global average in every outer_every-th round, got "
-            f"topology {schedule.name!r} with outer_every = {every}; use "
-            f'topology=gossamer.make_schedule("{topology}", {hosts}, global_average_every={every}), '
-            f'or pattern="noloco"'
+            f"topology {schedule.name!r} with outer_every = {every}; use topology="
+            f'gossamer.make_schedule("{topology}", {hosts}, global_average_every={every}), or '
+            f'pattern="noloco"'
         )
     if unmet == "static_symmetric":
         other = "" if rule is None else ', or pattern="gradient_tracking", which follows any'
