@@ -39,9 +39,7 @@ Point look(const Problem& problem, const std::vector<double>& minimiser, const L
   const std::span<const double> x = workers.x();
   const std::size_t d = minimiser.size();
   const std::size_t n = x.size() / d;
-  std::vector<double> mean(d);
-  for (std::size_t k = 0; k < x.size(); ++k) mean[k % d] += x[k];
-  for (double& value : mean) value /= static_cast<double>(n);
+  const std::vector<double> mean = workers.mean();
   Point point{.step = workers.steps_done()};
   for (std::size_t i = 0; i < n; ++i) {
     point.error += squared_distance(&x[i * d], minimiser.data(), d);

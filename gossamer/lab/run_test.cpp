@@ -51,6 +51,24 @@ TEST(Run, TheMeanIsPreservedWhateverTheGraph) {
   }
 }
 
+TEST(Run, PushSumBringsEveryWorkerToTheMinimiserOnDirectedGraphs) {
+  std::vector<double> centres;
+  for (int i = 0; i < 10; ++i) centres.insert(centres.end(), {1.0 * i, 2.0});
+  const auto same = make_quadratic({.dimension = 2, .centres = std::vector<double>(20, 3.0)});
+  const LabOptions options{
+      .schedule = make_topology("random_directed", {.shape = even_hosts(10, 1), .degree = 2}),
+      .pattern = "push_sum",
+      .steps = 400,
+      .record_every = 400};
+  EXPECT_LT(run_lab(*same, same->minimiser(), options).back().error, 1e-24);
+  // With unequal centres and small steps, too; averages with A alone would weigh some twice.
+  const auto unequal = make_quadratic({.dimension = 2, .centres = centres});
+  LabOptions slow = options;
+  slow.step_size = {.first = 0.1, .decay = 20};
+  slow.steps = slow.record_every = 20'000;
+  EXPECT_LT(run_lab(*unequal, unequal->minimiser(), slow).back().mean_error, 1e-4);
+}
+
 TEST(Run, TrialsDifferAndThreadsChangeNothing) {
   const auto problem = make_logistic({.workers = 4, .dimension = 3, .samples = 30});
   const LabOptions options{.schedule = ring(4), .steps = 200, .record_every = 50};

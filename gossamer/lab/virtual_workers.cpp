@@ -45,6 +45,17 @@ void VirtualWorkers::start() {
   for (std::size_t k = 0; k < pattern_.anchors; ++k) pattern_state_[k] = x_;
 }
 
+std::vector<double> VirtualWorkers::mean() const {
+  std::vector<double> sum(d_);
+  const std::vector<double> weights =
+      schedule_.weights ? schedule_.weights(step_) : std::vector<double>();
+  for (std::size_t k = 0; k < x_.size(); ++k) {
+    sum[k % d_] += weights.empty() ? x_[k] : weights[k / d_] * x_[k];
+  }
+  for (double& value : sum) value /= workers();
+  return sum;
+}
+
 Round VirtualWorkers::round() const { return round_at(schedule_, step_, losses_); }
 
 bool VirtualWorkers::averages_globally() const { return round().groups.size() == 1; }

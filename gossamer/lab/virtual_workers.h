@@ -32,6 +32,8 @@ class VirtualWorkers {
   std::span<double> x() { return x_; }
   std::span<double> g() { return g_; }
   std::int64_t steps_done() const { return step_; }
+  /// The mean over the workers that mixing keeps: weighted where the pattern weighs.
+  std::vector<double> mean() const;
 
   void step(const Hyper& hyper);
 
