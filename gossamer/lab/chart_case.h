@@ -1,16 +1,42 @@
 #pragma once
 /// For tests of pictures: reads back what was drawn, and says whether it is XML.
 
-#include <regex>
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
 #include <sstream>
 #include <string>
 #include <vector>
 
 namespace gossamer::chart_case {
 
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// A name, then words that end in ="", then perhaps a slash.
+inline bool is_tag(const std::string& text) {
+  std::istringstream words(text);
+  std::string word;
+  words >> word;
+  if (word.ends_with('/')) word.pop_back();
+  const bool is_name =
+      !word.empty() && is_letter(word[0]) && text[0] == word[0] &&
+      std::ranges::all_of(word, [](char c) { return is_letter(c) || std::isdigit(c); });
+  if (!is_name) return false;
+  while (words >> word) {
+    if (word == "/") return words.peek() == EOF;
+    if (word.ends_with('/')) word.pop_back();
+    const bool is_attribute = word.size() > 3 && word.ends_with("=\"\"");
+    if (!is_attribute) return false;
+    const std::string name = word.substr(0, word.size() - 3);
+    if (!std::ranges::all_of(name, [](char c) { return is_letter(c) || c == ':' || c == '-'; })) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// One tag without its brackets: "a x="1"", "/a", "a/". Empty where it is well-formed.
 inline std::string tag_error(const std::string& tag) {
-  static const std::regex kRest(R"(^[A-Za-z][A-Za-z0-9]*(\s+[A-Za-z:-]+="")*\s*/?$)");
   std::string rest;  // without the values of its attributes
   bool inside = false;
   for (char letter : tag) {
@@ -19,7 +45,7 @@ inline std::string tag_error(const std::string& tag) {
     if (inside && letter == '<') return "< in an attribute of " + tag.substr(0, 60);
   }
   const std::string body = rest.starts_with('/') ? rest.substr(1) : rest;
-  return std::regex_match(body, kRest) ? "" : "a bad tag: " + rest.substr(0, 100);
+  return is_tag(body) ? "" : "a bad tag: " + rest.substr(0, 100);
 }
 
 /// Whether every & begins one of the entities that XML knows.
@@ -68,11 +94,15 @@ struct Dot {
   double y = 0;
 };
 
-inline std::vector<std::string> all(const std::string& text, const std::string& pattern) {
-  const std::regex regex(pattern);
+/// What stands between the two texts, each time that the first is followed by the second.
+inline std::vector<std::string> all(const std::string& text, const std::string& before,
+                                    const std::string& after) {
   std::vector<std::string> found;
-  for (std::sregex_iterator k(text.begin(), text.end(), regex), end; k != end; ++k) {
-    found.push_back((*k)[1]);
+  for (std::size_t at = text.find(before); at != std::string::npos;
+       at = text.find(before, at + 1)) {
+    const std::size_t begin = at + before.size();
+    const std::size_t end = text.find(after, begin);
+    if (end != std::string::npos) found.push_back(text.substr(begin, end - begin));
   }
   return found;
 }
@@ -110,13 +140,28 @@ inline std::vector<Dot> dots(const std::string& path) {
   return found;
 }
 
-/// Where the tick with that label stands along its axis ("x" or "y").
-inline double tick_at(const std::string& svg, const std::string& axis, const std::string& label) {
-  const std::regex regex("<text x=\"([0-9.]+)\" y=\"([0-9.]+)\" class=\"tick " + axis + "\">" +
-                         label + "</text>");
-  std::smatch match;
-  if (!std::regex_search(svg, match, regex)) return -1;
-  return axis == "x" ? std::stod(match[1]) : std::stod(match[2]) - 4;  // below the middle
+/// Exponents with ^ before them instead of their tags.
+inline std::string plain_exponents(std::string svg) {
+  const std::string end = "</tspan>";
+  for (std::size_t at; (at = svg.find("<tspan")) != std::string::npos;) {
+    svg.replace(at, svg.find('>', at) + 1 - at, "^");
+    svg.erase(svg.find(end, at), end.size());
+  }
+  return svg;
+}
+
+/// Where the tick with that label ("10^3", "0.5") stands along its axis ("x" or "y").
+inline double tick_at(std::string svg, const std::string& axis, const std::string& label) {
+  svg = plain_exponents(std::move(svg));
+  const std::string rest = "\" class=\"tick " + axis + "\">" + label + "</text>";
+  const std::size_t end = svg.find(rest);
+  if (end == std::string::npos) return -1;
+  const std::string place = svg.substr(svg.rfind("<text x=\"", end), end);
+  double x = 0;
+  double y = 0;
+  std::istringstream(place.substr(9)) >> x;
+  std::istringstream(place.substr(place.find(" y=\"") + 4)) >> y;
+  return axis == "x" ? x : y - 4;  // below the middle
 }
 
 }  // namespace gossamer::chart_case
