@@ -262,7 +262,7 @@ bool averages_globally(const Schedule& schedule, int every) {
       schedule.period == 0 ? kMost : schedule.period / std::gcd(schedule.period, every);
   for (std::int64_t k = 1; k <= std::min(turns, kMost); ++k) {
     const Round round = round_at(schedule, k * every - 1);
-    if (round.workers > 1 && round.groups.size() != 1) return false;
+    if (round.workers > 1 && !is_global_average(round)) return false;
   }
   return true;
 }

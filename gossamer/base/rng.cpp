@@ -4,21 +4,11 @@
 #include <numbers>
 
 namespace gossamer {
-namespace {
-constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;
-
-std::uint64_t finalise(std::uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
-}  // namespace
-
 std::uint64_t mix_bits(std::uint64_t a, std::uint64_t b) {
-  return finalise(finalise(a + kGolden) + b * kGolden);
+  return counted_bits(counted_bits(a, 1), b);
 }
 
-std::uint64_t Rng::next() { return finalise(state_ += kGolden); }
+std::uint64_t Rng::next() { return counted_bits(state_ += kGolden, 0); }
 
 double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 

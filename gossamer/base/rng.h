@@ -5,6 +5,17 @@
 
 namespace gossamer {
 
+inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15ULL;  ///< 2⁶⁴ over the golden ratio
+
+/// Number `counter` of the SplitMix64 sequence that begins at `base`: the finaliser of base +
+/// counter · kGolden. Inline, for those who draw one per sample.
+inline std::uint64_t counted_bits(std::uint64_t base, std::uint64_t counter) {
+  std::uint64_t z = base + counter * kGolden;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
 /// Mixes two words into one (the finaliser of SplitMix64): equal inputs, equal output, everywhere.
 std::uint64_t mix_bits(std::uint64_t a, std::uint64_t b);
 

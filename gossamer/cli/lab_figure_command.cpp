@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/lab_commands.h"
+#include "gossamer/cli/lab_flags.h"
 #include "gossamer/lab/figures.h"
 
 namespace gossamer {
@@ -40,9 +40,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--out", o.out, "folder for pictures and page (default: this one)");
   app.add_option("--trials", o.figure.trials, "per method (default: each figure's own number)")
       ->check(CLI::Range(1, 10'000));
-  app.add_option("--threads", o.figure.threads, "for trials (default: as many as cores)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--seed", o.figure.seed, "of the samples drawn")->capture_default_str();
+  add_threads_and_seed(app, o.figure.threads, o.figure.seed);
   app.add_option("--images", o.figure.images, "digits: an IDX file of images, packed or not");
   app.add_option("--labels", o.figure.labels, "digits: the IDX file of their classes");
   app.add_flag("--json", o.json, "print one JSON object");
@@ -140,7 +138,6 @@ void print_list() {
 
 int run_lab_figure(int argc, char** argv) {
   Options o;
-  o.figure.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   CLI::App app("Makes figures of decentralized optimization.");
   add_options(app, o);
   if (const auto code = parse_command_line(app, "lab figure", argc, argv)) return *code;

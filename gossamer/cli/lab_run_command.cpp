@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <iostream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/lab_commands.h"
+#include "gossamer/cli/lab_flags.h"
 #include "gossamer/cli/lab_method.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/lab/comparison.h"
@@ -90,9 +90,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--trials", o.repeats.trials, "per method, with other samples")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--threads", o.repeats.threads, "for trials (default: as many as cores)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--seed", o.run.seed, "of the samples drawn")->capture_default_str();
+  add_threads_and_seed(app, o.repeats.threads, o.run.seed);
   app.add_option("--svg", o.svg, "write a picture of the MSE to this file");
   app.add_flag("--csv", o.csv,
                "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
@@ -170,7 +168,6 @@ Json to_json(const Options& o, const std::vector<Outcome>& outcomes, int workers
 
 int run_lab_run(int argc, char** argv) {
   Options o;
-  o.repeats.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   CLI::App app("Runs methods side by side with virtual workers.");
   add_options(app, o);
   if (const auto code = parse_command_line(app, "lab run", argc, argv)) return *code;
@@ -181,7 +178,8 @@ int run_lab_run(int argc, char** argv) {
     contenders.push_back(parse_lab_method(text, shape, o.run));
   }
   const auto problem = problem_of(o, shape.workers());
-  const std::vector<Outcome> outcomes = compare(*problem, contenders, o.repeats);
+  const std::vector<Outcome> outcomes =
+      compare(*problem, problem->minimiser(), contenders, o.repeats);
   if (o.json) {
     std::cout << to_json(o, outcomes, shape.workers()).dump() << '\n';
   } else if (o.csv) {

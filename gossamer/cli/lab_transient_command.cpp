@@ -1,15 +1,14 @@
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <limits>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gossamer/base/json.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/lab_commands.h"
+#include "gossamer/cli/lab_flags.h"
 #include "gossamer/cli/lab_method.h"
 #include "gossamer/lab/transient.h"
 #include "gossamer/model/convergence.h"
@@ -51,9 +50,7 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--trials", o.spec.trials, "per method")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  app.add_option("--threads", o.spec.threads, "for trials (default: as many as cores)")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--seed", o.spec.seed, "of the samples drawn")->capture_default_str();
+  add_threads_and_seed(app, o.spec.threads, o.spec.seed);
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
 }
@@ -75,11 +72,11 @@ double bound_of(const Options& o, const std::string& pattern, const MixingStreng
 
 Row measured(const Options& o, int workers) {
   TransientSpec spec = o.spec;
-  const auto contender = [&](int n) { return parse_lab_method(o.method, even_hosts(n, 1), {}); };
-  spec.schedule = [&](int n) { return contender(n).options.schedule; };
-  spec.pattern = contender(workers).options.pattern;
-  const MixingStrength mixing = mixing_strength(spec.schedule(workers));
-  return {workers, mixing.rho, transient_steps(spec, workers), bound_of(o, spec.pattern, mixing)};
+  const LabOptions method = parse_lab_method(o.method, even_hosts(workers, 1), {}).options;
+  spec.schedule = method.schedule;
+  spec.pattern = method.pattern;
+  const MixingStrength mixing = mixing_strength(method.schedule);
+  return {workers, mixing.rho, transient_steps(spec), bound_of(o, method.pattern, mixing)};
 }
 
 /// The steps of the first record say that there is no transient stage.
@@ -134,7 +131,6 @@ void print(const Options& o, const std::vector<Row>& rows, double exponent, doub
 
 int run_lab_transient(int argc, char** argv) {
   Options o;
-  o.spec.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   CLI::App app("Measures transient iterations and how they grow with the number of workers.");
   add_options(app, o);
   if (const auto code = parse_command_line(app, "lab transient", argc, argv)) return *code;

@@ -23,8 +23,6 @@ std::pair<double, double> distance_and_norm(DType dtype, const void* a, const vo
   });
 }
 
-bool is_global_average(const Round& round) { return round.groups.size() == 1; }
-
 /// x ← weight · x.
 void scale(const Bucket& bucket, double weight) {
   if (weight == 1) return;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -100,6 +101,24 @@ std::shared_ptr<Model<T>> first_model(const Case& c) {
   Rng rng(99);
   for (T& value : model->x) value = static_cast<T>(rng.normal());
   return model;
+}
+
+/// Calls `look(step, engine, model)` on every worker before each step and after the last.
+using Look = std::function<void(std::int64_t, Engine&, Model<double>&)>;
+inline void run_looking(const Case& c, const Gradient& gradient, const Look& look) {
+  run_workers(make_threads_transports(free_links(c.shape())), [&](Transport& transport) {
+    const int rank = transport.describe().rank;
+    const auto model = first_model<double>(c);
+    Engine engine(c.options, transport, model->buckets(c));
+    engine.start();
+    for (std::int64_t step = 0; step < c.steps; ++step) {
+      look(step, engine, *model);
+      model->set_gradient(gradient(rank, step, model->x));
+      engine.step();
+    }
+    look(c.steps, engine, *model);
+    engine.collectives().barrier();
+  });
 }
 
 /// The engine's run of a case: all workers' parameters at the end.

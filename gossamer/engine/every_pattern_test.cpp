@@ -188,24 +188,6 @@ TEST(PushSum, OnDoublyStochasticRoundsIsAtcBitForBit) {
   }
 }
 
-/// Calls `look(step, engine, model)` on every worker before each step and after the last.
-using Look = std::function<void(std::int64_t, Engine&, Model<double>&)>;
-void run_looking(const Case& c, const Gradient& gradient, const Look& look) {
-  run_workers(make_threads_transports(free_links(c.shape())), [&](Transport& transport) {
-    const int rank = transport.describe().rank;
-    const auto model = first_model<double>(c);
-    Engine engine(c.options, transport, model->buckets(c));
-    engine.start();
-    for (std::int64_t step = 0; step < c.steps; ++step) {
-      look(step, engine, *model);
-      model->set_gradient(gradient(rank, step, model->x));
-      engine.step();
-    }
-    look(c.steps, engine, *model);
-    engine.collectives().barrier();
-  });
-}
-
 Case sgd_case(const std::string& pattern) {
   Case c = case_of(pattern);
   c.options.optimizer = "sgd";

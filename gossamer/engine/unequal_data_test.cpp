@@ -102,18 +102,9 @@ TEST(UnequalData, TheMinimiserIsReachedWhileTheLearningRateChanges) {
   for (const char* pattern : kCorrections) {
     Case c = ring_case(pattern);
     Matrix result(kWorkers);
-    run_workers(make_threads_transports(free_links(c.shape())), [&](Transport& transport) {
-      const int rank = transport.describe().rank;
-      const auto model = first_model<double>(c);
-      Engine engine(c.options, transport, model->buckets(c));
-      engine.start();
-      for (std::int64_t step = 0; step < c.steps; ++step) {
-        engine.groups()[0].lr = kLr * (step < 500 ? 1 : step < 800 ? 0.1 : 0.5);
-        model->set_gradient(deterministic()(rank, step, model->x));
-        engine.step();
-      }
-      engine.collectives().barrier();
-      result[static_cast<std::size_t>(rank)] = model->x;
+    run_looking(c, deterministic(), [&](std::int64_t step, Engine& engine, Model<double>& model) {
+      engine.groups()[0].lr = kLr * (step < 500 ? 1 : step < 800 ? 0.1 : 0.5);
+      result[static_cast<std::size_t>(engine.collectives().rank())] = model.x;
     });
     EXPECT_LT(error_of(result), 1e-10) << pattern;
   }

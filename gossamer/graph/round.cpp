@@ -42,6 +42,8 @@ void check_sum(std::string_view kind, std::size_t index, double sum) {
 
 bool is_partition(const Round& round) { return !round.groups.empty(); }
 
+bool is_global_average(const Round& round) { return round.groups.size() == 1; }
+
 const std::vector<int>& group_of(const Round& round, int worker) {
   for (const std::vector<int>& group : round.groups) {
     if (std::binary_search(group.begin(), group.end(), worker)) return group;

@@ -26,6 +26,9 @@ struct Round {
 
 bool is_partition(const Round& round);
 
+/// Whether everybody averages with everybody: a partition of one group.
+bool is_global_average(const Round& round);
+
 /// The group of `worker` in a partition.
 const std::vector<int>& group_of(const Round& round, int worker);
 

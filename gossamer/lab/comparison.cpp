@@ -9,9 +9,8 @@ namespace gossamer {
 const std::vector<std::string> kFinalHeader = {"method", "MSE", "±", "ratio to the first",
                                                "disagreement"};
 
-std::vector<Outcome> compare(const Problem& problem, const std::vector<Contender>& contenders,
-                             const Repeats& repeats) {
-  const std::vector<double> minimiser = problem.minimiser();
+std::vector<Outcome> compare(const Problem& problem, const std::vector<double>& minimiser,
+                             const std::vector<Contender>& contenders, const Repeats& repeats) {
   std::vector<Outcome> outcomes;
   for (const Contender& contender : contenders) {
     outcomes.push_back({contender.name, run_trials(problem, minimiser, contender.options,

@@ -25,9 +25,9 @@ struct Outcome {
   std::vector<std::vector<Point>> trials;
 };
 
-/// Each contender's trials draw the same samples.
-std::vector<Outcome> compare(const Problem& problem, const std::vector<Contender>& contenders,
-                             const Repeats& repeats);
+/// Each contender's trials draw the same samples. `minimiser` is the problem's.
+std::vector<Outcome> compare(const Problem& problem, const std::vector<double>& minimiser,
+                             const std::vector<Contender>& contenders, const Repeats& repeats);
 
 /// A member of Point against the steps: the mean over trials and twice its standard error.
 Series series_of(const Outcome& outcome, double Point::*member);

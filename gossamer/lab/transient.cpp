@@ -12,8 +12,8 @@ namespace {
 constexpr std::int64_t kFirstLength = 400;
 constexpr std::int64_t kRecords = 200;
 
-std::unique_ptr<const Problem> problem_of(const TransientSpec& spec, int workers) {
-  return make_least_squares({.workers = workers,
+std::unique_ptr<const Problem> problem_of(const TransientSpec& spec) {
+  return make_least_squares({.workers = spec.schedule.shape.workers(),
                              .dimension = 10,
                              .samples = 1000,
                              .heterogeneity = spec.heterogeneity,
@@ -31,16 +31,16 @@ std::int64_t settled_at(const Curve& parallel, const Curve& method, double facto
 
 }  // namespace
 
-std::optional<std::int64_t> transient_steps(const TransientSpec& spec, int workers) {
+std::optional<std::int64_t> transient_steps(const TransientSpec& spec) {
   if (!(spec.factor > 1)) {
     fail_argument({.place = "lab transient",
                    .what = "the factor must be above 1",
                    .got = std::to_string(spec.factor)});
   }
-  const auto problem = problem_of(spec, workers);
-  const Schedule schedule = spec.schedule(workers);
+  const auto problem = problem_of(spec);
+  const std::vector<double> minimiser = problem->minimiser();
   for (std::int64_t length = kFirstLength; length <= spec.most_steps; length *= 2) {
-    LabOptions run{.schedule = schedule,
+    LabOptions run{.schedule = spec.schedule,
                    .pattern = spec.pattern,
                    .step_size = {.first = 0.1, .decay = 10},
                    .steps = length,
@@ -48,7 +48,7 @@ std::optional<std::int64_t> transient_steps(const TransientSpec& spec, int worke
                    .seed = spec.seed};
     LabOptions parallel = run;
     parallel.pattern = "allreduce";
-    const auto outcomes = compare(*problem, {{"parallel", parallel}, {"method", run}},
+    const auto outcomes = compare(*problem, minimiser, {{"parallel", parallel}, {"method", run}},
                                   {.trials = spec.trials, .threads = spec.threads});
     const std::int64_t steps = settled_at(curve_of(outcomes[0].trials, &Point::error),
                                           curve_of(outcomes[1].trials, &Point::error), spec.factor);

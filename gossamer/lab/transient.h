@@ -2,7 +2,6 @@
 /// Transient iterations: after how many steps a decentralized method keeps up with parallel SGD.
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +15,7 @@ namespace gossamer {
 /// which on its MSE, the mean over the trials, is at most `factor` times that of parallel SGD on
 /// the same samples, for as long again. 200 steps are recorded of each run.
 struct TransientSpec {
-  std::function<Schedule(int workers)> schedule;
+  Schedule schedule;
   std::string pattern = "atc";
   double heterogeneity = 0;  ///< as in SyntheticSpec
   double factor = 2;
@@ -26,9 +25,9 @@ struct TransientSpec {
   std::uint64_t seed = 1;
 };
 
-/// Steps for so many workers; none where most_steps are too few to tell. Throws
+/// Steps with the schedule's workers; none where most_steps are too few to tell. Throws
 /// std::invalid_argument for what does not fit each other.
-std::optional<std::int64_t> transient_steps(const TransientSpec& spec, int workers);
+std::optional<std::int64_t> transient_steps(const TransientSpec& spec);
 
 /// b of the least-squares line log y = a + b log x through positive points; NaN with fewer than
 /// two.

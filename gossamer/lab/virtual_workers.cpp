@@ -58,7 +58,7 @@ std::vector<double> VirtualWorkers::mean() const {
 
 Round VirtualWorkers::round() const { return round_at(schedule_, step_, losses_); }
 
-bool VirtualWorkers::averages_globally() const { return round().groups.size() == 1; }
+bool VirtualWorkers::averages_globally() const { return is_global_average(round()); }
 
 VirtualWorkers::Mixing VirtualWorkers::make_mixing() const {
   const Round now = round();

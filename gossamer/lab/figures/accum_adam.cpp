@@ -46,8 +46,8 @@ Figure accum_adam(const FigureOptions& options) {
           "one and of 64 samples per worker; MSE after 1500 steps against α, which is halved every "
           "250 steps. AccumAdam moves the moments on once every s steps, with the mean of s "
           "gradients; β₁ = .9^s, β₂ = .999^s, so that they forget as fast. Where one sample is all "
-          "that "
-          "a worker sees, Adam divides by the noise, and its steps are too small for a given α.",
+          "that a worker sees, Adam divides by the noise, and its steps are too small for a given "
+          "α.",
       .header = {"method", "batch", "best α", "MSE there", "±"}};
   for (int batch : {1, 64}) {
     SyntheticSpec spec = logistic_spec(kWorkers);
@@ -55,13 +55,14 @@ Figure accum_adam(const FigureOptions& options) {
     spec.model_norm = 1;
     spec.batch = batch;
     const auto problem = make_logistic(spec);
+    const std::vector<double> minimiser = problem->minimiser();
     Chart chart{.title = batch == 1 ? "one sample" : "64 samples",
                 .x = {.label = "α at the start", .log = true},
                 .y = {.label = "MSE after 1500 steps", .log = true}};
     for (const Method& method : kMethods) {
       std::vector<Contender> contenders;
       for (double lr : kRates) contenders.push_back({method.name, run_of(method, lr, options)});
-      const auto outcomes = compare(*problem, contenders, repeats_of(options, 4));
+      const auto outcomes = compare(*problem, minimiser, contenders, repeats_of(options, 4));
       Series series{.name = method.name};
       std::size_t best = 0;
       for (std::size_t k = 0; k < outcomes.size(); ++k) {

@@ -33,7 +33,8 @@ std::vector<Contender> contenders_of(const LabOptions& options) {
 
 /// Where D-SGD stalls on a problem whose gradients are affine in x: the solution of x = W (x − α
 /// g(x)), as mean ‖x_i − x*‖².
-double stalled_error(const Problem& problem, const LabOptions& run) {
+double stalled_error(const Problem& problem, const std::vector<double>& minimiser,
+                     const LabOptions& run) {
   const auto size = static_cast<Eigen::Index>(problem.size());
   const auto d = static_cast<Eigen::Index>(problem.dimension());
   Eigen::VectorXd x = Eigen::VectorXd::Zero(size);
@@ -59,7 +60,6 @@ double stalled_error(const Problem& problem, const LabOptions& run) {
   }
   const Eigen::MatrixXd system = Eigen::MatrixXd::Identity(size, size) - w * step;
   x = system.partialPivLu().solve(-run.step_size.first * (w * at_zero));
-  const std::vector<double> minimiser = problem.minimiser();
   double sum = 0;
   for (Eigen::Index k = 0; k < size; ++k) {
     const double left = x[k] - minimiser[static_cast<std::size_t>(k % d)];
@@ -78,7 +78,8 @@ Figure corrections_logistic(const FigureOptions& options) {
                        .steps = 7500,
                        .record_every = 50,
                        .seed = options.seed};
-  const auto outcomes = compare(*problem, contenders_of(run), repeats_of(options, 4));
+  const auto outcomes =
+      compare(*problem, problem->minimiser(), contenders_of(run), repeats_of(options, 4));
   return {
       .text =
           "Logistic regression, every worker with data of its own, one sample per worker and step, "
@@ -104,6 +105,7 @@ Figure corrections_least_squares(const FigureOptions& options) {
                                              .batch = batch,
                                              .heterogeneity = 1,
                                              .noise = 0.1});
+    const std::vector<double> minimiser = problem->minimiser();
     const LabOptions run{.schedule = topology_of("ring", kWorkers),
                          .step_size = {.first = 0.05},
                          .steps = 8000,
@@ -111,13 +113,14 @@ Figure corrections_least_squares(const FigureOptions& options) {
                          .seed = options.seed};
     Repeats repeats = repeats_of(options, 4);
     if (batch == 0) repeats.trials = 1;
-    const auto outcomes = compare(*problem, contenders_of(run), repeats);
+    const auto outcomes = compare(*problem, minimiser, contenders_of(run), repeats);
     const std::string kind = batch == 0 ? "all samples" : "one sample";
     for (const Outcome& outcome : outcomes) {
       const bool stalls = batch == 0 && outcome.name == "D-SGD";
-      figure.rows.push_back({outcome.name, batch == 0 ? "all" : "1",
-                             three_digits(std::sqrt(last_of(outcome, &Point::error).mean)),
-                             stalls ? three_digits(std::sqrt(stalled_error(*problem, run))) : ""});
+      figure.rows.push_back(
+          {outcome.name, batch == 0 ? "all" : "1",
+           three_digits(std::sqrt(last_of(outcome, &Point::error).mean)),
+           stalls ? three_digits(std::sqrt(stalled_error(*problem, minimiser, run))) : ""});
     }
     figure.charts.push_back(chart_of(kind, outcomes, &Point::error, "MSE"));
   }

@@ -46,6 +46,7 @@ Figure digits(const FigureOptions& options) {
       .header = {"method", "images", "MSE", "±", "ratio to parallel SGD", "loss − least"}};
   for (const Split split : {Split::iid, Split::by_class}) {
     const auto problem = make_softmax(images, {.workers = kWorkers, .batch = 4, .split = split});
+    const std::vector<double> minimiser = problem->minimiser();
     std::vector<Contender> contenders;
     for (const Method& method : methods()) {
       contenders.push_back({method.name,
@@ -57,8 +58,8 @@ Figure digits(const FigureOptions& options) {
                              .seed = options.seed,
                              .records_loss = true}});
     }
-    const auto outcomes = compare(*problem, contenders, repeats_of(options, 5));
-    const double least = problem->loss(problem->minimiser());
+    const auto outcomes = compare(*problem, minimiser, contenders, repeats_of(options, 5));
+    const double least = problem->loss(minimiser);
     const char* dealt = split == Split::iid ? "at random" : "by class";
     const double first = last_of(outcomes[0], &Point::error).mean;
     for (const Outcome& outcome : outcomes) {

@@ -64,7 +64,8 @@ Figure global_averages(const FigureOptions& options) {
                          .steps = 7500,
                          .record_every = kRecordEvery,
                          .seed = options.seed};
-    const auto outcomes = compare(*problem, contenders_of(run), repeats_of(options, 12));
+    const auto outcomes =
+        compare(*problem, problem->minimiser(), contenders_of(run), repeats_of(options, 12));
     const std::string size = "n = " + std::to_string(n);
     for (auto row : final_rows(outcomes)) {
       row[0] += ", " + size;

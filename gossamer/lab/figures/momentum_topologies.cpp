@@ -50,7 +50,7 @@ Figure dmsgd_topologies(const FigureOptions& options) {
   }
   contenders.push_back(
       {"aer", momentum_run(make_topology("aer", {.shape = even_hosts(8, 4)}), options)});
-  const auto outcomes = compare(*problem, contenders, repeats_of(options, 8));
+  const auto outcomes = compare(*problem, problem->minimiser(), contenders, repeats_of(options, 8));
   figure.rows = final_rows(outcomes);
   figure.charts = {chart_of("DmSGD, n = 32", outcomes, &Point::error, "MSE"),
                    chart_of("Disagreement", {outcomes.begin() + 1, outcomes.end()},
@@ -70,7 +70,7 @@ Figure one_peer_exponential(const FigureOptions& options) {
     const std::string size = ", n = " + std::to_string(n);
     const LabOptions fixed = momentum_run(topology_of("exponential", n), options);
     const LabOptions one_peer = momentum_run(topology_of("one_peer_exponential", n), options);
-    const auto outcomes = compare(*problem,
+    const auto outcomes = compare(*problem, problem->minimiser(),
                                   {{"parallel SGD" + size, parallel_of(fixed)},
                                    {"static exponential" + size, fixed},
                                    {"one-peer exponential" + size, one_peer}},

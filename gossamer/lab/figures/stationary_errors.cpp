@@ -64,9 +64,9 @@ Figure stationary_errors(const FigureOptions& options) {
       .text =
           "f_i(x) = ½ (x − b_i)² on a ring of 8, b_i = cos(2πi/8), gradients with normal noise of "
           "deviation 1: the MSE of an element that a constant step size leaves. Points are "
-          "measured, "
-          "dashed lines the closed forms: of a mode λ of W atc keeps (λαb/(1 − λ(1 − α)))² + "
-          "λ²α²/(1 − λ²(1 − α)²), cwa (αb/(1 − λ + α))² + α²/(1 − (λ − α)²).",
+          "measured, dashed lines the closed forms: of a mode λ of W atc keeps "
+          "(λαb/(1 − λ(1 − α)))² + λ²α²/(1 − λ²(1 − α)²), cwa (αb/(1 − λ + α))² + α²/(1 − (λ − "
+          "α)²).",
       .header = {"pattern", "α", "measured", "closed form", "ratio"}};
   Chart chart{.title = "Stationary errors",
               .x = {.label = "step size α", .log = true},

@@ -21,9 +21,9 @@ Figure transient_stage(const FigureOptions& options) {
     LabOptions parallel = ring;
     parallel.pattern = "allreduce";
     const std::string size = ", n = " + std::to_string(n);
-    const std::vector<Outcome> outcomes =
-        compare(*problem, {{"parallel SGD" + size, parallel}, {"D-SGD, ring" + size, ring}},
-                repeats_of(options, 8));
+    const std::vector<Outcome> outcomes = compare(
+        *problem, problem->minimiser(),
+        {{"parallel SGD" + size, parallel}, {"D-SGD, ring" + size, ring}}, repeats_of(options, 8));
     for (const auto& row : final_rows(outcomes)) figure.rows.push_back(row);
     Chart chart = chart_of("n = " + std::to_string(n), outcomes, &Point::error, "MSE");
     chart.series[0].name = "parallel SGD";

@@ -31,7 +31,6 @@ class Samples {
   std::size_t count() const {
     return static_cast<std::size_t>(workers_) * static_cast<std::size_t>(per_worker_);
   }
-  std::size_t stride() const { return stride_; }
   /// d features and the target.
   std::span<float> row(std::size_t index) { return {begin() + index * stride_, d_ + 1}; }
   const float* row(std::size_t index) const { return begin() + index * stride_; }
@@ -51,14 +50,6 @@ class Samples {
 /// Features as the spec says; targets a·x*_i, without noise. Throws std::invalid_argument for
 /// numbers that make no sense.
 Samples linear_samples(const SyntheticSpec& spec);
-
-/// Bits from `base` and a counter, inline: SplitMix64's finaliser.
-inline std::uint64_t mixed(std::uint64_t base, std::uint64_t counter) {
-  std::uint64_t z = base + counter * 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  return z ^ (z >> 31);
-}
 
 /// A draw: a worker and one of its rows.
 struct Drawn {
@@ -95,7 +86,8 @@ class Draws {
     fetched_ = std::min(kDrawsAtOnce, left_);
     left_ -= fetched_;
     for (std::size_t k = 0; k < fetched_; ++k) {
-      const auto wide = static_cast<unsigned __int128>(mixed(base_, counter_++)) * per_worker_;
+      const auto wide =
+          static_cast<unsigned __int128>(counted_bits(base_, counter_++)) * per_worker_;
       const std::uint64_t index = all_ ? in_worker_ : static_cast<std::uint64_t>(wide >> 64);
       blocks_[turn_][k] = {worker_, worker_ * per_worker_ + index};
       __builtin_prefetch(samples_.row(blocks_[turn_][k].row));
