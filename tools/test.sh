@@ -25,7 +25,13 @@ lint_python() {
   MYPYPATH=python .venv/bin/mypy -p gossamer
 }
 
-passed=0 failed=0
+# failed_tests LOG: the lines of ctest or pytest that name a failed test.
+failed_tests() {
+  grep -E '^(FAILED|ERROR) |^[[:space:]]+[0-9]+ - .*\((Failed|Timeout|Not Run|SEGFAULT|Subprocess)' \
+    "$1" | sed -E 's/^[[:space:]]+/FAILED /' | cut -c -300 || true
+}
+
+passed=0 failed=0 failures=""
 # count_tests LOG: adds what ctest or pytest counted.
 count_tests() {
   local text good bad total
@@ -46,6 +52,7 @@ test_stage() {
   stage "$@" || status=$?
   count_tests "$log"
   if [ "$status" -ne 0 ] && [ "$failed" -eq "$before" ]; then failed=$((failed + 1)); fi
+  if [ "$status" -ne 0 ]; then failures+=$(failed_tests "$log")$'\n'; fi
 }
 
 # A stage that has no tests of its own: it is one.
@@ -73,6 +80,7 @@ summary() {
     printf '%-28s%-8s%4d s\n' "${stage_names[i]}" "${stage_results[i]}" "${stage_seconds[i]}"
   done
   printf '%-36s%4d s\n\n' total "$SECONDS"
+  if [ -n "$failures" ]; then printf '%s\n' "$failures"; fi  # last, where everybody looks
   printf '%d passed, %d failed\n' "$passed" "$failed"
 }
 
