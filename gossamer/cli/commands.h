@@ -21,10 +21,11 @@ int run_topology(int argc, char** argv);
 int run_simulate(int argc, char** argv);
 int run_plan(int argc, char** argv);
 int run_lab(int argc, char** argv);
-/// Both hand over to the program gossamer-train beside this one, with all arguments.
+/// These hand over to the program gossamer-train beside this one, with all arguments.
 int run_train(int argc, char** argv);
 int run_demo(int argc, char** argv);
 int run_probe(int argc, char** argv);
+int run_translate(int argc, char** argv);
 /// Hands over to the Python package's command of the same name.
 int run_report(int argc, char** argv);
 

@@ -61,6 +61,8 @@ int run_demo(int argc, char** argv) { return hand_over(argc, argv); }
 
 int run_probe(int argc, char** argv) { return hand_over(argc, argv); }
 
+int run_translate(int argc, char** argv) { return hand_over(argc, argv); }
+
 int run_report(int argc, char** argv) {
   // The command stands beside the package: in build/python of a build, else in site-packages.
   const std::filesystem::path here = folder_of_this_program();

@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
      run_plan},
     {"probe", "measure links and compute times under a launcher, for simulate and plan", run_probe},
     {"train", "train a model, its workers as threads on free or emulated links", run_train},
+    {"translate", "translate text with a model that train has left", run_translate},
     {"demo", "a decentralized run beside all-reduce on an emulated slow network", run_demo},
     {"lab", "thousands of virtual workers on convex problems: methods, figures", run_lab},
     {"report", "make one offline HTML file about runs; needs Python with matplotlib and Jinja2",

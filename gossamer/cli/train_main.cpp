@@ -34,7 +34,9 @@ int run(int argc, char** argv) {
   if (command == "train") return gossamer::train_command(argc - 1, argv + 1);
   if (command == "demo") return gossamer::demo_command(argc - 1, argv + 1);
   if (command == "probe") return gossamer::probe_command(argc - 1, argv + 1);
-  return report("this program runs 'train', 'demo' or 'probe'; see gossamer --help", kBadInput);
+  if (command == "translate") return gossamer::translate_command(argc - 1, argv + 1);
+  return report("this program runs 'train', 'demo', 'probe' or 'translate'; see gossamer --help",
+                kBadInput);
 }
 
 }  // namespace

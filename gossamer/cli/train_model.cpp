@@ -27,21 +27,37 @@ std::string name_at(const FlatParameters& flat, int bucket, std::int64_t element
   return "bucket " + std::to_string(bucket);
 }
 
+std::string_view usual_model(InputKind kind) {
+  switch (kind) {
+    case InputKind::images:
+      return "residual_cnn";
+    case InputKind::bytes:
+      return "transformer";
+    case InputKind::pairs:
+      return "encoder_decoder";
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace
 
+Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input) {
+  const std::string_view name = spec.model.empty() ? usual_model(kind) : spec.model;
+  return find_model(name).make({.input = input,
+                                .size = {spec.width, spec.layers, spec.heads, spec.hidden},
+                                .dropout = spec.dropout,
+                                .seed = spec.seed});
+}
+
 TrainModel make_train_model(const TrainSpec& spec, const Task& task) {
-  const bool images = task.kind == InputKind::images;
-  const std::string name =
-      !spec.model.empty() ? spec.model : (images ? "residual_cnn" : "transformer");
-  const ModelArgs args{
-      .input = task.input, .size = {spec.width, spec.layers, spec.heads}, .seed = spec.seed};
+  const auto make = [&] { return make_bare_model(spec, task.kind, task.input); };
   FlatOptions options{
       .layout = {.min_buckets = spec.buckets, .bucket_multiple = bucket_multiple(spec)}};
   if (update_of(spec) == UpdateAt::backward) {
     const Batch batch = task.training_batch(0, {0, host_shape_of(spec).workers()});
-    options.completion = completion_order(find_model(name).make(args), batch);
+    options.completion = completion_order(make(), batch);
   }
-  TrainModel made{.model = find_model(name).make(args)};
+  TrainModel made{.model = make(), .label_smoothing = spec.label_smoothing};
   made.flat = flatten_parameters(*made.model.module, options);
   return made;
 }
@@ -73,7 +89,7 @@ double forward_backward(TrainModel& model, const Task& task, std::int64_t step, 
   const auto& [watch, recorder] = observers;
   const Batch batch = task.training_batch(step, shard);
   if (watch != nullptr) watch->begin_backward();
-  const at::Tensor loss = loss_of(model.model, batch);
+  const at::Tensor loss = loss_of(model.model, batch, model.label_smoothing);
   if (recorder != nullptr) recorder->did(TimelineEvent::Kind::forward);
   loss.backward();
   if (recorder != nullptr) recorder->did(TimelineEvent::Kind::backward);

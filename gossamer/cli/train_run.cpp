@@ -102,7 +102,12 @@ Task open_task(const TrainSpec& spec) {
                                     .pieces_per_worker = spec.pieces_per_worker,
                                     .context = spec.context,
                                     .suffixes = spec.suffixes,
-                                    .max_bytes = spec.max_bytes});
+                                    .max_bytes = spec.max_bytes,
+                                    .target = spec.target,
+                                    .validation = spec.validation,
+                                    .validation_target = spec.validation_target,
+                                    .vocabulary = spec.vocabulary,
+                                    .vocabulary_file = spec.vocabulary_file});
 }
 
 double measure_compute_s(const TrainSpec& spec, const Task& task) {

@@ -90,21 +90,36 @@ std::string toml_value(const TrainField::Target& target) {
 
 std::vector<TrainField> train_fields(TrainSpec& s) {
   return {
-      {"data", "task", "text (bytes of a file or folder) or images (IDX files)", &s.task},
+      {"data", "task", "text (bytes of a file or folder), images (IDX files) or translation",
+       &s.task},
       {"data", "data", "file or folder; default: the Python standard library's sources", &s.data},
+      {"data", "target", "translation: file of the target language, line by line with data",
+       &s.target},
+      {"data", "validation", "translation: text to validate on; default: a fraction of data",
+       &s.validation},
+      {"data", "validation_target", "translation: the translation of validation",
+       &s.validation_target},
+      {"data", "vocabulary", "translation: pieces to learn from both languages", &s.vocabulary},
+      {"data", "vocabulary_file", "translation: a SentencePiece model instead",
+       &s.vocabulary_file},
       {"data", "suffixes", "of a folder, only files that end so", &s.suffixes},
       {"data", "max_bytes", "read at most so many bytes of text", &s.max_bytes},
-      {"data", "context", "bytes per training window (text)", &s.context},
-      {"data", "global_batch", "samples per step over all workers", &s.global_batch},
+      {"data", "context", "bytes per training window (text), longest pair (translation)",
+       &s.context},
+      {"data", "global_batch", "samples (translation: pieces) per step over all workers",
+       &s.global_batch},
       {"data", "validation_fraction", "share of the data kept for validation",
        &s.validation_fraction},
       {"data", "validation_samples", "samples to validate on", &s.validation_samples},
       {"data", "pieces_per_worker", "images: k pieces of the data sorted by class; 0: iid",
        &s.pieces_per_worker},
-      {"model", "model", "softmax_regression, mlp, residual_cnn, transformer", &s.model},
+      {"model", "model", "softmax_regression, mlp, residual_cnn, transformer, encoder_decoder",
+       &s.model},
       {"model", "width", "width of the model; 0: its default", &s.width},
       {"model", "layers", "layers of the model; 0: its default", &s.layers},
       {"model", "heads", "attention heads; 0: the model's default", &s.heads},
+      {"model", "hidden", "units between attention layers; 0: the model's default", &s.hidden},
+      {"model", "dropout", "share of units dropped in training (encoder_decoder)", &s.dropout},
       {"cluster", "hosts", "emulated hosts", &s.hosts},
       {"cluster", "per_host", "workers per host: 2, or one number per host: 1,2,4", &s.per_host},
       {"cluster", "gamma",
@@ -165,6 +180,8 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"optimizer", "lr_schedule", "constant, cosine or inverse_sqrt", &s.lr_schedule},
       {"optimizer", "warmup", "steps of linear warm-up", &s.warmup},
       {"optimizer", "final_lr", "cosine: fraction of lr at the end", &s.final_lr},
+      {"optimizer", "label_smoothing", "share of a target that goes to all classes equally",
+       &s.label_smoothing},
       {"run", "steps", "training steps", &s.steps},
       {"run", "seed", "of initial values, batches and random graphs", &s.seed},
       {"run", "evaluate_every", "validate the consensus model every so many steps; 0: at the end",
@@ -289,6 +306,10 @@ void check_train_spec(const TrainSpec& spec) {
   late_of(spec);
   find_codec(spec.codec);
   index_of("lr_schedule", spec.lr_schedule, kLrSchedules);
+  require(spec.label_smoothing >= 0 && spec.label_smoothing < 1, "label_smoothing",
+          "at least 0 and less than 1", std::to_string(spec.label_smoothing));
+  require(spec.dropout >= 0 && spec.dropout < 1, "dropout", "at least 0 and less than 1",
+          std::to_string(spec.dropout));
   require(spec.steps >= 1, "steps", "at least 1", std::to_string(spec.steps));
   require(std::isfinite(spec.consensus_power) && spec.consensus_power >= 0, "consensus_power",
           "finite and not negative", std::to_string(spec.consensus_power));

@@ -20,6 +20,11 @@ struct TrainSpec {
   // [data]
   std::string task = "text";
   std::string data;  ///< file or folder; empty: the Python standard library's sources (text)
+  std::string target;      ///< translation: the file of the target language
+  std::string validation;  ///< translation: files to validate on; empty: a fraction of the pairs
+  std::string validation_target;
+  std::int64_t vocabulary = 4000;
+  std::string vocabulary_file;
   std::vector<std::string> suffixes = {".py", ".txt", ".md"};
   std::int64_t max_bytes = 8'000'000;
   std::int64_t context = 64;
@@ -28,10 +33,12 @@ struct TrainSpec {
   std::int64_t validation_samples = 512;
   int pieces_per_worker = 0;
   // [model]
-  std::string model;  ///< empty: transformer for text, residual_cnn for images
+  std::string model;  ///< empty: the usual one for the task, see train_model.cpp
   std::int64_t width = 0;
   std::int64_t layers = 0;
   std::int64_t heads = 0;
+  std::int64_t hidden = 0;
+  double dropout = 0.1;
   // [cluster]
   int hosts = 4;
   std::string per_host = "2";  ///< one number, or one per host: "1,2,4"
@@ -66,6 +73,7 @@ struct TrainSpec {
   std::string lr_schedule = "cosine";
   std::int64_t warmup = 20;
   double final_lr = 0.1;  ///< cosine: fraction of lr at the end
+  double label_smoothing = 0;
   // [run]
   std::int64_t steps = 200;
   std::uint64_t seed = 1;

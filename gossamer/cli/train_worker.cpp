@@ -11,6 +11,8 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_metrics.h"
+#include "gossamer/cli/train_model_file.h"
+#include "gossamer/engine/disk.h"
 #include "gossamer/torch/buffers.h"
 #include "gossamer/torch/process.h"
 
@@ -174,22 +176,34 @@ class Worker {
 
   void save() { save_checkpoint(context_.out, spec_, engine_, *model_.model.module); }
 
-  /// Validates the mean of all workers' parameters and buffers, each worker on its share of the
-  /// batches, and brings the local ones back.
-  Evaluation evaluate_mean() {
+  /// Runs `work` on the mean of all workers' parameters and buffers, and brings the local ones back.
+  template <class Work>
+  void with_mean(const Work& work) {
     torch::nn::Module& module = *model_.model.module;
     disagreement_ = engine_.load_average();
     const std::vector<double> local = pack_buffers(module);
     std::vector<double> mean = local;
     engine_.collectives().mean(mean);
     unpack_buffers(module, mean);
-    Evaluation own;
-    for (std::size_t k = static_cast<std::size_t>(rank_); k < context_.task->validation.size();
-         k += static_cast<std::size_t>(shape_.workers())) {
-      own += evaluate(model_.model, context_.task->validation[k]);
-    }
+    work();
     unpack_buffers(module, local);
     engine_.restore_local();
+  }
+
+  /// Validates the mean model, each worker on its share of the batches.
+  Evaluation evaluate_mean() {
+    Evaluation own;
+    with_mean([&] {
+      for (auto k = static_cast<std::size_t>(rank_); k < context_.task->validation.size();
+           k += static_cast<std::size_t>(shape_.workers())) {
+        own += evaluate(model_.model, context_.task->validation[k]);
+      }
+      if (rank_ == 0 && engine_.steps_done() == spec_.steps && !context_.out.empty()) {
+        save_model(context_.out / kModelFile, *model_.model.module);
+        const auto& vocabulary = context_.task->vocabulary;
+        if (vocabulary) write_file(context_.out / kVocabularyFile, vocabulary->model());
+      }
+    });
     const double n = shape_.workers();
     double sums[3] = {own.loss_sum, static_cast<double>(own.count),
                       static_cast<double>(own.correct)};

@@ -56,8 +56,12 @@ TrainSummary train_worker(const TrainContext& context, Transport& transport);
 struct TrainModel {
   Model model;
   FlatParameters flat;
+  double label_smoothing = 0;
 };
 TrainModel make_train_model(const TrainSpec& spec, const Task& task);
+
+/// The model of a spec alone.
+Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input);
 
 /// Options of the engine for a spec; `flat` names parameters in messages and must outlive it.
 EngineOptions engine_options(const TrainSpec& spec, const FlatParameters& flat);

@@ -7,8 +7,9 @@
 
 namespace gossamer {
 
-at::Tensor loss_of(const Model& model, const Batch& batch) {
-  return at::cross_entropy_loss(model.logits(batch), batch.targets.view({-1}));
+at::Tensor loss_of(const Model& model, const Batch& batch, double label_smoothing) {
+  return at::cross_entropy_loss(model.logits(batch), batch.targets.view({-1}), /*weight=*/{},
+                                at::Reduction::Mean, kIgnoredTarget, label_smoothing);
 }
 
 Evaluation& Evaluation::operator+=(const Evaluation& other) {
@@ -26,9 +27,9 @@ Evaluation evaluate(const Model& model, const Batch& batch) {
   model.module->train(was_training);
   const at::Tensor targets = batch.targets.view({-1});
   const at::Tensor losses =
-      at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::None);
+      at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::None, kIgnoredTarget);
   return {.loss_sum = losses.sum(at::kDouble).item<double>(),
-          .count = targets.numel(),
+          .count = targets.ne(kIgnoredTarget).sum().item<std::int64_t>(),
           .correct = logits.argmax(1).eq(targets).sum().item<std::int64_t>()};
 }
 

@@ -13,21 +13,34 @@ class Module;
 
 namespace gossamer {
 
+/// A target that does not count: padding, or a piece that is not asked for.
+inline constexpr std::int64_t kIgnoredTarget = -100;
+/// The piece that fills short sequences up.
+inline constexpr std::int64_t kPadding = 0;
+
 /// Samples with their right answers. Images: `inputs` f32 [b, channels, height, width], `targets`
-/// i64 [b]. Byte sequences: both i64 [b, context], each target the byte after its input.
+/// i64 [b]. Sequences of bytes or pieces: both i64 [b, length], each target what comes after its
+/// input. Pairs of sequences: `sources` i64 [b, source length] as well.
 struct Batch {
   at::Tensor inputs;
   at::Tensor targets;
+  at::Tensor sources = {};
+  std::uint64_t seed = 0;  ///< of the model's noise in training (dropout)
 };
 
 /// A classifier. `logits` maps a batch of b samples to scores [number of targets, classes].
 struct Model {
   std::shared_ptr<torch::nn::Module> module;
   std::function<at::Tensor(const Batch&)> logits;
+  /// Models that translate only: what their decoder has to know of sources [b, length], and the
+  /// logarithms of the next piece's probabilities [b, classes] after `inputs` of the batch.
+  std::function<at::Tensor(const at::Tensor& sources)> encode = {};
+  std::function<at::Tensor(const Batch& prefixes, const at::Tensor& memory)> next = {};
 };
 
-/// The mean cross-entropy over the batch's targets, in nats, as a scalar to call backward() on.
-at::Tensor loss_of(const Model& model, const Batch& batch);
+/// The mean cross-entropy over the batch's targets that count, in nats, as a scalar to call
+/// backward() on. With `label_smoothing` s a target is 1 − s of its class and s of all equally.
+at::Tensor loss_of(const Model& model, const Batch& batch, double label_smoothing = 0);
 
 /// Sums over targets, so that results of several batches and workers add up.
 struct Evaluation {

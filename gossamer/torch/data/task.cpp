@@ -7,6 +7,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/data/byte_corpus.h"
 #include "gossamer/torch/data/image_batches.h"
+#include "gossamer/torch/data/translation.h"
 
 namespace gossamer {
 namespace {
@@ -127,9 +128,15 @@ Task open_text(const TaskArgs& args) {
                      std::to_string(total_bytes(split.validation)) + " held out"};
 }
 
+Task checked_translation(const TaskArgs& args) {
+  check(args);
+  return open_translation(args);
+}
+
 constexpr TaskKind kTasks[] = {
     {"images", "images and labels in IDX files (MNIST and its like)", open_images},
     {"text", "any file, or the files of a folder, as bytes", open_text},
+    {"translation", "lines of text and their translations, as pieces", checked_translation},
 };
 
 }  // namespace

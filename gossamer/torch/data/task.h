@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gossamer/torch/data/sharding.h"
+#include "gossamer/torch/data/vocabulary.h"
 #include "gossamer/torch/model.h"
 #include "gossamer/torch/models/table.h"
 
@@ -27,13 +29,17 @@ struct Task {
   std::int64_t steps_per_epoch = 0;
   /// One line for the log: what was read and how it was split.
   std::string description;
+  /// Of tasks whose classes are pieces of text.
+  std::optional<Vocabulary> vocabulary = {};
 };
 
 struct TaskArgs {
-  /// Images: the folder of an MNIST-like set. Text: a file or a folder.
+  /// Images: the folder of an MNIST-like set. Text: a file or a folder. Translation: the file of
+  /// the source language.
   std::filesystem::path path;
   /// Images: which part of the set to train on ("train", "t10k"); empty takes what is there.
   std::string part = "";
+  /// Samples; translation: pieces, padding included.
   std::int64_t global_batch = 64;
   std::uint64_t seed = 1;
   double validation_fraction = 0.1;
@@ -46,6 +52,14 @@ struct TaskArgs {
   std::int64_t context = 64;
   std::vector<std::string> suffixes = {};
   std::int64_t max_bytes = std::int64_t{64} << 20;
+  /// Translation: the file of the target language; what to validate on instead of a fraction; the
+  /// number of pieces to learn, or a SentencePiece model with them. `context` is the longest pair
+  /// that is trained on, in pieces.
+  std::filesystem::path target = {};
+  std::filesystem::path validation = {};
+  std::filesystem::path validation_target = {};
+  std::int64_t vocabulary = 4000;
+  std::filesystem::path vocabulary_file = {};
 };
 
 struct TaskKind {

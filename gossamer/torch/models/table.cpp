@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/torch/models/encoder_decoder.h"
 #include "gossamer/torch/models/mlp.h"
 #include "gossamer/torch/models/residual_cnn.h"
 #include "gossamer/torch/models/softmax_regression.h"
@@ -47,11 +48,23 @@ Model transformer(const ModelArgs& args) {
   return make_transformer(options, args.seed);
 }
 
+Model encoder_decoder(const ModelArgs& args) {
+  EncoderDecoderOptions options{
+      .vocabulary = args.input.classes, .dropout = args.dropout, .dtype = args.dtype};
+  take(args.input.context, options.context);
+  take(args.size.width, options.width);
+  take(args.size.layers, options.layers);
+  take(args.size.heads, options.heads);
+  take(args.size.hidden, options.hidden);
+  return make_encoder_decoder(options, args.seed);
+}
+
 constexpr ModelKind kModels[] = {
     {"softmax_regression", "one linear layer, convex", InputKind::images, softmax_regression},
     {"mlp", "fully connected layers with ReLU", InputKind::images, mlp},
     {"residual_cnn", "residual network with batch norm", InputKind::images, residual_cnn},
     {"transformer", "decoder-only language model over bytes", InputKind::bytes, transformer},
+    {"encoder_decoder", "transformer that translates", InputKind::pairs, encoder_decoder},
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ struct InputShape {
   std::int64_t height = 28;
   std::int64_t width = 28;
   std::int64_t classes = 10;
-  /// Bytes per sequence; 0 for images.
+  /// Bytes or pieces per sequence; 0 for images.
   std::int64_t context = 0;
 };
 
@@ -26,17 +26,19 @@ struct ModelSize {
   std::int64_t width = 0;
   std::int64_t layers = 0;
   std::int64_t heads = 0;
+  std::int64_t hidden = 0;  ///< units of the layers between attention
 };
 
 struct ModelArgs {
   InputShape input;
   ModelSize size;
+  double dropout = 0;
   std::uint64_t seed = 1;
   DType dtype = DType::f32;
 };
 
 /// What a model reads.
-enum class InputKind { images, bytes };
+enum class InputKind { images, bytes, pairs };
 
 struct ModelKind {
   std::string_view name;

@@ -9,12 +9,13 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/initialise.h"
+#include "gossamer/torch/models/layer_norm.h"
+#include "gossamer/torch/models/sinusoids.h"
 #include "gossamer/torch/tensor_types.h"
 
 namespace gossamer {
 namespace {
 
-constexpr double kNormEpsilon = 1e-5;
 constexpr double kSpread = 0.02;
 
 void check(const TransformerOptions& o) {
@@ -33,46 +34,15 @@ void check(const TransformerOptions& o) {
                  .remedy = "choose the width as a multiple of the heads"});
 }
 
-/// Rows are positions: sin and cos of wavelengths from 2π to 2π·10⁴ (Vaswani et al. 2017), scaled
-/// to the deviation of the embeddings they are added to.
-at::Tensor sinusoids(std::int64_t context, std::int64_t width) {
-  at::Tensor table = at::zeros({context, width}, at::dtype(at::kDouble));
-  auto* data = table.mutable_data_ptr<double>();
-  for (std::int64_t p = 0; p < context; ++p) {
-    for (std::int64_t i = 0; i < width; ++i) {
-      const double rate =
-          std::pow(1e4, -static_cast<double>(i / 2 * 2) / static_cast<double>(width));
-      const double angle = static_cast<double>(p) * rate;
-      data[p * width + i] =
-          kSpread * std::sqrt(2.0) * (i % 2 == 0 ? std::sin(angle) : std::cos(angle));
-    }
-  }
-  return table;
-}
-
-struct Norm : torch::nn::Module {
-  Norm(std::int64_t width, const at::TensorOptions& type) : sizes{width} {
-    weight = register_parameter("weight", at::ones({width}, type));
-    bias = register_parameter("bias", at::zeros({width}, type));
-  }
-
-  at::Tensor forward(const at::Tensor& x) const {
-    return std::get<0>(at::native_layer_norm(x, sizes, weight, bias, kNormEpsilon));
-  }
-
-  std::vector<std::int64_t> sizes;
-  at::Tensor weight, bias;
-};
-
 /// x is [batch·context, width] throughout, so that every linear map is one matrix product.
 struct Layer : torch::nn::Module {
   Layer(const TransformerOptions& options, const at::TensorOptions& type) : heads(options.heads) {
     const std::int64_t width = options.width;
     const std::int64_t hidden = options.mlp_factor * width;
-    attention_norm = register_module("attention_norm", std::make_shared<Norm>(width, type));
+    attention_norm = register_module("attention_norm", std::make_shared<LayerNorm>(width, type));
     qkv = register_parameter("qkv", at::zeros({width, 3 * width}, type));
     attention_out = register_parameter("attention_out", at::zeros({width, width}, type));
-    mlp_norm = register_module("mlp_norm", std::make_shared<Norm>(width, type));
+    mlp_norm = register_module("mlp_norm", std::make_shared<LayerNorm>(width, type));
     mlp_in = register_parameter("mlp_in", at::zeros({width, hidden}, type));
     mlp_out = register_parameter("mlp_out", at::zeros({hidden, width}, type));
   }
@@ -95,7 +65,7 @@ struct Layer : torch::nn::Module {
   }
 
   std::int64_t heads;
-  std::shared_ptr<Norm> attention_norm, mlp_norm;
+  std::shared_ptr<LayerNorm> attention_norm, mlp_norm;
   at::Tensor qkv, attention_out, mlp_in, mlp_out;
 };
 
@@ -106,13 +76,14 @@ struct Transformer : torch::nn::Module {
     if (o.positions == Positions::learned) {
       positions = register_parameter("positions", at::zeros({context, width}, type));
     } else {
-      positions = sinusoids(context, width).to(type);
+      // Scaled to the deviation of the embeddings they are added to.
+      positions = (kSpread * std::sqrt(2.0) * sinusoids(context, width)).to(type);
     }
     for (std::int64_t layer = 0; layer < o.layers; ++layer) {
       layers.push_back(
           register_module("layer" + std::to_string(layer), std::make_shared<Layer>(o, type)));
     }
-    norm = register_module("norm", std::make_shared<Norm>(width, type));
+    norm = register_module("norm", std::make_shared<LayerNorm>(width, type));
     if (!o.tied_embedding) {
       output = register_parameter("output", at::zeros({width, o.vocabulary}, type));
     }
@@ -135,7 +106,7 @@ struct Transformer : torch::nn::Module {
 
   std::int64_t context, width;
   std::vector<std::shared_ptr<Layer>> layers;
-  std::shared_ptr<Norm> norm;
+  std::shared_ptr<LayerNorm> norm;
   at::Tensor embedding, positions, output;
 };
 

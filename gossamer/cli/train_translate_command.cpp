@@ -1,0 +1,117 @@
+#include <torch/nn/module.h>
+
+#include <iostream>
+#include <optional>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/cli/command_line.h"
+#include "gossamer/cli/train_commands.h"
+#include "gossamer/cli/train_model_file.h"
+#include "gossamer/cli/train_worker.h"
+#include "gossamer/torch/data/parallel_text.h"
+#include "gossamer/torch/decode.h"
+
+namespace gossamer {
+namespace {
+
+struct Options {
+  std::string run;
+  std::string input;
+  std::string output;
+  DecodeOptions decode;
+  std::int64_t batch = 64;
+};
+
+constexpr const char* kFooter = R"(
+Takes the consensus model that `gossamer train --out RUN` has left, with its vocabulary. A line that
+is longer than the model's context is cut.
+
+examples:
+  gossamer translate RUN --input val.en.gz --output val.hyp
+  sacrebleu val.de --input val.hyp
+  echo "A man in a blue shirt." | gossamer translate RUN --beam 5)";
+
+void add_options(CLI::App& app, Options& o) {
+  app.add_option("run", o.run, "run folder of a translation")->required();
+  app.add_option("--input", o.input, "sentences, one per line, plain or gzip; default: stdin");
+  app.add_option("--output", o.output, "where the translations go; default: stdout");
+  app.add_option("--beam", o.decode.beam, "hypotheses to follow; 1: greedy")
+      ->check(kFromOneUp)
+      ->capture_default_str();
+  app.add_option("--length-power", o.decode.length_power,
+                 "with a beam, n pieces score log p / n^POWER")
+      ->capture_default_str();
+  app.add_option("--batch", o.batch, "sentences at a time")
+      ->check(kFromOneUp)
+      ->capture_default_str();
+  app.footer(kFooter);
+}
+
+std::vector<std::string> lines_of(const Options& o) {
+  if (!o.input.empty()) return read_lines(o.input);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The model as it was trained, and how it reads and writes.
+struct Translator {
+  Model model;
+  Vocabulary vocabulary;
+  std::int64_t context = 0;
+};
+
+Translator open_translator(const std::filesystem::path& run) {
+  TrainSpec spec;
+  read_recipe((run / "run.toml").string(), spec);
+  if (spec.task != "translation") {
+    fail_argument({.place = "translate",
+                   .what = run.string() + " must be a run of the task translation",
+                   .got = spec.task});
+  }
+  const Vocabulary vocabulary = Vocabulary::load(run / kVocabularyFile);
+  const InputShape input{.classes = vocabulary.pieces(), .context = spec.context};
+  Translator translator{make_bare_model(spec, InputKind::pairs, input), vocabulary, spec.context};
+  load_model(run / kModelFile, *translator.model.module);
+  translator.model.module->eval();
+  return translator;
+}
+
+std::vector<std::string> translate(const Translator& translator,
+                                   const std::vector<std::string>& lines, const Options& o) {
+  DecodeOptions options = o.decode;
+  options.longest = translator.context - 1;
+  std::vector<PiecePair> pairs;
+  for (const std::string& line : lines) pairs.push_back({translator.vocabulary.encode(line), {}});
+  cut_long(pairs, translator.context);
+  std::vector<std::string> translations;
+  for (std::int64_t begin = 0; begin < std::ssize(pairs); begin += o.batch) {
+    std::vector<std::int64_t> chosen;
+    for (auto i = begin; i < std::min(begin + o.batch, std::ssize(pairs)); ++i) chosen.push_back(i);
+    for (const auto& pieces :
+         decode(translator.model, pair_batch(pairs, chosen).sources, options)) {
+      translations.push_back(translator.vocabulary.decode(pieces));
+    }
+  }
+  return translations;
+}
+
+}  // namespace
+
+int translate_command(int argc, char** argv) {
+  Options o;
+  CLI::App app{"Translates lines of text with a trained model.", "gossamer translate"};
+  add_options(app, o);
+  if (const auto code = parse_command_line(app, "translate", argc, argv)) return *code;
+  const Translator translator = open_translator(o.run);
+  std::string text;
+  for (const std::string& line : translate(translator, lines_of(o), o)) text += line + "\n";
+  if (o.output.empty()) {
+    std::cout << text << std::flush;
+  } else {
+    write_text_file("translate", "the translations", o.output, text);
+  }
+  return 0;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,139 @@
+#include "gossamer/torch/data/translation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/rng.h"
+#include "gossamer/torch/data/parallel_text.h"
+
+namespace gossamer {
+namespace {
+
+/// What is trained on, and what is held out.
+struct Texts {
+  ParallelText training;
+  ParallelText validation;
+};
+
+Texts read_texts(const TaskArgs& args) {
+  Texts texts{.training = read_parallel(args.path, args.target)};
+  if (!args.validation.empty()) {
+    texts.validation = read_parallel(args.validation, args.validation_target);
+    return texts;
+  }
+  const auto every = static_cast<std::size_t>(std::lround(1 / args.validation_fraction));
+  Texts split;
+  for (std::size_t i = 0; i < texts.training.sources.size(); ++i) {
+    ParallelText& side = i % every == every - 1 ? split.validation : split.training;
+    side.sources.push_back(std::move(texts.training.sources[i]));
+    side.targets.push_back(std::move(texts.training.targets[i]));
+  }
+  return split;
+}
+
+Vocabulary vocabulary_of(const TaskArgs& args, const ParallelText& training) {
+  if (!args.vocabulary_file.empty()) return Vocabulary::load(args.vocabulary_file);
+  std::vector<std::string> lines = training.sources;
+  lines.insert(lines.end(), training.targets.begin(), training.targets.end());
+  return Vocabulary::train(lines, args.vocabulary);
+}
+
+/// Leaves the pairs that fit in the context.
+void drop_long(std::vector<PiecePair>& pairs, std::int64_t context) {
+  std::erase_if(pairs, [&](const PiecePair& pair) { return pair.length() > context; });
+}
+
+/// The batches of step after step, epoch after epoch, which are cut when they are asked for.
+class PairTask {
+ public:
+  PairTask(std::vector<PiecePair> pairs, const TokenBatchPlan& plan)
+      : pairs_(std::move(pairs)), plan_(plan) {
+    for (const PiecePair& pair : pairs_) lengths_.push_back(pair.length());
+    add_epoch();
+  }
+
+  Batch batch(std::int64_t step, Shard shard) {
+    Batch batch = pair_batch(pairs_, dealt(global_batch(step), shard));
+    batch.seed = mix_bits(mix_bits(plan_.seed, static_cast<std::uint64_t>(step)),
+                          static_cast<std::uint64_t>(shard.worker));
+    return batch;
+  }
+
+  std::int64_t steps_per_epoch() const { return static_cast<std::int64_t>(batches_.size()); }
+  std::size_t pairs() const { return pairs_.size(); }
+
+ private:
+  std::vector<std::int64_t> global_batch(std::int64_t step) {
+    const std::lock_guard lock(mutex_);
+    while (step >= static_cast<std::int64_t>(batches_.size())) add_epoch();
+    return batches_[static_cast<std::size_t>(step)];
+  }
+
+  void add_epoch() {
+    auto epoch = token_batches(lengths_, plan_, epochs_++);
+    batches_.insert(batches_.end(), std::make_move_iterator(epoch.begin()),
+                    std::make_move_iterator(epoch.end()));
+  }
+
+  const std::vector<PiecePair> pairs_;
+  const TokenBatchPlan plan_;
+  std::vector<std::int64_t> lengths_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::vector<std::int64_t>> batches_;
+  std::int64_t epochs_ = 0;
+};
+
+std::vector<Batch> validation_batches(const std::vector<PiecePair>& pairs, const TaskArgs& args) {
+  std::vector<Batch> batches;
+  std::vector<std::int64_t> chosen;
+  const auto count =
+      std::min(static_cast<std::int64_t>(pairs.size()), args.validation_samples);
+  for (std::int64_t i = 0; i < count; ++i) {
+    chosen.push_back(i);
+    if (i + 1 < count && static_cast<std::int64_t>(chosen.size()) < args.validation_batch) continue;
+    batches.push_back(pair_batch(pairs, chosen));
+    chosen.clear();
+  }
+  return batches;
+}
+
+}  // namespace
+
+Task open_translation(const TaskArgs& args) {
+  if (args.target.empty() || args.validation.empty() != args.validation_target.empty()) {
+    fail_argument({.place = "translation",
+                   .what = "text must come in pairs of files",
+                   .got = "data '" + args.path.string() + "', target '" + args.target.string() +
+                          "', validation '" + args.validation.string() +
+                          "', validation_target '" + args.validation_target.string() + "'",
+                   .remedy = "give data and target; validation and validation_target, or neither"});
+  }
+  const Texts texts = read_texts(args);
+  const Vocabulary vocabulary = vocabulary_of(args, texts.training);
+  std::vector<PiecePair> pairs = encode(texts.training, vocabulary);
+  const std::size_t read = pairs.size();
+  drop_long(pairs, args.context);
+  std::vector<PiecePair> held_out = encode(texts.validation, vocabulary);
+  cut_long(held_out, args.context);
+  const auto task = std::make_shared<PairTask>(
+      std::move(pairs), TokenBatchPlan{.tokens = args.global_batch, .seed = args.seed});
+  return {
+      .kind = InputKind::pairs,
+      .input = {.classes = vocabulary.pieces(), .context = args.context},
+      .training_batch = [task](std::int64_t step, Shard shard) { return task->batch(step, shard); },
+      .validation = validation_batches(held_out, args),
+      .steps_per_epoch = task->steps_per_epoch(),
+      .description = args.path.string() + " to " + args.target.string() + ": " +
+                     std::to_string(task->pairs()) + " pairs to train on (" +
+                     std::to_string(read - task->pairs()) + " longer than " +
+                     std::to_string(args.context) + " pieces left out), " +
+                     std::to_string(held_out.size()) + " held out, " +
+                     std::to_string(vocabulary.pieces()) + " pieces",
+      .vocabulary = vocabulary};
+}
+
+}  // namespace gossamer

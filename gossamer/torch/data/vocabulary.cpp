@@ -1,0 +1,95 @@
+#include "gossamer/torch/data/vocabulary.h"
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/torch/data/read_bytes.h"
+
+namespace gossamer {
+namespace {
+
+/// Hands lines to SentencePiece one by one.
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(std::span<const std::string> lines) : lines_(lines) {}
+  bool done() const override { return next_ == lines_.size(); }
+  void Next() override { ++next_; }
+  const std::string& value() const override { return lines_[next_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  std::span<const std::string> lines_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+struct Vocabulary::Processor : sentencepiece::SentencePieceProcessor {};
+
+Vocabulary::Vocabulary(std::string model)
+    : model_(std::make_shared<const std::string>(std::move(model))) {
+  auto processor = std::make_shared<Processor>();
+  const auto status = processor->LoadFromSerializedProto(*model_);
+  if (!status.ok()) {
+    fail_io({.place = "vocabulary", .what = "this is no SentencePiece model", .got = status.ToString()});
+  }
+  const bool is_ours = processor->pad_id() == 0 && processor->bos_id() == kBegin &&
+                       processor->eos_id() == kEnd;
+  if (!is_ours) {
+    fail_io({.place = "vocabulary",
+             .what = "pieces 0, 2 and 3 must be padding, beginning and end",
+             .got = std::to_string(processor->pad_id()) + ", " +
+                    std::to_string(processor->bos_id()) + " and " +
+                    std::to_string(processor->eos_id()),
+             .remedy = "train with --pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"});
+  }
+  processor_ = std::move(processor);
+}
+
+Vocabulary Vocabulary::train(std::span<const std::string> lines, std::int64_t pieces) {
+  Lines iterator(lines);
+  std::string model;
+  const auto status = sentencepiece::SentencePieceTrainer::Train(
+      {{"model_type", "bpe"},
+       {"vocab_size", std::to_string(pieces)},
+       {"character_coverage", "1.0"},
+       {"pad_id", "0"},
+       {"unk_id", "1"},
+       {"bos_id", "2"},
+       {"eos_id", "3"},
+       {"num_threads", "1"},
+       {"minloglevel", "2"}},
+      &iterator, &model);
+  if (!status.ok()) {
+    fail_argument({.place = "vocabulary",
+                   .what = "cannot learn " + std::to_string(pieces) + " pieces from " +
+                           std::to_string(lines.size()) + " lines",
+                   .got = status.ToString(),
+                   .remedy = "choose another number of pieces, or give more text"});
+  }
+  return Vocabulary(std::move(model));
+}
+
+Vocabulary Vocabulary::load(const std::filesystem::path& path) {
+  constexpr std::int64_t kMost = std::int64_t{64} << 20;
+  const auto bytes = read_bytes(path, kMost);
+  try {
+    return Vocabulary(std::string(bytes.begin(), bytes.end()));
+  } catch (const IoError& error) {
+    fail_io({.place = "vocabulary", .what = quoted(path) + " cannot be used", .got = error.what()});
+  }
+}
+
+std::int64_t Vocabulary::pieces() const { return processor_->GetPieceSize(); }
+
+std::vector<std::int64_t> Vocabulary::encode(const std::string& line) const {
+  const std::vector<int> ids = processor_->EncodeAsIds(line);
+  return {ids.begin(), ids.end()};
+}
+
+std::string Vocabulary::decode(std::span<const std::int64_t> pieces) const {
+  return processor_->DecodeIds({pieces.begin(), pieces.end()});
+}
+
+}  // namespace gossamer
