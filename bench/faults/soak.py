@@ -43,6 +43,8 @@ LASTS_S = {"freeze": (0.1, 3.0), "unplug": (0.2, 3.0), "kill": (0.0, 0.5)}
 # How long after a fault requests may still fail because of it.
 SETTLES_S = 6.0
 LAST_ROUNDS = 20
+NOT_READY = -1
+READY_WITHIN_S = 60.0
 # Rounds that end in the middle: which part of all, and after how long.
 CUT_SHORT, CUT_SHORT_S = 0.1, 0.02
 # Of the memory that belongs to this process, and of what it shares.
@@ -82,6 +84,18 @@ class Soak:
 
         out = self.folder / f"{rank}.err"
         self.children.add(str(rank), hosts.fork(self.cluster.host(host), {}, out, run))
+
+    def start_workers(self) -> None:
+        """Returns when all are ready: who comes later takes no part in the round that is on, and
+        others would wait for it."""
+        for rank in RANKS:
+            self.board["done", rank] = NOT_READY
+            self.start_worker(rank)
+        limit = time.monotonic() + READY_WITHIN_S
+        while any(self.board["done", rank] == NOT_READY for rank in RANKS):
+            if time.monotonic() > limit:
+                raise TimeoutError(f"workers are not ready after {READY_WITHIN_S:.0f} s")
+            time.sleep(0.001)
 
     def start_bystanders(self) -> None:
         for kind, share_memory in BYSTANDERS.items():
@@ -157,10 +171,9 @@ class Soak:
     def play(self, seconds: float, first_s: float) -> dict[str, Any]:
         """Faults from `first_s` on, until `seconds` are over."""
         try:
-            for rank in RANKS:
-                self.start_worker(rank)
+            self.start_workers()
             self.start_bystanders()
-            began = time.monotonic()
+            began = self.round_began = time.monotonic()
             self.go_on(first_s)
             while time.monotonic() - began < seconds:
                 self.play_fault()
