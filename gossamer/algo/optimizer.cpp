@@ -64,6 +64,8 @@ void check_hyper(const Hyper& h) {
   check(h.outer_every >= 0, "outer_every", "not negative", h.outer_every);
   check(h.outer_momentum >= 0 && h.outer_momentum < 1, "outer_momentum", "in [0, 1)",
         h.outer_momentum);
+  check(h.noise_share > 0 && h.noise_share <= 1, "noise_share", "above 0 and at most 1",
+        h.noise_share);
   check(std::isfinite(h.outer_lr) && h.outer_lr > 0, "outer_lr", "finite and positive", h.outer_lr);
 }
 

@@ -19,6 +19,7 @@ struct Hyper {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
+  double noise_share = 1;  ///< Adam: the share of the gradient's noise in the denominator, mix_adam
   double momentum = 0.9;
   double dampening = 0;
   bool nesterov = false;

@@ -17,6 +17,7 @@ enum class Payload {
   copy,      ///< of the parameters, taken when it leaves into the pattern's first state vector
   own,       ///< the pattern's first state vector
   momentum,  ///< the optimizer's first state vector
+  second,    ///< the optimizer's second state vector: Adam's second moment
 };
 
 /// When the payloads of update t leave.

@@ -157,6 +157,8 @@ PayloadRef Lane::find_payload(Payload payload) {
       return {.data = pattern_state_[0].data()};
     case Payload::momentum:
       return {.data = optimizer_state_[0].data()};
+    case Payload::second:
+      return {.data = optimizer_state_[1].data()};
   }
   return {.data = bucket_.x, .owner = bucket_.spare != nullptr ? bucket_.owner : nullptr};
 }

@@ -23,6 +23,10 @@ AdamArgs<T> adam_args(const Step& step, std::int64_t t) {
   args.one_minus_beta2 = static_cast<T>(1 - step.beta2);
   args.minus_step = static_cast<T>(-step.lr / correction1);
   args.root_correction = static_cast<T>(1 / std::sqrt(correction2));
+  if (step.noise_share != 1) {
+    args.noise = static_cast<T>(step.noise_share);
+    args.signal = static_cast<T>((1 - step.noise_share) / (correction1 * correction1));
+  }
   args.eps = static_cast<T>(step.eps);
   args.coupled_decay = static_cast<T>(step.decoupled ? 0 : step.weight_decay);
   // torch scales x by the rounded factor 1 − lr·weight_decay; its difference to 1 is exact, so that

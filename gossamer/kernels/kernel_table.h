@@ -62,6 +62,8 @@ struct AdamArgs {
   T one_minus_beta2 = 1;
   T minus_step = 0;       ///< −lr/(1−β₁ᵗ)
   T root_correction = 1;  ///< 1/√(1−β₂ᵗ)
+  T noise = 1;            ///< v takes up noise·g² + signal·m²
+  T signal = 0;
   T eps = 0;
   T coupled_decay = 0;  ///< weight_decay unless decoupled
   T minus_decay = 0;    ///< −lr·weight_decay if decoupled

@@ -15,6 +15,7 @@ struct AccumAdamStep {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
+  double noise_share = 1;  ///< see mix_adam
   double weight_decay = 0;
   bool decoupled = false;   ///< AccumAdamW
   std::int64_t t = 1;       ///< the number of this step, from 1

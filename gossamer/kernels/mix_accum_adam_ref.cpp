@@ -35,14 +35,16 @@ double mix_accum_adam(Range range, const MixArgs<T>& mix, const AccumAdamArgs<T>
     const T v = adam.beta2 * adam.v[i];
     const T b = accumulated(step, i, g);
     if (absorbs) {
-      adam.m[i] = std::fma(adam.one_minus_beta1, b, m);
-      adam.v[i] = std::fma(adam.one_minus_beta2 * b, b, v);
+      const T absorbed = std::fma(adam.one_minus_beta1, b, m);
+      adam.m[i] = absorbed;
+      adam.v[i] = adam_second(adam, v, b, absorbed);
     } else {
       step.b[i] = b;
     }
-    const T root = std::sqrt(std::fma(adam.one_minus_beta2 * g, g, v));
+    const T m_now = std::fma(adam.one_minus_beta1, g, m);
+    const T root = std::sqrt(adam_second(adam, v, g, m_now));
     const T denominator = std::fma(root, adam.root_correction, adam.eps);
-    const T quotient = std::fma(adam.one_minus_beta1, g, m) / denominator;
+    const T quotient = m_now / denominator;
     const T base = adam.minus_decay != 0 ? std::fma(adam.minus_decay, x, mixed) : mixed;
     distance.add(x - mixed);
     mix.out[i] = std::fma(adam.minus_step, quotient, base);

@@ -15,6 +15,7 @@ struct AdamStep {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
+  double noise_share = 1;  ///< see mix_adam
   double weight_decay = 0;
   bool decoupled = false;  ///< AdamW
   std::int64_t t = 1;      ///< the number of this step, from 1
@@ -34,6 +35,8 @@ struct AdamBuffers {
 /// With g' = grad_scale·g, plus weight_decay·x unless decoupled (torch.optim.Adam, AdamW):
 ///     m ← β₁m + (1−β₁)g';  v ← β₂v + (1−β₂)g'²
 ///     x ← mixed − lr/(1−β₁ᵗ) · m/(√v/√(1−β₂ᵗ) + ε)    (decoupled: − lr·weight_decay·x as well)
+/// With noise_share s, v takes up s·g'² + (1−s)·(m/(1−β₁ᵗ))² instead of g'²: about what the mean of
+/// 1/s such gradients would bring, as m tells what they have in common.
 /// Note [Fused passes] in mix_only.h. Agrees with torch to rounding, not to the bit: torch's own
 /// paths differ among themselves, and its square root is not correctly rounded.
 template <class T>

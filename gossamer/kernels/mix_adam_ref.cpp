@@ -15,7 +15,7 @@ double mix_adam(Range range, const MixArgs<T>& mix, const AdamArgs<T>& step) {
     T& m = step.m[i];
     T& v = step.v[i];
     m = std::fma(step.one_minus_beta1, g, step.beta1 * m);
-    v = std::fma(step.one_minus_beta2 * g, g, step.beta2 * v);
+    v = adam_second(step, step.beta2 * v, g, m);
     const T root = std::sqrt(v);
     const T denominator = std::fma(root, step.root_correction, step.eps);
     const T base = step.minus_decay != 0 ? std::fma(step.minus_decay, x, mixed) : mixed;

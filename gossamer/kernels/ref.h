@@ -1,6 +1,8 @@
 #pragma once
 /// The scalar kernels: the oracle of the fast ones, and what runs where those cannot. Internal.
 
+#include <cmath>
+
 #include "gossamer/kernels/kernel_table.h"
 
 namespace gossamer::ref {
@@ -36,6 +38,13 @@ void decode_add_bf16(const Decoding<T>& job);
 template <class T>
 void decode_add_int8(const Decoding<T>& job);
 void copy(void* destination, const void* source, std::size_t bytes);
+
+/// The second moment after gradient g, which has made the first moment m; `kept` is β₂ v.
+template <class T>
+T adam_second(const AdamArgs<T>& adam, T kept, T g, T m) {
+  if (adam.signal == 0) return std::fma(adam.one_minus_beta2 * g, g, kept);
+  return std::fma(adam.one_minus_beta2, std::fma(adam.signal * m, m, adam.noise * g * g), kept);
+}
 
 /// mixed of one element.
 template <class T>

@@ -50,6 +50,13 @@ template <class T>
   return fma(a.minus_step, m / fma(root(v), a.root_correction, a.eps), base);
 }
 
+/// The second moment after a gradient, which has made the first moment m.
+template <class T>
+[[gnu::always_inline]] inline T adam_second(const AdamArgs<T>& a, T kept, T g, T m) {
+  if (a.signal == 0) return fma(a.one_minus_beta2 * g, g, kept);
+  return fma(a.one_minus_beta2, fma(a.signal * m, m, a.noise * g * g), kept);
+}
+
 template <class T>
 struct AdamRule {
   AdamArgs<T> a;
@@ -57,7 +64,7 @@ struct AdamRule {
   [[gnu::always_inline]] T operator()(T mixed, T x, std::size_t i) const {
     const T g = adam_gradient(a, x, i);
     const T m = fma(a.one_minus_beta1, g, a.beta1 * a.m[i]);
-    const T v = fma(a.one_minus_beta2 * g, g, a.beta2 * a.v[i]);
+    const T v = adam_second(a, a.beta2 * a.v[i], g, m);
     a.m[i] = m;
     a.v[i] = v;
     return adam_step(a, mixed, x, m, v);
@@ -80,11 +87,12 @@ struct AccumAdamRule {
     if constexpr (kWritesB) {
       b[i] = sum;
     } else {
-      a.m[i] = fma(a.one_minus_beta1, sum, kept_m);
-      a.v[i] = fma(a.one_minus_beta2 * sum, sum, kept_v);
+      const T absorbed = fma(a.one_minus_beta1, sum, kept_m);
+      a.m[i] = absorbed;
+      a.v[i] = adam_second(a, kept_v, sum, absorbed);
     }
-    return adam_step(a, mixed, x, fma(a.one_minus_beta1, g, kept_m),
-                     fma(a.one_minus_beta2 * g, g, kept_v));
+    const T m = fma(a.one_minus_beta1, g, kept_m);
+    return adam_step(a, mixed, x, m, adam_second(a, kept_v, g, m));
   }
 };
 

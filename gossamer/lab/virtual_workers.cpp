@@ -85,6 +85,8 @@ std::span<const double> VirtualWorkers::payload(Payload payload) const {
       return pattern_state_[0];
     case Payload::momentum:
       return optimizer_state_[0];
+    case Payload::second:
+      return optimizer_state_[1];
   }
   assertion_failed("a known payload", __FILE__, __LINE__);
 }

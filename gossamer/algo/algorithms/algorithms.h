@@ -9,6 +9,10 @@ namespace gossamer {
 template <class T>
 double cwa_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
+double cwa_momentum_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double cwa_moments_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
 double cwa_difference_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double atc_prepare(const PassArgs<T>& args, const Optimizer& optimizer);

@@ -15,6 +15,7 @@ double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bo
                             .beta1 = hyper.beta1,
                             .beta2 = hyper.beta2,
                             .eps = hyper.eps,
+                            .noise_share = hyper.noise_share,
                             .weight_decay = hyper.weight_decay,
                             .decoupled = decoupled,
                             .t = now.t,

@@ -311,6 +311,7 @@ TEST_F(DataFiles, TasksGiveWorkersTheirShareAndEveryoneTheSameValidation) {
   write("train-labels-idx1-ubyte", idx_bytes({50}, 50));
   write("text.txt", Bytes(5000, 'x'));
   for (const TaskKind& kind : task_kinds()) {
+    if (kind.name == "translation") continue;  // its batches are cut by tokens, see its own tests
     const bool text = kind.name == "text";
     const Task task = kind.open({.path = text ? folder_ / "text.txt" : folder_,
                                  .global_batch = 8,

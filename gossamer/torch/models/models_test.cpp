@@ -22,9 +22,10 @@ constexpr InputShape kTinyInput{.height = 9, .width = 7, .classes = 3, .context 
 
 ModelArgs tiny_args(const ModelKind& kind, std::uint64_t seed = 1) {
   const bool images = kind.input == InputKind::images;
-  return {.input = kTinyInput,
-          .size = {.width = images ? 8 : 32, .layers = 2, .heads = 4},
-          .seed = seed};
+  InputShape input = kTinyInput;
+  if (kind.input == InputKind::pairs) input.classes = 17;
+  return {
+      .input = input, .size = {.width = images ? 8 : 32, .layers = 2, .heads = 4}, .seed = seed};
 }
 
 /// Samples that any of the models can tell apart.
@@ -32,6 +33,12 @@ Batch tiny_batch(InputKind kind) {
   if (kind == InputKind::images) {
     const at::Tensor ramp = at::arange(6 * 63, at::kFloat).view({6, 1, 9, 7});
     return {.inputs = (ramp * 0.37f).sin(), .targets = at::arange(6, at::kLong).remainder(3)};
+  }
+  if (kind == InputKind::pairs) {
+    const at::Tensor source = at::arange(4 * 7, at::kLong).square().remainder(13).add(4);
+    return {.inputs = source.view({4, 7}).contiguous(),
+            .targets = source.view({4, 7}).flip(1).contiguous(),
+            .sources = source.view({4, 7})};
   }
   const at::Tensor text = (at::arange(4 * 13, at::kLong).square() % 251).view({4, 13});
   return {.inputs = text.narrow(1, 0, 12).contiguous(),
