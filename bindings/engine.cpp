@@ -114,6 +114,7 @@ void bind_hyper(py::module_& module) {
       .def_readwrite("beta1", &Hyper::beta1)
       .def_readwrite("beta2", &Hyper::beta2)
       .def_readwrite("eps", &Hyper::eps)
+      .def_readwrite("noise_share", &Hyper::noise_share)
       .def_readwrite("momentum", &Hyper::momentum)
       .def_readwrite("dampening", &Hyper::dampening)
       .def_readwrite("nesterov", &Hyper::nesterov)

@@ -26,7 +26,7 @@ struct Hyper {
   int accumulate = 4;     ///< AccumAdam's s: iterations per update of its momenta
   std::int64_t t = 0;     ///< the coming update is the group's t-th; 0: as many as the run has done
   double grad_scale = 1;  ///< multiplies every gradient, e.g. by −1 to maximize
-  double consensus = 1;   ///< dsgd_ac's γ: the share of W x − x that an update takes
+  double consensus = 1;   ///< dsgd_ac, cwa_moments: γ, the share of W x − x that an update takes
   /// slowmo, noloco: an outer step in round k where (k + 1) mod outer_every = 0; 0: in none.
   int outer_every = 0;
   double outer_momentum = 0.5;

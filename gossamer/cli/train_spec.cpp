@@ -133,7 +133,8 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
        "who averages with whom; see gossamer topology --list; auto: what gossamer plan says",
        &s.topology},
       {"algorithm", "pattern",
-       "cwa, atc, allreduce, exact_diffusion, extra, gradient_tracking, gradient_tracking_atc, "
+       "cwa, cwa_moments, atc, allreduce, exact_diffusion, extra, gradient_tracking, "
+       "gradient_tracking_atc, "
        "dmsgd, qg_dmsgd, push_sum, slowmo, noloco or dsgd_ac",
        &s.pattern},
       {"algorithm", "group_method",
@@ -160,6 +161,8 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
        &s.hyper.outer_momentum},
       {"algorithm", "outer_lr", "slowmo, noloco: learning rate of the outer steps",
        &s.hyper.outer_lr},
+      {"algorithm", "consensus", "dsgd_ac, cwa_moments: share of the mix that a step takes",
+       &s.consensus},
       {"algorithm", "consensus_power", "dsgd_ac: mixes by (lr / peak lr) to this power",
        &s.consensus_power},
       {"algorithm", "clip_norm", "limit of the gradient's global norm; 0: none", &s.clip_norm},
@@ -290,7 +293,8 @@ double lr_factor(const TrainSpec& spec, std::int64_t t) {
 }
 
 double consensus_factor(const TrainSpec& spec, std::int64_t t) {
-  return std::pow(lr_factor(spec, t), spec.consensus_power);
+  if (spec.pattern != "dsgd_ac") return spec.consensus;
+  return spec.consensus * std::pow(lr_factor(spec, t), spec.consensus_power);
 }
 
 void check_train_spec(const TrainSpec& spec) {
@@ -315,6 +319,8 @@ void check_train_spec(const TrainSpec& spec) {
   require(spec.steps >= 1, "steps", "at least 1", std::to_string(spec.steps));
   require(std::isfinite(spec.consensus_power) && spec.consensus_power >= 0, "consensus_power",
           "finite and not negative", std::to_string(spec.consensus_power));
+  require(spec.consensus > 0 && spec.consensus <= 1, "consensus", "above 0 and at most 1",
+          std::to_string(spec.consensus));
   require(spec.warmup >= 0, "warmup", "not negative", std::to_string(spec.warmup));
   require(spec.buckets >= 1, "buckets", "at least 1", std::to_string(spec.buckets));
   require(spec.keep >= 1, "keep", "at least 1", std::to_string(spec.keep));

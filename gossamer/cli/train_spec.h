@@ -19,7 +19,7 @@ inline constexpr std::string_view kAutoTopology = "auto";
 struct TrainSpec {
   // [data]
   std::string task = "text";
-  std::string data;  ///< file or folder; empty: the Python standard library's sources (text)
+  std::string data;        ///< file or folder; empty: the Python standard library's sources (text)
   std::string target;      ///< translation: the file of the target language
   std::string validation;  ///< translation: files to validate on; empty: a fraction of the pairs
   std::string validation_target;
@@ -65,6 +65,7 @@ struct TrainSpec {
   int local_steps = 0;
   int rounds_per_step = 0;
   bool lazy = false;
+  double consensus = 1;
   double consensus_power = 1;
   double clip_norm = 0;
   // [optimizer]

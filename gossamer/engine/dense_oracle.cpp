@@ -11,6 +11,13 @@ struct Worker {
   explicit Worker(std::size_t d) : m(d), v(d), m_hat(d), v_hat(d), b(d) {}
 };
 
+/// What the second moment takes up of a gradient g that has made the first moment m, which is
+/// `corrected` of what it tends to.
+double taken_up(const Hyper& h, double g, double m, double corrected) {
+  const double signal = m / corrected;
+  return h.noise_share * g * g + (1 - h.noise_share) * signal * signal;
+}
+
 /// d(g, state) at step t ≥ 1 for one element.
 double direction(const Run& run, const Hyper& h, Worker& w, std::size_t k, double g, double x,
                  std::int64_t t) {
@@ -26,24 +33,24 @@ double direction(const Run& run, const Hyper& h, Worker& w, std::size_t k, doubl
   }
   if (run.optimizer == "adam" || run.optimizer == "adamw") {
     w.m[k] = h.beta1 * w.m[k] + (1 - h.beta1) * g;
-    w.v[k] = h.beta2 * w.v[k] + (1 - h.beta2) * g * g;
-    const double m_corrected = w.m[k] / (1 - std::pow(h.beta1, td));
+    const double corrected = 1 - std::pow(h.beta1, td);
+    w.v[k] = h.beta2 * w.v[k] + (1 - h.beta2) * taken_up(h, g, w.m[k], corrected);
+    const double m_corrected = w.m[k] / corrected;
     const double v_corrected = w.v[k] / (1 - std::pow(h.beta2, td));
     return -h.lr * m_corrected / (std::sqrt(v_corrected) + h.eps) + decay;
   }
   const auto s = static_cast<std::int64_t>(h.accumulate);
   const auto t_hat = static_cast<double>((t + s - 1) / s);
   const double m = h.beta1 * w.m_hat[k] + (1 - h.beta1) * g;
-  const double v = h.beta2 * w.v_hat[k] + (1 - h.beta2) * g * g;
+  const double corrected = 1 - std::pow(h.beta1, t_hat);
+  const double v = h.beta2 * w.v_hat[k] + (1 - h.beta2) * taken_up(h, g, m, corrected);
   w.b[k] += g / static_cast<double>(s);
   if (t % s == 0) {
     w.m_hat[k] = h.beta1 * w.m_hat[k] + (1 - h.beta1) * w.b[k];
-    w.v_hat[k] = h.beta2 * w.v_hat[k] + (1 - h.beta2) * w.b[k] * w.b[k];
+    w.v_hat[k] = h.beta2 * w.v_hat[k] + (1 - h.beta2) * taken_up(h, w.b[k], w.m_hat[k], corrected);
     w.b[k] = 0;
   }
-  return -h.lr * (m / (1 - std::pow(h.beta1, t_hat))) /
-             (std::sqrt(v / (1 - std::pow(h.beta2, t_hat))) + h.eps) +
-         decay;
+  return -h.lr * (m / corrected) / (std::sqrt(v / (1 - std::pow(h.beta2, t_hat))) + h.eps) + decay;
 }
 
 Matrix dense(const Round& round) {
@@ -134,13 +141,20 @@ Matrix directions(const Run& run, std::vector<Worker>& workers, const Matrix& g,
   return d;
 }
 
-/// DmSGD: what was mixed of the momenta is what the workers go on with.
+/// What was mixed of the vectors is what the workers go on with.
+template <class Mixing>
+void mix_state(std::vector<Worker>& workers, std::vector<double> Worker::*vector,
+               const Mixing& mixing) {
+  Matrix all;
+  for (const Worker& worker : workers) all.push_back(worker.*vector);
+  all = mixing(all);
+  for (std::size_t i = 0; i < workers.size(); ++i) workers[i].*vector = all[i];
+}
+
+/// DmSGD, after the step.
 void mix_momenta(const Run& run, std::vector<Worker>& workers, std::int64_t step) {
   const auto momentum = run.optimizer.starts_with("accum") ? &Worker::m_hat : &Worker::m;
-  Matrix m;
-  for (const Worker& worker : workers) m.push_back(worker.*momentum);
-  m = mixed(run, m, step);
-  for (std::size_t i = 0; i < workers.size(); ++i) workers[i].*momentum = m[i];
+  mix_state(workers, momentum, [&](const Matrix& m) { return mixed(run, m, step); });
 }
 
 /// x after a step with quasi-global momentum, which is in Worker::m.
@@ -210,6 +224,16 @@ Matrix partly_mixed(const Run& run, const Matrix& x, const Matrix& d, std::int64
   return next;
 }
 
+/// cwa_moments, before the step.
+void mix_moments(const Run& run, std::vector<Worker>& workers, std::int64_t step) {
+  const bool accumulates = run.optimizer.starts_with("accum");
+  for (const auto vector :
+       {accumulates ? &Worker::m_hat : &Worker::m, accumulates ? &Worker::v_hat : &Worker::v}) {
+    mix_state(workers, vector,
+              [&](const Matrix& all) { return partly_mixed(run, all, all - all, step); });
+  }
+}
+
 /// What SlowMo and NoLoCo keep: the slow weights, and their momentum u as SlowMo has it.
 struct SlowWeights {
   Matrix anchor, u;
@@ -256,6 +280,7 @@ Matrix run(const Run& run, Matrix x, const Gradient& gradient, std::int64_t step
       tracker = mixed(run, tracker + (g - g_before), step);
       g_before = std::exchange(g, tracker);
     }
+    if (pattern == "cwa_moments") mix_moments(run, workers, step);
     const Matrix d = directions(run, workers, g, x, step);
     const Matrix x_now = x;
     if (pattern == "allreduce") {
@@ -276,7 +301,7 @@ Matrix run(const Run& run, Matrix x, const Gradient& gradient, std::int64_t step
     } else if (pattern == "slowmo" || pattern == "noloco") {
       if (pattern == "noloco") slow.anchor = mixed(run, slow.anchor, step);
       x = slow_step(run, slow, mixed(run, x + d, step), step);
-    } else if (pattern == "dsgd_ac") {
+    } else if (pattern == "dsgd_ac" || pattern == "cwa_moments") {
       x = partly_mixed(run, x, d, step);
     } else {
       x = mixed(run, x, step) + d;

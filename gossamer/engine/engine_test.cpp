@@ -95,6 +95,7 @@ void suit(Case& c, const Pattern& pattern, Rng& rng) {
     hyper.outer_every = every;
     hyper.outer_momentum = 0.9 * rng.uniform();
     hyper.outer_lr = 0.5 + rng.uniform();
+    hyper.noise_share = 1 - 0.9 * rng.uniform();
     hyper.consensus = 1 - 0.9 * rng.uniform();
   }
 }

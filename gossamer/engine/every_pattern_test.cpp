@@ -34,6 +34,7 @@ Case case_of(const Pattern& pattern, const HostShape& shape = even_hosts(3, 2)) 
   c.options.optimizer = pattern.optimizers.empty() ? "adamw" : pattern.optimizers.front();
   c.options.groups = {{.lr = 0.03,
                        .weight_decay = 0.01,
+                       .noise_share = 0.3,
                        .momentum = 0.8,
                        .consensus = 0.7,
                        .outer_every = kEvery,

@@ -54,7 +54,8 @@ TEST(Overlap, EqualsCountingSecondBySecond) {
 }
 
 TEST(Overlap, AnEngineTellsWhatALinkTookAndWhetherItWaited) {
-  constexpr double kJourney_s = 0.04;
+  constexpr double kJourney_s = 0.1;
+  constexpr double kSeen = 0.3;  // a worker that comes late sees the end of a journey only
   constexpr std::int64_t kCount = 10'000;
   const LinkSpec link{.rate_bytes_per_s = kCount * sizeof(float) / kJourney_s};
   ClusterSpec cluster;
@@ -67,9 +68,9 @@ TEST(Overlap, AnEngineTellsWhatALinkTookAndWhetherItWaited) {
                   {{.x = x.data(), .g = g.data(), .count = kCount, .segments = {{0, kCount, 0}}}});
     engine.start_at(0);
     const StepReport waited = engine.step();
-    EXPECT_GE(waited.exposed_s + waited.hidden_s, 0.9 * kJourney_s);
+    EXPECT_GE(waited.exposed_s + waited.hidden_s, kSeen * kJourney_s);
     std::this_thread::sleep_for(std::chrono::duration<double>(3 * kJourney_s));
-    EXPECT_GE(engine.step().hidden_s, 0.9 * kJourney_s);
+    EXPECT_GE(engine.step().hidden_s, kSeen * kJourney_s);
     engine.quiesce();
   });
 }

@@ -108,6 +108,13 @@ TYPED_TEST(Formulas, MomentumFollowsItsRecursionFromTheFirstStep) {
 /// One step of Adam on exact numbers: the formula of mix_adam.h.
 struct ExactAdam {
   Real lr = 0.01L, beta1 = 0.9L, beta2 = 0.98L, eps = 1e-3L, decay = 0.1L;
+  Real noise_share = 1;
+
+  /// What the second moment takes up of a gradient that has made the first moment m.
+  Real square(Real g, Real m, Real t) const {
+    const Real signal = m / (1 - std::pow(beta1, t));
+    return noise_share * g * g + (1 - noise_share) * signal * signal;
+  }
 
   Real step(Real m, Real v, Real t) const {
     const Real root = std::sqrt(v) / std::sqrt(1 - std::pow(beta2, t));
@@ -116,8 +123,8 @@ struct ExactAdam {
 };
 
 TYPED_TEST(Formulas, AdamAndAdamWFollowTheirRecursion) {
-  const ExactAdam adam;
-  for (const bool decoupled : {false, true}) {
+  for (const auto& [decoupled, share] : {std::pair{false, 1.0}, {true, 1.0}, {true, 0.125}}) {
+    const ExactAdam adam{.noise_share = share};
     Fixture<TypeParam> f;
     std::vector<TypeParam> m_state(kCount), v_state(kCount);
     Reals x = f.exact(f.x.values()), m(kCount), v(kCount);
@@ -126,7 +133,7 @@ TYPED_TEST(Formulas, AdamAndAdamWFollowTheirRecursion) {
       for (std::size_t i = 0; i < kCount; ++i) {
         const Real g = 0.5L * Real{f.g.values()[i]} + (decoupled ? 0 : adam.decay * x[i]);
         m[i] = adam.beta1 * m[i] + (1 - adam.beta1) * g;
-        v[i] = adam.beta2 * v[i] + (1 - adam.beta2) * g * g;
+        v[i] = adam.beta2 * v[i] + (1 - adam.beta2) * adam.square(g, m[i], t);
         const Real decayed = decoupled ? adam.lr * adam.decay * x[i] : 0;
         x[i] = f.mixed(x, i) - adam.step(m[i], v[i], t) - decayed;
       }
@@ -135,6 +142,7 @@ TYPED_TEST(Formulas, AdamAndAdamWFollowTheirRecursion) {
                            .beta1 = 0.9,
                            .beta2 = 0.98,
                            .eps = 1e-3,
+                           .noise_share = share,
                            .weight_decay = 0.1,
                            .decoupled = decoupled,
                            .t = t,
@@ -159,13 +167,13 @@ struct ExactAccumAdam {
     for (std::size_t i = 0; i < kCount; ++i) {
       const Real g = Real{f.g.values()[i]} + (decoupled ? 0 : adam.decay * x[i]);
       const Real now_m = adam.beta1 * m[i] + (1 - adam.beta1) * g;
-      const Real now_v = adam.beta2 * v[i] + (1 - adam.beta2) * g * g;
+      const Real now_v = adam.beta2 * v[i] + (1 - adam.beta2) * adam.square(g, now_m, t_hat);
       const Real decayed = decoupled ? adam.lr * adam.decay * x[i] : 0;
       x[i] = f.mixed(x, i) - adam.step(now_m, now_v, t_hat) - decayed;
       b[i] += g / static_cast<Real>(s);
       if (t % s != 0) continue;
       m[i] = adam.beta1 * m[i] + (1 - adam.beta1) * b[i];
-      v[i] = adam.beta2 * v[i] + (1 - adam.beta2) * b[i] * b[i];
+      v[i] = adam.beta2 * v[i] + (1 - adam.beta2) * adam.square(b[i], m[i], t_hat);
       b[i] = 0;
     }
   }
@@ -173,9 +181,9 @@ struct ExactAccumAdam {
 
 TYPED_TEST(Formulas, AccumAdamFollowsItsRecursionForEveryPeriod) {
   for (const std::int64_t period : {1, 2, 3, 4}) {
-    for (const bool decoupled : {false, true}) {
+    for (const auto& [decoupled, share] : {std::pair{false, 1.0}, {true, 1.0}, {true, 0.125}}) {
       Fixture<TypeParam> f;
-      ExactAccumAdam exact{.adam = {}, .s = period, .decoupled = decoupled};
+      ExactAccumAdam exact{.adam = {.noise_share = share}, .s = period, .decoupled = decoupled};
       Reals x = f.exact(f.x.values());
       std::vector<TypeParam> m(kCount), v(kCount);
       GuardedBuffer<TypeParam> b(kCount, 1, 9);  // what is in it must not matter
@@ -188,6 +196,7 @@ TYPED_TEST(Formulas, AccumAdamFollowsItsRecursionForEveryPeriod) {
              .beta1 = 0.9,
              .beta2 = 0.98,
              .eps = 1e-3,
+             .noise_share = share,
              .weight_decay = 0.1,
              .decoupled = decoupled,
              .t = t,

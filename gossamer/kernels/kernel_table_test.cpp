@@ -71,6 +71,8 @@ AdamArgs<T> adam_args(Workspace<T>& w, T coupled, T decoupled) {
           .one_minus_beta2 = T(0.02),
           .minus_step = T(-0.05),
           .root_correction = T(1.4),
+          .noise = decoupled != 0 ? T(0.3) : T(1),
+          .signal = decoupled != 0 ? T(0.8) : T(0),
           .eps = T(1e-6),
           .coupled_decay = coupled,
           .minus_decay = decoupled};

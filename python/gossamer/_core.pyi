@@ -342,6 +342,7 @@ class Hyper:
     beta1: float
     beta2: float
     eps: float
+    noise_share: float
     momentum: float
     dampening: float
     nesterov: bool

@@ -81,6 +81,7 @@ CASES = [
     Case("noloco", "nesterov", "one_peer_ring", local_steps=3, pattern_options=OUTER),
     Case("noloco", "adam", pattern_options=OUTER),
     Case("dsgd_ac", "momentum", pattern_options={"consensus": 0.6}),
+    Case("cwa_moments", "adam", pattern_options={"consensus": 0.6, "noise_share": 1.0}),
     Case("atc", "rmsprop"),
     Case("cwa", "rmsprop", "one_peer_ring"),
 ]

@@ -86,22 +86,25 @@ class Oracle:
         self.put(before)
         return after - before
 
-    def momenta(self) -> list[torch.Tensor]:
+    def first_moment(self) -> str:
+        return "momentum_buffer" if isinstance(self.optimizers[0], SGD) else "exp_avg"
+
+    def momenta(self, key: str) -> list[torch.Tensor]:
         """One row per worker and parameter; those that there are not yet become zero."""
-        key = "momentum_buffer" if isinstance(self.optimizers[0], SGD) else "exp_avg"
         found = []
         for optimizer in self.optimizers:
             for p in optimizer.param_groups[0]["params"]:
                 state = optimizer.state[p]
-                if not state and key == "exp_avg":
-                    state.update(step=torch.zeros(()), exp_avg_sq=torch.zeros_like(p))
+                if not state and key != "momentum_buffer":
+                    state.update(step=torch.zeros(()), exp_avg=torch.zeros_like(p))
+                    state.update(exp_avg_sq=torch.zeros_like(p))
                 if state.get(key) is None:
                     state[key] = torch.zeros_like(p)
                 found.append(state[key])
         return found
 
-    def mix_momenta(self, w: torch.Tensor) -> None:
-        momenta = self.momenta()
+    def mix_momenta(self, w: torch.Tensor, key: str) -> None:
+        momenta = self.momenta(key)
         count = len(momenta) // WORKERS
         for i in range(count):
             rows = torch.stack([momenta[rank * count + i].flatten() for rank in range(WORKERS)])
@@ -169,9 +172,16 @@ class Oracle:
     def dsgd_ac(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
         return x + self.options["consensus"] * (w @ x - x) + self.moves(self.gradients(has), has)
 
+    def cwa_moments(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
+        gamma = self.options["consensus"]
+        part = (1 - gamma) * torch.eye(WORKERS, dtype=torch.float64) + gamma * w
+        for key in ("exp_avg", "exp_avg_sq"):
+            self.mix_momenta(part, key)
+        return part @ x + self.moves(self.gradients(has), has)
+
     def dmsgd(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
         d = self.moves(self.gradients(has), has)
-        self.mix_momenta(w)
+        self.mix_momenta(w, self.first_moment())
         return w @ (x + d)
 
     def qg_dmsgd(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:

@@ -9,8 +9,6 @@ namespace gossamer {
 template <class T>
 double cwa_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
-double cwa_momentum_combine(const PassArgs<T>& args, const Optimizer& optimizer);
-template <class T>
 double cwa_moments_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double cwa_difference_combine(const PassArgs<T>& args, const Optimizer& optimizer);
