@@ -27,6 +27,8 @@ struct TrainSpec {
   double validation_fraction = 0.1;
   std::int64_t validation_samples = 512;
   int pieces_per_worker = 0;
+  std::int64_t shift = 0;
+  bool flip = false;
   // [model]
   std::string model;  ///< empty: transformer for text, residual_cnn for images
   std::int64_t width = 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gossamer/torch/data/augment.h"
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/model.h"
 #include "gossamer/torch/models/table.h"
@@ -30,9 +31,10 @@ struct Task {
 };
 
 struct TaskArgs {
-  /// Images: the folder of an MNIST-like set. Text: a file or a folder.
+  /// Images: the folder of a set, see image_formats(). Text: a file or a folder.
   std::filesystem::path path;
-  /// Images: which part of the set to train on ("train", "t10k"); empty takes what is there.
+  /// Images: which part of the set to train on ("train", "t10k", "test"); empty takes what is
+  /// there.
   std::string part = "";
   std::int64_t global_batch = 64;
   std::uint64_t seed = 1;
@@ -42,6 +44,7 @@ struct TaskArgs {
   std::int64_t validation_batch = 128;
   /// Images: see ImageBatchPlan.
   int pieces_per_worker = 0;
+  Augmentation augmentation = {};
   /// Text: bytes per window, and what to read of a folder.
   std::int64_t context = 64;
   std::vector<std::string> suffixes = {};
