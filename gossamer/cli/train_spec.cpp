@@ -103,7 +103,10 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
        &s.pieces_per_worker},
       {"data", "shift", "images: move those to train on by up to so many pixels", &s.shift},
       {"data", "flip", "images: mirror half of those to train on", &s.flip},
-      {"model", "model", "softmax_regression, mlp, residual_cnn, transformer", &s.model},
+      {"model", "model",
+       "softmax_regression, mlp, residual_cnn, resnet50, mobilenet_v2, efficientnet_b0, "
+       "transformer",
+       &s.model},
       {"model", "width", "width of the model; 0: its default", &s.width},
       {"model", "layers", "layers of the model; 0: its default", &s.layers},
       {"model", "heads", "attention heads; 0: the model's default", &s.heads},
