@@ -35,20 +35,33 @@ std::string message_of(const std::filesystem::path& path) {
   return "no error";
 }
 
-TEST(Idx, SaysWhatIsWrong) {
-  EXPECT_NE(message_of("/nowhere/digits").find("cannot open /nowhere/digits"), std::string::npos);
-  EXPECT_NE(message_of(file_with("short", "ab")).find("less than 4 bytes"), std::string::npos);
-  EXPECT_NE(message_of(file_with("text", "a text file")).find("another beginning"),
-            std::string::npos);
+/// Whether the message says both which file and what about it.
+void expect_names(const std::string& message, const std::string& file, const std::string& what) {
+  EXPECT_NE(message.find(file), std::string::npos) << message;
+  EXPECT_NE(message.find(what), std::string::npos) << message;
+}
+
+TEST(Idx, NamesTheFileAndItsFault) {
+  const auto fault = [](const std::string& name, const std::string& bytes) {
+    return message_of(file_with(name, bytes));
+  };
+  expect_names(message_of("/nowhere/digits"), "'/nowhere/digits'", "not a file");
+  expect_names(message_of(testing::TempDir()), "'", "not a file");
+  expect_names(fault("none", ""), "none", "no byte");
+  expect_names(fault("short", "ab"), "short", "got 97 98");
+  expect_names(fault("text", "a text file"), "text", "must begin with 0 0 8");
+  expect_names(fault("type", std::string("\0\0\x09\x01\0\0\0\0", 8)), "type", "got 0 0 9 1");
+  expect_names(fault("header", std::string("\0\0\x08\x03\0", 5)), "header", "header of 16 bytes");
   const std::string one_less = kTwoByThree.substr(0, kTwoByThree.size() - 1);
-  EXPECT_NE(message_of(file_with("cut", one_less)).find("may be truncated"), std::string::npos);
-  EXPECT_NE(message_of(file_with("cut.gz", gzipped(kTwoByThree).substr(0, 25))).find("IDX"),
-            std::string::npos);
-  EXPECT_NE(message_of(file_with("long", kTwoByThree + "g")).find("more bytes"), std::string::npos);
+  expect_names(fault("cut", one_less), "cut", "must have 18 bytes, got 17");
+  expect_names(fault("cut.gz", gzipped(kTwoByThree).substr(0, 25)), "cut.gz", "broken gzip");
+  expect_names(fault("long", kTwoByThree + "g"), "long", "must have 18 bytes, got more");
   const std::string huge("\0\0\x08\x02\xff\xff\xff\xff\xff\xff\xff\xff", 12);
-  EXPECT_NE(message_of(file_with("huge", huge)).find("more than 4 GiB"), std::string::npos);
+  expect_names(fault("huge", huge), "huge", "more than 4 GiB");
+  const std::string cube("\0\0\x08\x03\x40\0\0\0\x40\0\0\0\x40\0\0\0", 16);
+  expect_names(fault("cube", cube), "cube", "more than 4 GiB");
   const std::string promises("\0\0\x08\x01\x7f\xff\xff\xff", 8);
-  EXPECT_NE(message_of(file_with("promises", promises)).find("truncated"), std::string::npos);
+  expect_names(fault("promises", promises), "promises", "truncated");
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ Task open_task(const TrainSpec& spec) {
                                     .validation_fraction = spec.validation_fraction,
                                     .validation_samples = spec.validation_samples,
                                     .pieces_per_worker = spec.pieces_per_worker,
+                                    .augmentation = {.shift = spec.shift, .flip = spec.flip},
                                     .context = spec.context,
                                     .suffixes = spec.suffixes,
                                     .max_bytes = spec.max_bytes,

@@ -112,7 +112,11 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"data", "validation_samples", "samples to validate on", &s.validation_samples},
       {"data", "pieces_per_worker", "images: k pieces of the data sorted by class; 0: iid",
        &s.pieces_per_worker},
-      {"model", "model", "softmax_regression, mlp, residual_cnn, transformer, encoder_decoder",
+      {"data", "shift", "images: move those to train on by up to so many pixels", &s.shift},
+      {"data", "flip", "images: mirror half of those to train on", &s.flip},
+      {"model", "model",
+       "softmax_regression, mlp, residual_cnn, resnet50, mobilenet_v2, efficientnet_b0, "
+       "transformer",
        &s.model},
       {"model", "width", "width of the model; 0: its default", &s.width},
       {"model", "layers", "layers of the model; 0: its default", &s.layers},

@@ -32,6 +32,8 @@ struct TrainSpec {
   double validation_fraction = 0.1;
   std::int64_t validation_samples = 512;
   int pieces_per_worker = 0;
+  std::int64_t shift = 0;
+  bool flip = false;
   // [model]
   std::string model;  ///< empty: the usual one for the task, see train_model.cpp
   std::int64_t width = 0;

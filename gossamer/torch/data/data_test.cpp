@@ -1,20 +1,15 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
 
-#include "gossamer/base/errors.h"
 #include "gossamer/torch/data/byte_corpus.h"
-#include "gossamer/torch/data/idx.h"
+#include "gossamer/torch/data/data_fixture.h"
 #include "gossamer/torch/data/image_batches.h"
-#include "gossamer/torch/data/read_bytes.h"
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/data/task.h"
 
@@ -22,117 +17,6 @@ namespace gossamer {
 namespace {
 
 namespace fs = std::filesystem;
-using Bytes = std::vector<std::uint8_t>;
-
-/// A folder of its own that disappears with the test.
-class DataFiles : public testing::Test {
- protected:
-  DataFiles() {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("gossamer_data_" + std::to_string(getpid()) + "_" + info->name());
-    fs::create_directories(folder_);
-  }
-  ~DataFiles() override { fs::remove_all(folder_); }
-
-  fs::path write(const std::string& name, const Bytes& bytes) const {
-    const fs::path path = folder_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    return path;
-  }
-
-  fs::path write_gz(const std::string& name, const Bytes& bytes) const {
-    const fs::path path = folder_ / name;
-    gzFile file = gzopen(path.c_str(), "wb");
-    gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
-    gzclose(file);
-    return path;
-  }
-
-  fs::path folder_;
-};
-
-Bytes idx_bytes(const std::vector<int>& sizes, int values) {
-  Bytes bytes{0, 0, 8, static_cast<std::uint8_t>(sizes.size())};
-  for (const int size : sizes) {
-    for (const int shift : {24, 16, 8, 0}) {
-      bytes.push_back(static_cast<std::uint8_t>(size >> shift));
-    }
-  }
-  for (int i = 0; i < values; ++i) bytes.push_back(static_cast<std::uint8_t>(i % 10));
-  return bytes;
-}
-
-/// The message of the IoError that `call` throws.
-std::string io_error(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-void expect_names(const std::string& message, const std::string& file, const std::string& what) {
-  EXPECT_NE(message.find(file), std::string::npos) << message;
-  EXPECT_NE(message.find(what), std::string::npos) << message;
-}
-
-TEST_F(DataFiles, IdxIsReadPlainAndPacked) {
-  const Bytes bytes = idx_bytes({3, 2, 4}, 24);
-  for (const fs::path& path : {write("a", bytes), write_gz("a.gz", bytes)}) {
-    const IdxArray array = read_idx(path);
-    EXPECT_EQ(array.sizes, (std::vector<std::int64_t>{3, 2, 4}));
-    EXPECT_EQ(array.values, Bytes(bytes.begin() + 16, bytes.end()));
-  }
-}
-
-TEST_F(DataFiles, BadIdxFilesAreNamedWithTheirFault) {
-  Bytes magic = idx_bytes({4}, 4);
-  magic[2] = 9;
-  const Bytes good = idx_bytes({4}, 4);
-  const auto fault = [&](const fs::path& path) { return io_error([&] { read_idx(path); }); };
-  expect_names(fault(write("magic", magic)), "magic", "0 0 9 1");
-  expect_names(fault(write("none", {})), "none", "not an IDX file");
-  expect_names(fault(write("short", {0, 0, 8, 3, 0})), "short", "header");
-  expect_names(fault(write("cut", Bytes(good.begin(), good.end() - 1))), "cut", "12 bytes");
-  expect_names(fault(write("long", idx_bytes({4}, 5))), "long", "13");
-  expect_names(fault(write("empty", idx_bytes({0}, 0))), "empty", "is empty");
-  expect_names(fault(write("huge", idx_bytes({1 << 30, 1 << 30, 1 << 30}, 1))), "huge", "more");
-  expect_names(fault(folder_ / "absent"), "absent", "not a file");
-  expect_names(fault(folder_), folder_.filename().string(), "not a file");
-  const fs::path packed = write_gz("packed.gz", idx_bytes({4000}, 4000));
-  fs::resize_file(packed, fs::file_size(packed) / 2);
-  expect_names(fault(packed), "packed.gz", "broken gzip");
-}
-
-TEST_F(DataFiles, ImagesNeedOneLabelEach) {
-  const fs::path images = write("images", idx_bytes({4, 2, 2}, 16));
-  EXPECT_EQ(read_images(images, write("labels", idx_bytes({4}, 4))).classes, 4);
-  const fs::path five = write("five", idx_bytes({5}, 5));
-  expect_names(io_error([&] { read_images(images, five); }), "five", "4 images");
-  expect_names(io_error([&] { read_images(five, five); }), "five", "3 or 4 dimensions");
-  const ImageSet colour =
-      read_images(write("rgb", idx_bytes({4, 3, 2, 1}, 24)), write("labels", idx_bytes({4}, 4)));
-  EXPECT_EQ(colour.channels, 3);
-  EXPECT_EQ(colour.pixels_per_image(), 6);
-}
-
-TEST_F(DataFiles, TheFilesOfASetAreFoundByTheirNames) {
-  expect_names(io_error([&] { find_images(folder_); }), folder_.filename().string(), "none");
-  write("t10k-images-idx3-ubyte.gz", {});
-  write("t10k-labels-idx1-ubyte", {});
-  EXPECT_EQ(find_images(folder_).images.filename(), "t10k-images-idx3-ubyte.gz");
-  write("train-images-idx3-ubyte", {});
-  EXPECT_EQ(find_images(folder_).labels.filename(), "t10k-labels-idx1-ubyte");
-  write("train-labels-idx1-ubyte", {});
-  EXPECT_EQ(find_images(folder_).labels.filename(), "train-labels-idx1-ubyte");
-  EXPECT_EQ(find_images(folder_, "t10k").labels.filename(), "t10k-labels-idx1-ubyte");
-  expect_names(io_error([&] { find_images(folder_, "test"); }), "test-", "t10k, train");
-}
 
 TEST_F(DataFiles, ACorpusIsTheFilesOfAFolderInTheOrderOfTheirPaths) {
   write("b.py", {'b'});
@@ -236,21 +120,6 @@ TEST(ImageBatches, UnequalWorkersShareNoSampleAndSeeFewClasses) {
   EXPECT_THROW(image_indices(9, plan, 0, {0, 5}), std::invalid_argument);
 }
 
-TEST(ImageBatches, PixelsAreScaledToMeanZeroAndDeviationOne) {
-  const ImageSet images{.count = 2,
-                        .height = 1,
-                        .width = 2,
-                        .classes = 2,
-                        .pixels = {0, 255, 255, 0},
-                        .labels = {1, 0}};
-  const PixelScale scale = pixel_scale(images, {0, 1});
-  EXPECT_DOUBLE_EQ(scale.mean, 0.5);
-  EXPECT_DOUBLE_EQ(scale.deviation, 0.5);
-  const Batch batch = image_batch(images, scale, {1, 0});
-  EXPECT_TRUE(at::equal(batch.inputs.flatten(), at::tensor({1.f, -1.f, -1.f, 1.f})));
-  EXPECT_TRUE(at::equal(batch.targets, at::tensor({0, 1}, at::kLong)));
-}
-
 TEST(ImageBatches, TheSplitIsDisjointAndComplete) {
   const ImageSplit split = split_images({.count = 100}, 0.1);
   EXPECT_EQ(split.training.size(), 90u);
@@ -330,19 +199,6 @@ TEST_F(DataFiles, TasksGiveWorkersTheirShareAndEveryoneTheSameValidation) {
     EXPECT_THROW(kind.open({.path = folder_, .global_batch = 0}), std::invalid_argument);
   }
   EXPECT_THROW(find_task("txt"), std::invalid_argument);
-}
-
-TEST(RealData, HandwrittenDigitsHaveTheirPublishedSizes) {
-  const fs::path folder = "../shared/data/mnist";
-  if (!fs::exists(folder)) GTEST_SKIP() << "no folder " << folder;
-  const ImagePaths paths = find_images(folder, "t10k");
-  const ImageSet images = read_images(paths.images, paths.labels);
-  EXPECT_EQ(images.count, 10000);
-  EXPECT_EQ(images.height, 28);
-  EXPECT_EQ(images.classes, 10);
-  // The published counts of the test set: 980 zeros, 1135 ones.
-  EXPECT_EQ(std::count(images.labels.begin(), images.labels.end(), 0), 980);
-  EXPECT_EQ(std::count(images.labels.begin(), images.labels.end(), 1), 1135);
 }
 
 }  // namespace

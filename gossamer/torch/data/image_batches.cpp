@@ -61,6 +61,57 @@ struct OwnPieces {
   std::vector<std::int64_t> own;
 };
 
+using Histogram = std::array<std::int64_t, 256>;
+using Numbers = std::array<float, 256>;  ///< what each value of a pixel becomes
+
+PixelScale scale_of(const Histogram& histogram) {
+  double total = 0;
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t value = 0; value < histogram.size(); ++value) {
+    const double share = static_cast<double>(value) / 255;
+    const auto times = static_cast<double>(histogram[value]);
+    total += times;
+    sum += times * share;
+    squares += times * share * share;
+  }
+  if (total == 0) return {};
+  const double mean = sum / total;
+  const double variance = squares / total - mean * mean;
+  return {.mean = mean, .deviation = variance > 1e-12 ? std::sqrt(variance) : 1};
+}
+
+Numbers numbers_of(const PixelScale& scale) {
+  Numbers numbers{};
+  for (std::size_t value = 0; value < numbers.size(); ++value) {
+    const double share = static_cast<double>(value) / 255;
+    numbers[value] = static_cast<float>((share - scale.mean) / scale.deviation);
+  }
+  return numbers;
+}
+
+/// One channel of an image.
+struct Plane {
+  const std::uint8_t* pixels = nullptr;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+
+  /// Black outside.
+  std::uint8_t at(std::int64_t row, std::int64_t column) const {
+    const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+    return inside ? pixels[row * width + column] : 0;
+  }
+};
+
+void write_moved(const Plane& plane, const Numbers& numbers, const Move& move, float* to) {
+  for (std::int64_t row = 0; row < plane.height; ++row) {
+    for (std::int64_t column = 0; column < plane.width; ++column) {
+      const std::int64_t from = column - move.right;
+      *to++ = numbers[plane.at(row - move.down, move.mirrored ? plane.width - 1 - from : from)];
+    }
+  }
+}
+
 }  // namespace
 
 ImageSplit split_images(const ImageSet& images, double validation_fraction) {
@@ -105,47 +156,45 @@ std::vector<std::int64_t> image_indices(std::int64_t training_count, const Image
   return indices;
 }
 
-PixelScale pixel_scale(const ImageSet& images, const std::vector<std::int64_t>& samples) {
-  std::array<std::int64_t, 256> histogram{};
-  const std::int64_t size = images.pixels_per_image();
+std::vector<PixelScale> pixel_scales(const ImageSet& images,
+                                     const std::vector<std::int64_t>& samples) {
+  const std::int64_t size = images.pixels_per_channel();
+  std::vector<Histogram> histograms(static_cast<std::size_t>(images.channels));
   for (const std::int64_t sample : samples) {
-    const auto* pixels = images.pixels.data() + sample * size;
-    for (std::int64_t i = 0; i < size; ++i) ++histogram[pixels[i]];
+    const auto* pixels = images.pixels.data() + sample * images.pixels_per_image();
+    for (Histogram& histogram : histograms) {
+      for (std::int64_t i = 0; i < size; ++i) ++histogram[pixels[i]];
+      pixels += size;
+    }
   }
-  double total = 0;
-  double sum = 0;
-  double squares = 0;
-  for (std::size_t value = 0; value < histogram.size(); ++value) {
-    const double share = static_cast<double>(value) / 255;
-    const auto times = static_cast<double>(histogram[value]);
-    total += times;
-    sum += times * share;
-    squares += times * share * share;
-  }
-  if (total == 0) return {};
-  const double mean = sum / total;
-  const double variance = squares / total - mean * mean;
-  return {.mean = mean, .deviation = variance > 1e-12 ? std::sqrt(variance) : 1};
+  std::vector<PixelScale> scales;
+  for (const Histogram& histogram : histograms) scales.push_back(scale_of(histogram));
+  return scales;
 }
 
-Batch image_batch(const ImageSet& images, const PixelScale& scale,
-                  const std::vector<std::int64_t>& samples) {
+Batch image_batch(const ImageSet& images, const std::vector<PixelScale>& scales,
+                  const std::vector<std::int64_t>& samples, const std::vector<Move>& moves) {
+  GOSSAMER_ASSERT(moves.empty() || moves.size() == samples.size());
   const auto count = static_cast<std::int64_t>(samples.size());
-  const std::int64_t size = images.pixels_per_image();
   Batch batch{.inputs = at::empty({count, images.channels, images.height, images.width}),
               .targets = at::empty({count}, at::dtype(at::kLong))};
-  std::array<float, 256> number{};
-  for (std::size_t value = 0; value < number.size(); ++value) {
-    const double share = static_cast<double>(value) / 255;
-    number[value] = static_cast<float>((share - scale.mean) / scale.deviation);
-  }
+  std::vector<Numbers> numbers;
+  for (const PixelScale& scale : scales) numbers.push_back(numbers_of(scale));
   auto* inputs = batch.inputs.mutable_data_ptr<float>();
   auto* targets = batch.targets.mutable_data_ptr<std::int64_t>();
-  for (const std::int64_t sample : samples) {
-    const auto* pixels = images.pixels.data() + sample * size;
-    inputs = std::transform(pixels, pixels + size, inputs,
-                            [&](std::uint8_t pixel) { return number[pixel]; });
-    *targets++ = images.labels[static_cast<std::size_t>(sample)];
+  const std::int64_t size = images.pixels_per_channel();
+  for (std::size_t k = 0; k < samples.size(); ++k) {
+    const auto* pixels = images.pixels.data() + samples[k] * images.pixels_per_image();
+    for (const Numbers& number : numbers) {
+      if (moves.empty()) {
+        std::transform(pixels, pixels + size, inputs, [&](auto pixel) { return number[pixel]; });
+      } else {
+        write_moved({pixels, images.height, images.width}, number, moves[k], inputs);
+      }
+      pixels += size;
+      inputs += size;
+    }
+    *targets++ = images.labels[static_cast<std::size_t>(samples[k])];
   }
   return batch;
 }

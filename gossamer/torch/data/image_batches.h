@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "gossamer/torch/data/idx.h"
+#include "gossamer/torch/data/augment.h"
+#include "gossamer/torch/data/image_set.h"
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/model.h"
 
@@ -39,17 +40,18 @@ std::vector<std::int64_t> image_indices(std::int64_t training_count, const Image
 std::vector<std::int64_t> sorted_by_class(const ImageSet& images,
                                           std::vector<std::int64_t> samples);
 
-/// How the pixels 0 … 255 become numbers: (pixel/255 − mean) / deviation.
+/// How the pixels 0 … 255 of a channel become numbers: (pixel/255 − mean) / deviation.
 struct PixelScale {
   double mean = 0;
   double deviation = 1;
 };
 
-/// Mean and deviation over all pixels of the samples; deviation 1 when they are all equal.
-PixelScale pixel_scale(const ImageSet& images, const std::vector<std::int64_t>& samples);
+/// Mean and deviation over all pixels of the samples, by channel; deviation 1 when they are equal.
+std::vector<PixelScale> pixel_scales(const ImageSet& images,
+                                     const std::vector<std::int64_t>& samples);
 
-/// The samples as a batch.
-Batch image_batch(const ImageSet& images, const PixelScale& scale,
-                  const std::vector<std::int64_t>& samples);
+/// The samples as a batch, each moved as `moves` says unless that is empty.
+Batch image_batch(const ImageSet& images, const std::vector<PixelScale>& scales,
+                  const std::vector<std::int64_t>& samples, const std::vector<Move>& moves = {});
 
 }  // namespace gossamer

@@ -46,29 +46,32 @@ std::vector<Batch> in_batches(const std::vector<std::int64_t>& samples, const Ta
 
 struct ImageTask {
   ImageSet images;
-  PixelScale scale;
+  std::vector<PixelScale> scales;
   std::vector<std::int64_t> training;
   ImageBatchPlan plan;
+  Augmentation augmentation;
 
   Batch batch(std::int64_t step, Shard shard) const {
     auto samples = image_indices(static_cast<std::int64_t>(training.size()), plan, step, shard);
     for (std::int64_t& sample : samples) sample = training[static_cast<std::size_t>(sample)];
-    return image_batch(images, scale, samples);
+    return image_batch(images, scales, samples, moves_of(augmentation, plan.seed, step, samples));
   }
 };
 
 Task open_images(const TaskArgs& args) {
   check(args);
-  const ImagePaths paths = find_images(args.path, args.part);
+  const ImageFiles files = find_images(args.path, args.part);
   auto task = std::make_shared<ImageTask>();
-  task->images = read_images(paths.images, paths.labels);
+  task->images = read_images(files);
   const ImageSplit split = split_images(task->images, args.validation_fraction);
   task->training =
       args.pieces_per_worker == 0 ? split.training : sorted_by_class(task->images, split.training);
-  task->scale = pixel_scale(task->images, split.training);
+  task->scales = pixel_scales(task->images, split.training);
   task->plan = {.global_batch = args.global_batch,
                 .seed = args.seed,
                 .pieces_per_worker = args.pieces_per_worker};
+  check_augmentation(args.augmentation, task->images.height, task->images.width);
+  task->augmentation = args.augmentation;
   const ImageSet& set = task->images;
   const auto count = static_cast<std::int64_t>(split.training.size());
   return {
@@ -80,10 +83,10 @@ Task open_images(const TaskArgs& args) {
       .training_batch = [task](std::int64_t step, Shard shard) { return task->batch(step, shard); },
       .validation = in_batches(split.validation, args,
                                [&](const std::vector<std::int64_t>& samples) {
-                                 return image_batch(set, task->scale, samples);
+                                 return image_batch(set, task->scales, samples);
                                }),
       .steps_per_epoch = std::max<std::int64_t>(1, count / args.global_batch),
-      .description = paths.images.string() + ": " + std::to_string(count) + " images of " +
+      .description = describe(files) + ": " + std::to_string(count) + " images of " +
                      std::to_string(set.classes) + " classes to train on, " +
                      std::to_string(split.validation.size()) + " held out"};
 }
@@ -134,7 +137,7 @@ Task checked_translation(const TaskArgs& args) {
 }
 
 constexpr TaskKind kTasks[] = {
-    {"images", "images and labels in IDX files (MNIST and its like)", open_images},
+    {"images", "images and labels in files like those of MNIST or CIFAR", open_images},
     {"text", "any file, or the files of a folder, as bytes", open_text},
     {"translation", "lines of text and their translations, as pieces", checked_translation},
 };

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gossamer/torch/data/augment.h"
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/data/vocabulary.h"
 #include "gossamer/torch/model.h"
@@ -34,10 +35,11 @@ struct Task {
 };
 
 struct TaskArgs {
-  /// Images: the folder of an MNIST-like set. Text: a file or a folder. Translation: the file of
-  /// the source language.
+  /// Images: the folder of a set, see image_formats(). Text: a file or a folder. Translation: the
+  /// file of the source language.
   std::filesystem::path path;
-  /// Images: which part of the set to train on ("train", "t10k"); empty takes what is there.
+  /// Images: which part of the set to train on ("train", "t10k", "test"); empty takes what is
+  /// there.
   std::string part = "";
   /// Samples; translation: pieces, padding included.
   std::int64_t global_batch = 64;
@@ -48,6 +50,7 @@ struct TaskArgs {
   std::int64_t validation_batch = 128;
   /// Images: see ImageBatchPlan.
   int pieces_per_worker = 0;
+  Augmentation augmentation = {};
   /// Text: bytes per window, and what to read of a folder.
   std::int64_t context = 64;
   std::vector<std::string> suffixes = {};

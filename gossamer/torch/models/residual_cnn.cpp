@@ -7,49 +7,16 @@
 #include <vector>
 
 #include "gossamer/torch/initialise.h"
+#include "gossamer/torch/models/conv_norm.h"
 #include "gossamer/torch/tensor_types.h"
 
 namespace gossamer {
 namespace {
 
-struct ConvShape {
-  std::int64_t inputs = 1;
-  std::int64_t outputs = 1;
-  std::int64_t kernel = 3;
-  std::int64_t stride = 1;
-};
-
-/// A convolution without bias and the batch normalisation behind it.
-struct ConvNorm : torch::nn::Module {
-  ConvNorm(const ConvShape& conv, const ResidualCnnOptions& options)
-      : shape(conv), momentum(options.norm_momentum) {
-    const auto type = at::dtype(to_scalar_type(options.dtype));
-    const std::int64_t n = conv.outputs;
-    kernel =
-        register_parameter("kernel", at::zeros({n, conv.inputs, conv.kernel, conv.kernel}, type));
-    norm_weight = register_parameter("norm_weight", at::ones({n}, type));
-    norm_bias = register_parameter("norm_bias", at::zeros({n}, type));
-    running_mean = register_buffer("running_mean", at::zeros({n}, type));
-    running_variance = register_buffer("running_variance", at::ones({n}, type));
-  }
-
-  at::Tensor forward(const at::Tensor& x) const {
-    const at::Tensor y =
-        at::conv2d(x, kernel, /*bias=*/{}, shape.stride, /*padding=*/shape.kernel / 2);
-    return at::batch_norm(y, norm_weight, norm_bias, running_mean, running_variance, is_training(),
-                          momentum, /*eps=*/1e-5, /*cudnn_enabled=*/false);
-  }
-
-  ConvShape shape;
-  double momentum;
-  at::Tensor kernel, norm_weight, norm_bias, running_mean, running_variance;
-};
-
 struct Block : torch::nn::Module {
-  Block(std::int64_t inputs, std::int64_t outputs, std::int64_t stride,
-        const ResidualCnnOptions& options) {
+  Block(std::int64_t inputs, std::int64_t outputs, std::int64_t stride, const NormOptions& norm) {
     const auto add = [&](const std::string& name, const ConvShape& shape) {
-      return register_module(name, std::make_shared<ConvNorm>(shape, options));
+      return register_module(name, std::make_shared<ConvNorm>(shape, norm));
     };
     first = add("first", {.inputs = inputs, .outputs = outputs, .stride = stride});
     second = add("second", {.inputs = outputs, .outputs = outputs});
@@ -69,9 +36,10 @@ struct Block : torch::nn::Module {
 
 struct ResidualCnn : torch::nn::Module {
   explicit ResidualCnn(const ResidualCnnOptions& options) {
+    const NormOptions norm{.momentum = options.norm_momentum, .dtype = options.dtype};
     stem = register_module(
         "stem", std::make_shared<ConvNorm>(
-                    ConvShape{.inputs = options.channels, .outputs = options.width}, options));
+                    ConvShape{.inputs = options.channels, .outputs = options.width}, norm));
     std::int64_t channels = options.width;
     for (std::int64_t stage = 0; stage < options.stages; ++stage) {
       for (std::int64_t b = 0; b < options.blocks; ++b) {
@@ -79,7 +47,7 @@ struct ResidualCnn : torch::nn::Module {
         const std::int64_t outputs = halves ? 2 * channels : channels;
         blocks.push_back(
             register_module("stage" + std::to_string(stage) + "_block" + std::to_string(b),
-                            std::make_shared<Block>(channels, outputs, halves ? 2 : 1, options)));
+                            std::make_shared<Block>(channels, outputs, halves ? 2 : 1, norm)));
         channels = outputs;
       }
     }

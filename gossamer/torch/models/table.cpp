@@ -3,9 +3,12 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/torch/models/efficientnet_b0.h"
 #include "gossamer/torch/models/encoder_decoder.h"
 #include "gossamer/torch/models/mlp.h"
+#include "gossamer/torch/models/mobilenet_v2.h"
 #include "gossamer/torch/models/residual_cnn.h"
+#include "gossamer/torch/models/resnet50.h"
 #include "gossamer/torch/models/softmax_regression.h"
 #include "gossamer/torch/models/transformer.h"
 
@@ -39,6 +42,27 @@ Model residual_cnn(const ModelArgs& args) {
   return make_residual_cnn(options, args.seed);
 }
 
+Model resnet50(const ModelArgs& args) {
+  Resnet50Options options{.channels = args.input.channels,
+                          .height = args.input.height,
+                          .width = args.input.width,
+                          .classes = args.input.classes,
+                          .dtype = args.dtype};
+  take(args.size.width, options.stem);
+  return make_resnet50(options, args.seed);
+}
+
+template <auto make>
+Model mobile_net(const ModelArgs& args) {
+  MobileNetOptions options{.channels = args.input.channels,
+                           .height = args.input.height,
+                           .width = args.input.width,
+                           .classes = args.input.classes,
+                           .dtype = args.dtype};
+  take(args.size.width, options.stem);
+  return make(options, args.seed);
+}
+
 Model transformer(const ModelArgs& args) {
   TransformerOptions options{.dtype = args.dtype};
   take(args.input.context, options.context);
@@ -63,6 +87,10 @@ constexpr ModelKind kModels[] = {
     {"softmax_regression", "one linear layer, convex", InputKind::images, softmax_regression},
     {"mlp", "fully connected layers with ReLU", InputKind::images, mlp},
     {"residual_cnn", "residual network with batch norm", InputKind::images, residual_cnn},
+    {"resnet50", "residual network of 50 layers", InputKind::images, resnet50},
+    {"mobilenet_v2", "inverted residual blocks", InputKind::images, mobile_net<make_mobilenet_v2>},
+    {"efficientnet_b0", "the same with squeeze and excitation", InputKind::images,
+     mobile_net<make_efficientnet_b0>},
     {"transformer", "decoder-only language model over bytes", InputKind::bytes, transformer},
     {"encoder_decoder", "transformer that translates", InputKind::pairs, encoder_decoder},
 };
