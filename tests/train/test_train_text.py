@@ -103,7 +103,7 @@ def test_dropout_is_off_for_the_transformer_unless_asked_for(text: list[str]) ->
 
 
 BAD = {
-    "--objective mask": ["unknown objective 'mask'", "next, masked"],
+    "--objective mask": ["unknown objective, got 'mask'", "next, masked"],
     "--objective masked --mask-share 0": ["mask_share must be", "0.0"],
     "--objective masked --mask-share 1.5": ["mask_share must be", "1.5"],
     "--objective masked --model transformer": ["reads tokens", "masked tokens", "choose bert"],
