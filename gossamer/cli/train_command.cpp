@@ -52,6 +52,7 @@ std::string to_text(const TrainSpec& spec, const TrainResult& result) {
   row(out, "exposed communication", number("%.1f ms", s.exposed_ms));
   row(out, "sent per host and step", format_bytes(s.bytes_per_host_per_step));
   row(out, "validation loss", number("%.4f", s.val_loss));
+  if (s.perplexity) row(out, "perplexity", number("%.2f", *s.perplexity));
   row(out, "validation accuracy", number("%.2f %%", 100 * s.val_accuracy));
   row(out, "disagreement", number("%.5f", s.disagreement));
   if (result.link_bytes_per_s > 0) {

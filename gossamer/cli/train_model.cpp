@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gossamer/base/errors.h"
 #include "gossamer/cli/train_worker.h"
 #include "gossamer/torch/models/table.h"
 
@@ -31,22 +32,45 @@ std::string_view usual_model(InputKind kind) {
   switch (kind) {
     case InputKind::images:
       return "residual_cnn";
-    case InputKind::bytes:
+    case InputKind::tokens:
       return "transformer";
+    case InputKind::masked_tokens:
+      return "bert";
     case InputKind::pairs:
       return "encoder_decoder";
   }
   __builtin_unreachable();
 }
 
+/// A causal model that is asked for masked tokens would learn little, and one that looks both ways
+/// would only read off the next.
+void check_reads(const ModelKind& model, InputKind kind) {
+  if (model.input == kind) return;
+  std::string fitting;
+  for (const ModelKind& each : model_kinds()) {
+    if (each.input != kind) continue;
+    if (!fitting.empty()) fitting += ", ";
+    fitting += each.name;
+  }
+  std::string got(model.name);
+  got += ", which reads ";
+  got += describe(model.input);
+  fail_argument({.place = "train",
+                 .what = "the model must read what the data has, " + std::string(describe(kind)),
+                 .got = got,
+                 .remedy = "choose " + fitting + ", or another task or objective"});
+}
+
 }  // namespace
 
 Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input) {
-  const std::string_view name = spec.model.empty() ? usual_model(kind) : spec.model;
-  return find_model(name).make({.input = input,
-                                .size = {spec.width, spec.layers, spec.heads, spec.hidden},
-                                .dropout = spec.dropout,
-                                .seed = spec.seed});
+  const ModelKind& model = find_model(spec.model.empty() ? usual_model(kind) : spec.model);
+  check_reads(model, kind);
+  const bool says_dropout = spec.dropout != kUsualDropout;
+  return model.make({.input = input,
+                     .size = {spec.width, spec.layers, spec.heads, spec.hidden},
+                     .dropout = says_dropout ? std::optional(spec.dropout) : std::nullopt,
+                     .seed = spec.seed});
 }
 
 TrainModel make_train_model(const TrainSpec& spec, const Task& task) {

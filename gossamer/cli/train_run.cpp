@@ -104,6 +104,8 @@ Task open_task(const TrainSpec& spec) {
                                     .context = spec.context,
                                     .suffixes = spec.suffixes,
                                     .max_bytes = spec.max_bytes,
+                                    .objective = spec.objective,
+                                    .mask_share = spec.mask_share,
                                     .target = spec.target,
                                     .validation = spec.validation,
                                     .validation_target = spec.validation_target,
@@ -263,6 +265,7 @@ Json summary_json(const TrainSpec& spec, const TrainResult& result) {
       {"val_accuracy", s.val_accuracy},
       {"train_loss", s.train_loss},
       {"parameters", s.parameters}};
+  if (s.perplexity) json["perplexity"] = *s.perplexity;
   if (result.compute_ms > 0) json["compute_ms"] = result.compute_ms;
   if (result.prediction) json["predicted_ms_per_step"] = 1e3 * result.prediction->step_s;
   if (result.link_bytes_per_s > 0) json["link_bytes_per_s"] = result.link_bytes_per_s;

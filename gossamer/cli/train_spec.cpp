@@ -90,8 +90,7 @@ std::string toml_value(const TrainField::Target& target) {
 
 std::vector<TrainField> train_fields(TrainSpec& s) {
   return {
-      {"data", "task", "text (bytes of a file or folder), images (IDX files) or translation",
-       &s.task},
+      {"data", "task", "text (a file or folder), images (IDX files) or translation", &s.task},
       {"data", "data", "file or folder; default: the Python standard library's sources", &s.data},
       {"data", "target", "translation: file of the target language, line by line with data",
        &s.target},
@@ -99,11 +98,16 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
        &s.validation},
       {"data", "validation_target", "translation: the translation of validation",
        &s.validation_target},
-      {"data", "vocabulary", "translation: pieces to learn from both languages", &s.vocabulary},
-      {"data", "vocabulary_file", "translation: a SentencePiece model instead", &s.vocabulary_file},
+      {"data", "vocabulary", "pieces to learn; 0: bytes for text, 4000 for translation",
+       &s.vocabulary},
+      {"data", "vocabulary_file", "a SentencePiece model instead", &s.vocabulary_file},
+      {"data", "objective", "text: predict the next token, or masked ones from both sides",
+       &s.objective},
+      {"data", "mask_share", "objective masked: share of the tokens that are asked for",
+       &s.mask_share},
       {"data", "suffixes", "of a folder, only files that end so", &s.suffixes},
       {"data", "max_bytes", "read at most so many bytes of text", &s.max_bytes},
-      {"data", "context", "bytes per training window (text), longest pair (translation)",
+      {"data", "context", "tokens per training window (text), longest pair (translation)",
        &s.context},
       {"data", "global_batch", "samples (translation: pieces) per step over all workers",
        &s.global_batch},
@@ -116,13 +120,15 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"data", "flip", "images: mirror half of those to train on", &s.flip},
       {"model", "model",
        "softmax_regression, mlp, residual_cnn, resnet50, mobilenet_v2, efficientnet_b0, "
-       "transformer",
+       "transformer, bert, encoder_decoder",
        &s.model},
       {"model", "width", "width of the model; 0: its default", &s.width},
       {"model", "layers", "layers of the model; 0: its default", &s.layers},
       {"model", "heads", "attention heads; 0: the model's default", &s.heads},
       {"model", "hidden", "units between attention layers; 0: the model's default", &s.hidden},
-      {"model", "dropout", "share of units dropped in training (encoder_decoder)", &s.dropout},
+      {"model", "dropout",
+       "share of units dropped in training; -1: 0.1 for bert and encoder_decoder, else 0",
+       &s.dropout},
       {"cluster", "hosts", "emulated hosts", &s.hosts},
       {"cluster", "per_host", "workers per host: 2, or one number per host: 1,2,4", &s.per_host},
       {"cluster", "gamma",
@@ -318,8 +324,8 @@ void check_train_spec(const TrainSpec& spec) {
   index_of("lr_schedule", spec.lr_schedule, kLrSchedules);
   require(spec.label_smoothing >= 0 && spec.label_smoothing < 1, "label_smoothing",
           "at least 0 and less than 1", std::to_string(spec.label_smoothing));
-  require(spec.dropout >= 0 && spec.dropout < 1, "dropout", "at least 0 and less than 1",
-          std::to_string(spec.dropout));
+  require(spec.dropout == kUsualDropout || (spec.dropout >= 0 && spec.dropout < 1), "dropout",
+          "at least 0 and less than 1, or -1 for the model's usual", std::to_string(spec.dropout));
   require(spec.steps >= 1, "steps", "at least 1", std::to_string(spec.steps));
   require(std::isfinite(spec.consensus_power) && spec.consensus_power >= 0, "consensus_power",
           "finite and not negative", std::to_string(spec.consensus_power));

@@ -16,6 +16,9 @@ namespace gossamer {
 /// The word for a topology that is chosen when the run begins; see choose_method().
 inline constexpr std::string_view kAutoTopology = "auto";
 
+/// The share that stands for what the model is usually trained with.
+inline constexpr double kUsualDropout = -1;
+
 struct TrainSpec {
   // [data]
   std::string task = "text";
@@ -23,8 +26,10 @@ struct TrainSpec {
   std::string target;      ///< translation: the file of the target language
   std::string validation;  ///< translation: files to validate on; empty: a fraction of the pairs
   std::string validation_target;
-  std::int64_t vocabulary = 4000;
+  std::int64_t vocabulary = 0;  ///< pieces; 0: bytes for text, 4000 pieces for translation
   std::string vocabulary_file;
+  std::string objective = "next";
+  double mask_share = 0.15;
   std::vector<std::string> suffixes = {".py", ".txt", ".md"};
   std::int64_t max_bytes = 8'000'000;
   std::int64_t context = 64;
@@ -40,7 +45,7 @@ struct TrainSpec {
   std::int64_t layers = 0;
   std::int64_t heads = 0;
   std::int64_t hidden = 0;
-  double dropout = 0.1;
+  double dropout = kUsualDropout;
   // [cluster]
   int hosts = 4;
   std::string per_host = "2";  ///< one number, or one per host: "1,2,4"

@@ -50,6 +50,11 @@ Engine make_engine(const TrainSpec& spec, FlatParameters& flat, Transport& trans
   return {std::move(options), transport, buckets_of(flat)};
 }
 
+std::optional<double> perplexity_of(InputKind kind, const Evaluation& evaluation) {
+  if (kind == InputKind::images) return std::nullopt;
+  return std::exp(evaluation.mean_loss());
+}
+
 class Worker {
  public:
   Worker(const TrainContext& context, Transport& transport)
@@ -176,7 +181,8 @@ class Worker {
 
   void save() { save_checkpoint(context_.out, spec_, engine_, *model_.model.module); }
 
-  /// Runs `work` on the mean of all workers' parameters and buffers, and brings the local ones back.
+  /// Runs `work` on the mean of all workers' parameters and buffers, and brings the local ones
+  /// back.
   template <class Work>
   void with_mean(const Work& work) {
     torch::nn::Module& module = *model_.model.module;
@@ -232,6 +238,7 @@ class Worker {
             .train_loss = means[3],
             .val_loss = evaluation.mean_loss(),
             .val_accuracy = evaluation.accuracy(),
+            .perplexity = perplexity_of(context_.task->kind, evaluation),
             .disagreement = disagreement_,
             .parameters = parameter_count(model_.model)};
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "gossamer/cli/train_spec.h"
@@ -45,6 +46,7 @@ struct TrainSummary {
   double train_loss = 0;  ///< mean over workers of the last steps
   double val_loss = 0;
   double val_accuracy = 0;
+  std::optional<double> perplexity = {};  ///< exp(val_loss), where classes are tokens
   double disagreement = 0;
   std::int64_t parameters = 0;
 };

@@ -19,8 +19,8 @@ inline constexpr std::int64_t kIgnoredTarget = -100;
 inline constexpr std::int64_t kPadding = 0;
 
 /// Samples with their right answers. Images: `inputs` f32 [b, channels, height, width], `targets`
-/// i64 [b]. Sequences of bytes or pieces: both i64 [b, length], each target what comes after its
-/// input. Pairs of sequences: `sources` i64 [b, source length] as well.
+/// i64 [b]. Sequences of tokens: both i64 [b, length], each target what comes after its input, or
+/// what the input hides. Pairs of sequences: `sources` i64 [b, source length] as well.
 struct Batch {
   at::Tensor inputs;
   at::Tensor targets;

@@ -12,6 +12,7 @@
 #include "gossamer/torch/data/image_batches.h"
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/data/task.h"
+#include "gossamer/torch/data/token_windows.h"
 
 namespace gossamer {
 namespace {
@@ -129,22 +130,22 @@ TEST(ImageBatches, TheSplitIsDisjointAndComplete) {
   EXPECT_THROW(split_images({.count = 1}, 0.5), std::invalid_argument);
 }
 
-TEST(ByteCorpus, TheGlobalBatchIsTheSameForEveryNumberOfWorkers) {
+TEST(TokenWindows, TheGlobalBatchIsTheSameForEveryNumberOfWorkers) {
   const WindowStarts starts({{0, 100}, {150, 400}}, 8);
   expect_same_global_batch(
       [&](std::int64_t step, Shard shard) { return window_offsets(starts, 16, 9, step, shard); });
   EXPECT_NE(window_offsets(starts, 16, 9, 0, {}), window_offsets(starts, 16, 10, 0, {}));
 }
 
-TEST(ByteCorpus, WindowsNeverTouchTheOtherSide) {
+TEST(TokenWindows, NeverTouchTheOtherSide) {
   const std::int64_t context = 8;
   for (const std::int64_t size : {100, 1000, 12345}) {
     const CorpusSplit split = split_corpus(size, {.block_bytes = 64});
     std::vector<int> side(static_cast<std::size_t>(size), 0);
-    for (const ByteSpan& s : split.training) {
+    for (const CorpusSpan& s : split.training) {
       std::fill(side.begin() + s.begin, side.begin() + s.end, 1);
     }
-    for (const ByteSpan& s : split.validation) {
+    for (const CorpusSpan& s : split.validation) {
       for (std::int64_t i = s.begin; i < s.end; ++i) {
         EXPECT_EQ(side[static_cast<std::size_t>(i)], 0);
         side[static_cast<std::size_t>(i)] = 2;
@@ -167,8 +168,10 @@ TEST(ByteCorpus, WindowsNeverTouchTheOtherSide) {
   EXPECT_EQ(WindowStarts({{0, 9}}, 8).count(), 1);
 }
 
-TEST(ByteCorpus, TargetsAreTheBytesAfterTheInputs) {
-  const Batch batch = byte_batch({10, 11, 12, 13, 14, 15}, 3, {2, 0});
+TEST(TokenWindows, TargetsAreTheTokensAfterTheInputs) {
+  const std::vector<std::int32_t> text{10, 11, 12, 13, 14, 15};
+  const std::vector<std::int64_t> offsets{2, 0};
+  const Batch batch = token_batch(text, 3, offsets);
   EXPECT_TRUE(
       at::equal(batch.inputs, at::tensor({12, 13, 14, 10, 11, 12}, at::kLong).view({2, 3})));
   EXPECT_TRUE(

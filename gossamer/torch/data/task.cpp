@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/torch/data/byte_corpus.h"
 #include "gossamer/torch/data/image_batches.h"
+#include "gossamer/torch/data/text.h"
 #include "gossamer/torch/data/translation.h"
 
 namespace gossamer {
@@ -91,44 +91,9 @@ Task open_images(const TaskArgs& args) {
                      std::to_string(split.validation.size()) + " held out"};
 }
 
-struct TextTask {
-  std::vector<std::uint8_t> corpus;
-  WindowStarts starts;
-  TaskArgs args;
-
-  Batch batch(std::int64_t step, Shard shard) const {
-    return byte_batch(corpus, args.context,
-                      window_offsets(starts, args.global_batch, args.seed, step, shard));
-  }
-};
-
-std::int64_t total_bytes(const std::vector<ByteSpan>& spans) {
-  std::int64_t total = 0;
-  for (const ByteSpan& span : spans) total += span.end - span.begin;
-  return total;
-}
-
-Task open_text(const TaskArgs& args) {
+Task checked_text(const TaskArgs& args) {
   check(args);
-  auto corpus = read_corpus(args.path, {.suffixes = args.suffixes, .max_bytes = args.max_bytes});
-  const CorpusSplit split = split_corpus(static_cast<std::int64_t>(corpus.size()),
-                                         {.validation_fraction = args.validation_fraction});
-  const WindowStarts held_out(split.validation, args.context);  // throws when it is too short
-  const auto windows = fixed_offsets(split.validation, args.context, args.validation_samples);
-  auto validation = in_batches(windows, args, [&](const std::vector<std::int64_t>& offsets) {
-    return byte_batch(corpus, args.context, offsets);
-  });
-  const std::int64_t bytes = total_bytes(split.training);
-  auto task = std::make_shared<TextTask>(TextTask{
-      .corpus = std::move(corpus), .starts = {split.training, args.context}, .args = args});
-  return {
-      .kind = InputKind::bytes,
-      .input = {.classes = 256, .context = args.context},
-      .training_batch = [task](std::int64_t step, Shard shard) { return task->batch(step, shard); },
-      .validation = std::move(validation),
-      .steps_per_epoch = std::max<std::int64_t>(1, bytes / (args.global_batch * args.context)),
-      .description = args.path.string() + ": " + std::to_string(bytes) + " bytes to train on, " +
-                     std::to_string(total_bytes(split.validation)) + " held out"};
+  return open_text(args);
 }
 
 Task checked_translation(const TaskArgs& args) {
@@ -138,7 +103,7 @@ Task checked_translation(const TaskArgs& args) {
 
 constexpr TaskKind kTasks[] = {
     {"images", "images and labels in files like those of MNIST or CIFAR", open_images},
-    {"text", "any file, or the files of a folder, as bytes", open_text},
+    {"text", "any file, or the files of a folder, as bytes or pieces", checked_text},
     {"translation", "lines of text and their translations, as pieces", checked_translation},
 };
 

@@ -51,17 +51,22 @@ struct TaskArgs {
   /// Images: see ImageBatchPlan.
   int pieces_per_worker = 0;
   Augmentation augmentation = {};
-  /// Text: bytes per window, and what to read of a folder.
+  /// Text: tokens per window, and what to read of a folder.
   std::int64_t context = 64;
   std::vector<std::string> suffixes = {};
   std::int64_t max_bytes = std::int64_t{64} << 20;
-  /// Translation: the file of the target language; what to validate on instead of a fraction; the
-  /// number of pieces to learn, or a SentencePiece model with them. `context` is the longest pair
-  /// that is trained on, in pieces.
+  /// Text: "next", each token from those before it, or "masked", hidden ones from both sides, and
+  /// which share of the tokens is asked for then.
+  std::string objective = "next";
+  double mask_share = 0.15;
+  /// Translation: the file of the target language; what to validate on instead of a fraction.
+  /// `context` is the longest pair that is trained on, in pieces.
   std::filesystem::path target = {};
   std::filesystem::path validation = {};
   std::filesystem::path validation_target = {};
-  std::int64_t vocabulary = 4000;
+  /// Text and translation: the number of pieces to learn, or a SentencePiece model with them. 0 is
+  /// the task's usual: bytes for text, 4000 pieces for translation.
+  std::int64_t vocabulary = 0;
   std::filesystem::path vocabulary_file = {};
 };
 

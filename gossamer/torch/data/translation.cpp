@@ -13,6 +13,8 @@
 namespace gossamer {
 namespace {
 
+constexpr std::int64_t kUsualPieces = 4000;
+
 /// What is trained on, and what is held out.
 struct Texts {
   ParallelText training;
@@ -39,7 +41,7 @@ Vocabulary vocabulary_of(const TaskArgs& args, const ParallelText& training) {
   if (!args.vocabulary_file.empty()) return Vocabulary::load(args.vocabulary_file);
   std::vector<std::string> lines = training.sources;
   lines.insert(lines.end(), training.targets.begin(), training.targets.end());
-  return Vocabulary::train(lines, args.vocabulary);
+  return Vocabulary::train(lines, args.vocabulary == 0 ? kUsualPieces : args.vocabulary);
 }
 
 /// Leaves the pairs that fit in the context.
@@ -90,8 +92,7 @@ class PairTask {
 std::vector<Batch> validation_batches(const std::vector<PiecePair>& pairs, const TaskArgs& args) {
   std::vector<Batch> batches;
   std::vector<std::int64_t> chosen;
-  const auto count =
-      std::min(static_cast<std::int64_t>(pairs.size()), args.validation_samples);
+  const auto count = std::min(static_cast<std::int64_t>(pairs.size()), args.validation_samples);
   for (std::int64_t i = 0; i < count; ++i) {
     chosen.push_back(i);
     if (i + 1 < count && static_cast<std::int64_t>(chosen.size()) < args.validation_batch) continue;
@@ -108,8 +109,8 @@ Task open_translation(const TaskArgs& args) {
     fail_argument({.place = "translation",
                    .what = "text must come in pairs of files",
                    .got = "data '" + args.path.string() + "', target '" + args.target.string() +
-                          "', validation '" + args.validation.string() +
-                          "', validation_target '" + args.validation_target.string() + "'",
+                          "', validation '" + args.validation.string() + "', validation_target '" +
+                          args.validation_target.string() + "'",
                    .remedy = "give data and target; validation and validation_target, or neither"});
   }
   const Texts texts = read_texts(args);

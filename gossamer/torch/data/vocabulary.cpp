@@ -3,6 +3,8 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <unordered_map>
+
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/data/read_bytes.h"
 
@@ -23,6 +25,26 @@ class Lines final : public sentencepiece::SentenceIterator {
   std::size_t next_ = 0;
 };
 
+using Settings = std::unordered_map<std::string, std::string>;
+
+Settings settings(std::int64_t pieces, Normalization normalization) {
+  Settings all{{"model_type", "bpe"},
+               {"vocab_size", std::to_string(pieces)},
+               {"character_coverage", "1.0"},
+               {"pad_id", "0"},
+               {"unk_id", "1"},
+               {"bos_id", "2"},
+               {"eos_id", "3"},
+               {"num_threads", "1"},
+               {"minloglevel", "2"}};
+  if (normalization == Normalization::nfkc) return all;
+  all["normalization_rule_name"] = "identity";
+  all["remove_extra_whitespaces"] = "false";
+  all["allow_whitespace_only_pieces"] = "true";  // indentation is one piece
+  all["max_sentence_length"] = "1073741824";     // some texts are a single line
+  return all;
+}
+
 }  // namespace
 
 struct Vocabulary::Processor : sentencepiece::SentencePieceProcessor {};
@@ -32,10 +54,12 @@ Vocabulary::Vocabulary(std::string model)
   auto processor = std::make_shared<Processor>();
   const auto status = processor->LoadFromSerializedProto(*model_);
   if (!status.ok()) {
-    fail_io({.place = "vocabulary", .what = "this is no SentencePiece model", .got = status.ToString()});
+    fail_io({.place = "vocabulary",
+             .what = "this is no SentencePiece model",
+             .got = status.ToString()});
   }
-  const bool is_ours = processor->pad_id() == 0 && processor->bos_id() == kBegin &&
-                       processor->eos_id() == kEnd;
+  const bool is_ours =
+      processor->pad_id() == 0 && processor->bos_id() == kBegin && processor->eos_id() == kEnd;
   if (!is_ours) {
     fail_io({.place = "vocabulary",
              .what = "pieces 0, 2 and 3 must be padding, beginning and end",
@@ -47,20 +71,12 @@ Vocabulary::Vocabulary(std::string model)
   processor_ = std::move(processor);
 }
 
-Vocabulary Vocabulary::train(std::span<const std::string> lines, std::int64_t pieces) {
+Vocabulary Vocabulary::train(std::span<const std::string> lines, std::int64_t pieces,
+                             Normalization normalization) {
   Lines iterator(lines);
   std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(
-      {{"model_type", "bpe"},
-       {"vocab_size", std::to_string(pieces)},
-       {"character_coverage", "1.0"},
-       {"pad_id", "0"},
-       {"unk_id", "1"},
-       {"bos_id", "2"},
-       {"eos_id", "3"},
-       {"num_threads", "1"},
-       {"minloglevel", "2"}},
-      &iterator, &model);
+  const auto status = sentencepiece::SentencePieceTrainer::Train(settings(pieces, normalization),
+                                                                 &iterator, &model);
   if (!status.ok()) {
     fail_argument({.place = "vocabulary",
                    .what = "cannot learn " + std::to_string(pieces) + " pieces from " +

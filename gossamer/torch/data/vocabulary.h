@@ -10,6 +10,10 @@
 
 namespace gossamer {
 
+/// What happens to text before it is cut into pieces: compatible characters become one and runs of
+/// spaces one space (Unicode's NFKC), or nothing, so that decode() gives back what encode() took.
+enum class Normalization { nfkc, none };
+
 /// A trained vocabulary. Copies share it; every function may be called from many threads at once.
 /// Piece 0 is padding, 1 is unknown, 2 begins a sentence, and 3 ends it.
 class Vocabulary {
@@ -19,7 +23,8 @@ class Vocabulary {
 
   /// Learns byte-pair merges from lines of text: equal lines give equal vocabularies. Throws
   /// std::invalid_argument where the lines have too little for so many pieces.
-  static Vocabulary train(std::span<const std::string> lines, std::int64_t pieces);
+  static Vocabulary train(std::span<const std::string> lines, std::int64_t pieces,
+                          Normalization normalization = Normalization::nfkc);
   /// Throws IoError where the file is no SentencePiece model or numbers its first pieces otherwise.
   static Vocabulary load(const std::filesystem::path& path);
 

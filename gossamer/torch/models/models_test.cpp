@@ -20,12 +20,19 @@ namespace {
 
 constexpr InputShape kTinyInput{.height = 9, .width = 7, .classes = 3, .context = 12};
 
+bool is_text(InputKind kind) {
+  return kind == InputKind::tokens || kind == InputKind::masked_tokens;
+}
+
 ModelArgs tiny_args(const ModelKind& kind, std::uint64_t seed = 1) {
   const bool images = kind.input == InputKind::images;
   InputShape input = kTinyInput;
   if (kind.input == InputKind::pairs) input.classes = 17;
-  return {
-      .input = input, .size = {.width = images ? 8 : 32, .layers = 2, .heads = 4}, .seed = seed};
+  if (is_text(kind.input)) input.classes = 256;
+  return {.input = input,
+          .size = {.width = images ? 8 : 32, .layers = 2, .heads = 4},
+          .dropout = 0,
+          .seed = seed};
 }
 
 /// Samples that any of the models can tell apart.
@@ -195,7 +202,7 @@ TEST(Transformer, ALaterByteDoesNotChangeEarlierLogits) {
       const Model model = make_transformer(
           {.context = 12, .width = 32, .layers = 2, .positions = positions, .tied_embedding = tied},
           3);
-      Batch batch = tiny_batch(InputKind::bytes);
+      Batch batch = tiny_batch(InputKind::tokens);
       const at::Tensor before = model.logits(batch).view({4, 12, 256});
       batch.inputs = batch.inputs.clone();
       batch.inputs.narrow(1, 7, 1).fill_(255);
@@ -203,6 +210,57 @@ TEST(Transformer, ALaterByteDoesNotChangeEarlierLogits) {
       EXPECT_TRUE(at::allclose(before.narrow(1, 0, 7), after.narrow(1, 0, 7), 1e-5, 1e-6));
       EXPECT_FALSE(at::allclose(before.narrow(1, 7, 5), after.narrow(1, 7, 5), 1e-3, 1e-3));
     }
+  }
+}
+
+/// What the last of 12 tokens changes in the logits of each position, at most.
+std::vector<float> influence_of_the_last_token(const ModelKind& kind) {
+  const Model model = kind.make(tiny_args(kind));
+  Batch batch = tiny_batch(kind.input);
+  const at::Tensor before = model.logits(batch).view({4, 12, 256});
+  batch.inputs = batch.inputs.clone();
+  batch.inputs.select(1, 11).fill_(255);
+  const at::Tensor change = (model.logits(batch).view({4, 12, 256}) - before).abs().amax({0, 2});
+  const auto* data = change.const_data_ptr<float>();
+  return {data, data + change.numel()};
+}
+
+TEST(Transformer, OnlyBertSeesLaterTokens) {
+  const std::vector<float> causal = influence_of_the_last_token(find_model("transformer"));
+  const std::vector<float> both_ways = influence_of_the_last_token(find_model("bert"));
+  for (std::size_t position = 0; position < 11; ++position) {
+    EXPECT_LT(causal[position], 1e-5f) << position;
+    EXPECT_GT(both_ways[position], 1e-4f) << position;
+  }
+  EXPECT_GT(causal[11], 1e-2f);
+}
+
+TEST(Transformer, DropsUnitsInTrainingWhereItIsTold) {
+  const Model model =
+      make_transformer({.context = 12, .width = 32, .layers = 2, .dropout = 0.3}, 3);
+  const Model plain = make_transformer({.context = 12, .width = 32, .layers = 2}, 3);
+  Batch batch = tiny_batch(InputKind::tokens);
+  batch.seed = 7;
+  const at::Tensor once = model.logits(batch);
+  EXPECT_TRUE(once.equal(model.logits(batch)));
+  EXPECT_FALSE(once.equal(plain.logits(batch)));
+  batch.seed = 8;
+  EXPECT_FALSE(once.equal(model.logits(batch)));
+  EXPECT_TRUE(plain.logits(batch).equal(plain.logits(tiny_batch(InputKind::tokens))));
+  model.module->eval();
+  EXPECT_TRUE(model.logits(batch).equal(plain.logits(batch)));
+}
+
+TEST(Models, DropoutIsTheUsualOneUnlessItIsGiven) {
+  for (const auto& [name, usual] : {std::pair{"transformer", 0.0}, {"bert", 0.1}}) {
+    const ModelKind& kind = find_model(name);
+    const auto logits = [&](std::optional<double> dropout) {
+      ModelArgs args = tiny_args(kind);
+      args.dropout = dropout;
+      return kind.make(args).logits(tiny_batch(kind.input));
+    };
+    EXPECT_TRUE(logits(std::nullopt).equal(logits(usual))) << name;
+    EXPECT_FALSE(logits(std::nullopt).equal(logits(0.5))) << name;
   }
 }
 
@@ -221,7 +279,7 @@ TEST(Transformer, RefusesImpossibleSizesAndTooLongSequences) {
   EXPECT_THROW(make_transformer({.width = 30, .heads = 4}, 1), std::invalid_argument);
   EXPECT_THROW(make_transformer({.layers = 0}, 1), std::invalid_argument);
   const Model model = make_transformer({.context = 11, .width = 32, .layers = 1}, 1);
-  EXPECT_THROW(model.logits(tiny_batch(InputKind::bytes)), std::invalid_argument);
+  EXPECT_THROW(model.logits(tiny_batch(InputKind::tokens)), std::invalid_argument);
 }
 
 TEST(Buffers, SurviveARoundTripAndAverage) {

@@ -63,8 +63,11 @@ Model mobile_net(const ModelArgs& args) {
   return make(options, args.seed);
 }
 
-Model transformer(const ModelArgs& args) {
-  TransformerOptions options{.dtype = args.dtype};
+/// Sizes that are not given stay as they are.
+Model transformer_like(TransformerOptions options, const ModelArgs& args) {
+  options.vocabulary = args.input.classes;
+  options.dropout = args.dropout.value_or(options.dropout);
+  options.dtype = args.dtype;
   take(args.input.context, options.context);
   take(args.size.width, options.width);
   take(args.size.layers, options.layers);
@@ -72,9 +75,15 @@ Model transformer(const ModelArgs& args) {
   return make_transformer(options, args.seed);
 }
 
+Model transformer(const ModelArgs& args) { return transformer_like({}, args); }
+
+Model bert(const ModelArgs& args) {
+  return transformer_like({.is_causal = false, .dropout = 0.1}, args);
+}
+
 Model encoder_decoder(const ModelArgs& args) {
-  EncoderDecoderOptions options{
-      .vocabulary = args.input.classes, .dropout = args.dropout, .dtype = args.dtype};
+  EncoderDecoderOptions options{.vocabulary = args.input.classes, .dtype = args.dtype};
+  options.dropout = args.dropout.value_or(options.dropout);
   take(args.input.context, options.context);
   take(args.size.width, options.width);
   take(args.size.layers, options.layers);
@@ -91,11 +100,26 @@ constexpr ModelKind kModels[] = {
     {"mobilenet_v2", "inverted residual blocks", InputKind::images, mobile_net<make_mobilenet_v2>},
     {"efficientnet_b0", "the same with squeeze and excitation", InputKind::images,
      mobile_net<make_efficientnet_b0>},
-    {"transformer", "decoder-only language model over bytes", InputKind::bytes, transformer},
+    {"transformer", "decoder-only language model", InputKind::tokens, transformer},
+    {"bert", "the same that looks both ways", InputKind::masked_tokens, bert},
     {"encoder_decoder", "transformer that translates", InputKind::pairs, encoder_decoder},
 };
 
 }  // namespace
+
+std::string_view describe(InputKind kind) {
+  switch (kind) {
+    case InputKind::images:
+      return "images";
+    case InputKind::tokens:
+      return "tokens";
+    case InputKind::masked_tokens:
+      return "masked tokens";
+    case InputKind::pairs:
+      return "pairs of texts";
+  }
+  __builtin_unreachable();
+}
 
 std::span<const ModelKind> model_kinds() { return kModels; }
 

@@ -2,6 +2,7 @@
 /// The models by name. A new one is a file in this folder and a row of the table.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,7 +17,7 @@ struct InputShape {
   std::int64_t height = 28;
   std::int64_t width = 28;
   std::int64_t classes = 10;
-  /// Bytes or pieces per sequence; 0 for images.
+  /// Tokens per sequence; 0 for images.
   std::int64_t context = 0;
 };
 
@@ -32,13 +33,17 @@ struct ModelSize {
 struct ModelArgs {
   InputShape input;
   ModelSize size;
-  double dropout = 0;
+  /// The share of units dropped in training; none: what the model is usually trained with.
+  std::optional<double> dropout = {};
   std::uint64_t seed = 1;
   DType dtype = DType::f32;
 };
 
-/// What a model reads.
-enum class InputKind { images, bytes, pairs };
+/// What a model reads. Masked tokens: those that are asked for are hidden, others come after them.
+enum class InputKind { images, tokens, masked_tokens, pairs };
+
+/// In words, for messages.
+std::string_view describe(InputKind kind);
 
 struct ModelKind {
   std::string_view name;

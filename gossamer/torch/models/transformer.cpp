@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/torch/dropout.h"
 #include "gossamer/torch/initialise.h"
 #include "gossamer/torch/models/layer_norm.h"
 #include "gossamer/torch/models/sinusoids.h"
@@ -36,7 +37,8 @@ void check(const TransformerOptions& o) {
 
 /// x is [batch·context, width] throughout, so that every linear map is one matrix product.
 struct Layer : torch::nn::Module {
-  Layer(const TransformerOptions& options, const at::TensorOptions& type) : heads(options.heads) {
+  Layer(const TransformerOptions& options, const at::TensorOptions& type)
+      : heads(options.heads), is_causal(options.is_causal) {
     const std::int64_t width = options.width;
     const std::int64_t hidden = options.mlp_factor * width;
     attention_norm = register_module("attention_norm", std::make_shared<LayerNorm>(width, type));
@@ -55,22 +57,24 @@ struct Layer : torch::nn::Module {
                            .unbind(0);
     const at::Tensor mixed =
         at::scaled_dot_product_attention(parts[0], parts[1], parts[2], /*attn_mask=*/{},
-                                         /*dropout_p=*/0.0, /*is_causal=*/true);
+                                         /*dropout_p=*/0.0, is_causal);
     return at::mm(mixed.transpose(1, 2).reshape({-1, width}), attention_out);
   }
 
-  at::Tensor forward(const at::Tensor& x, std::int64_t batch) const {
-    const at::Tensor y = x + attend(x, batch);
-    return y + at::mm(at::gelu(at::mm(mlp_norm->forward(y), mlp_in)), mlp_out);
+  at::Tensor forward(const at::Tensor& x, std::int64_t batch, Dropout& drop) const {
+    const at::Tensor y = x + drop(attend(x, batch));
+    return y + drop(at::mm(at::gelu(at::mm(mlp_norm->forward(y), mlp_in)), mlp_out));
   }
 
   std::int64_t heads;
+  bool is_causal;
   std::shared_ptr<LayerNorm> attention_norm, mlp_norm;
   at::Tensor qkv, attention_out, mlp_in, mlp_out;
 };
 
 struct Transformer : torch::nn::Module {
-  explicit Transformer(const TransformerOptions& o) : context(o.context), width(o.width) {
+  explicit Transformer(const TransformerOptions& o)
+      : context(o.context), width(o.width), rate(o.dropout) {
     const auto type = at::dtype(to_scalar_type(o.dtype));
     embedding = register_parameter("embedding", at::zeros({o.vocabulary, width}, type));
     if (o.positions == Positions::learned) {
@@ -89,22 +93,24 @@ struct Transformer : torch::nn::Module {
     }
   }
 
-  at::Tensor forward(const at::Tensor& bytes) const {
-    const std::int64_t batch = bytes.size(0);
-    const std::int64_t length = bytes.size(1);
+  at::Tensor forward(const at::Tensor& tokens, std::uint64_t noise) const {
+    const std::int64_t batch = tokens.size(0);
+    const std::int64_t length = tokens.size(1);
     if (length > context) {
       fail_argument({.place = "transformer",
-                     .what = "a sequence is at most " + std::to_string(context) + " bytes long",
+                     .what = "a sequence is at most " + std::to_string(context) + " tokens long",
                      .got = std::to_string(length),
                      .remedy = "shorten the batches or raise the model's context"});
     }
-    at::Tensor x = (at::embedding(embedding, bytes) + positions.narrow(0, 0, length))
-                       .view({batch * length, width});
-    for (const auto& layer : layers) x = layer->forward(x, batch);
+    Dropout drop(is_training() ? rate : 0, noise);
+    at::Tensor x = drop((at::embedding(embedding, tokens) + positions.narrow(0, 0, length))
+                            .view({batch * length, width}));
+    for (const auto& layer : layers) x = layer->forward(x, batch, drop);
     return at::mm(norm->forward(x), output.defined() ? output : embedding.t());
   }
 
   std::int64_t context, width;
+  double rate;
   std::vector<std::shared_ptr<Layer>> layers;
   std::shared_ptr<LayerNorm> norm;
   at::Tensor embedding, positions, output;
@@ -119,8 +125,9 @@ Model make_transformer(const TransformerOptions& options, std::uint64_t seed) {
   initialise(*module, seed, [&](const std::string& name, const at::Tensor&) {
     return name.ends_with("_out") ? into_residual : kSpread;
   });
-  return {.module = module,
-          .logits = [net = module.get()](const Batch& b) { return net->forward(b.inputs); }};
+  return {.module = module, .logits = [net = module.get()](const Batch& b) {
+            return net->forward(b.inputs, b.seed);
+          }};
 }
 
 }  // namespace gossamer

@@ -1,0 +1,121 @@
+#include "gossamer/torch/data/text.h"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/rng.h"
+#include "gossamer/torch/data/masking.h"
+#include "gossamer/torch/data/token_corpus.h"
+#include "gossamer/torch/data/token_windows.h"
+
+namespace gossamer {
+namespace {
+
+constexpr std::string_view kObjectives[] = {"next", "masked"};
+
+/// Keeps the masks of a step apart from the windows that are drawn for it.
+constexpr std::uint64_t kMasks = 0x6d61736b73;
+/// The masks of validation are the same for every run, so that runs can be compared.
+constexpr std::uint64_t kValidationMasks = 0;
+
+bool is_masked(const TaskArgs& args) {
+  if (args.objective == kObjectives[1]) return true;
+  if (args.objective == kObjectives[0]) return false;
+  fail_unknown_name("text", "objective", args.objective, kObjectives);
+}
+
+TokenCorpus read_tokens(const TaskArgs& args) {
+  const auto text =
+      read_corpus(args.path, {.suffixes = args.suffixes, .max_bytes = args.max_bytes});
+  const CorpusSplit split = split_corpus(static_cast<std::int64_t>(text.size()),
+                                         {.validation_fraction = args.validation_fraction});
+  if (!args.vocabulary_file.empty()) {
+    return piece_tokens(text, split, Vocabulary::load(args.vocabulary_file));
+  }
+  if (args.vocabulary == 0) return byte_tokens(text, split);
+  return piece_tokens(text, split, learn_pieces(text, split.training, args.vocabulary));
+}
+
+/// Whose masks a batch has.
+struct MaskKey {
+  std::uint64_t key = 0;
+  std::int64_t first_row = 0;
+};
+
+struct TextTask {
+  TokenCorpus corpus;
+  WindowStarts starts;
+  TaskArgs args;
+  std::optional<Masking> masking;  // none: every token asks for the next
+
+  Batch windows(std::span<const std::int64_t> offsets, const MaskKey& masks) const {
+    Batch batch = token_batch(corpus.tokens, args.context, offsets);
+    if (masking) mask_tokens(batch, *masking, masks.key, masks.first_row);
+    return batch;
+  }
+
+  Batch training_batch(std::int64_t step, Shard shard) const {
+    const std::uint64_t key = mix_bits(args.seed, static_cast<std::uint64_t>(step));
+    Batch batch = windows(
+        window_offsets(starts, args.global_batch, args.seed, step, shard),
+        {.key = mix_bits(key, kMasks), .first_row = local_range(args.global_batch, shard).begin});
+    batch.seed = mix_bits(key, static_cast<std::uint64_t>(shard.worker));
+    return batch;
+  }
+
+  std::vector<Batch> validation() const {
+    const WindowStarts long_enough(corpus.split.validation, args.context);  // throws if none is
+    const std::vector<std::int64_t> all =
+        fixed_offsets(corpus.split.validation, args.context, args.validation_samples);
+    std::vector<Batch> batches;
+    for (std::int64_t first = 0; first < std::ssize(all); first += args.validation_batch) {
+      const auto rows = std::min(args.validation_batch, std::ssize(all) - first);
+      const auto offsets =
+          std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
+      batches.push_back(windows(offsets, {.key = kValidationMasks, .first_row = first}));
+    }
+    return batches;
+  }
+};
+
+std::int64_t total(const std::vector<CorpusSpan>& spans) {
+  std::int64_t sum = 0;
+  for (const CorpusSpan& span : spans) sum += span.end - span.begin;
+  return sum;
+}
+
+std::string describe(const TaskArgs& args, const TokenCorpus& corpus) {
+  std::string text = args.path.string() + ": " + std::to_string(total(corpus.split.training));
+  text += corpus.pieces ? " pieces" : " bytes";
+  text += " to train on, " + std::to_string(total(corpus.split.validation)) + " held out";
+  if (corpus.pieces) text += ", a vocabulary of " + std::to_string(corpus.vocabulary);
+  return text;
+}
+
+}  // namespace
+
+Task open_text(const TaskArgs& args) {
+  const bool masked = is_masked(args);
+  if (masked) check_masking({.share = args.mask_share});
+  TokenCorpus corpus = read_tokens(args);
+  std::optional<Masking> masking;
+  if (masked) masking = Masking{.share = args.mask_share, .vocabulary = corpus.vocabulary};
+  const std::int64_t tokens = total(corpus.split.training);
+  const WindowStarts starts(corpus.split.training, args.context);
+  const auto task = std::make_shared<const TextTask>(
+      TextTask{.corpus = std::move(corpus), .starts = starts, .args = args, .masking = masking});
+  const std::int64_t mask_tokens = masked ? 1 : 0;
+  return {.kind = masked ? InputKind::masked_tokens : InputKind::tokens,
+          .input = {.classes = task->corpus.vocabulary + mask_tokens, .context = args.context},
+          .training_batch = [task](std::int64_t step,
+                                   Shard shard) { return task->training_batch(step, shard); },
+          .validation = task->validation(),
+          .steps_per_epoch = std::max<std::int64_t>(1, tokens / (args.global_batch * args.context)),
+          .description = describe(args, task->corpus),
+          .vocabulary = task->corpus.pieces};
+}
+
+}  // namespace gossamer
