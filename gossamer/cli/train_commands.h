@@ -1,5 +1,6 @@
 #pragma once
-/// The commands behind `gossamer train`, `demo`, `probe` and `translate`; argv[0] is the command's name.
+/// The commands behind `gossamer train`, `demo`, `probe` and `translate`; argv[0] is the command's
+/// name.
 
 namespace gossamer {
 

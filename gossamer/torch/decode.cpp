@@ -92,9 +92,10 @@ Rows rows_of(const std::vector<Search>& searches) {
 
 Pieces best(const Search& search, double length_power) {
   const auto& among = search.ended.empty() ? search.live : search.ended;
-  return std::ranges::max(among, {}, [&](const Hypothesis& hypothesis) {
-           return score(hypothesis, length_power);
-         }).pieces;
+  return std::ranges::max(
+             among, {},
+             [&](const Hypothesis& hypothesis) { return score(hypothesis, length_power); })
+      .pieces;
 }
 
 void check(const Model& model, const DecodeOptions& options) {
@@ -134,7 +135,8 @@ std::vector<Pieces> decode(const Model& model, const at::Tensor& sources,
       const bool done = static_cast<std::int64_t>(search.ended.size()) >= options.beam ||
                         length >= options.longest;
       if (done) {
-        translations[static_cast<std::size_t>(search.sentence)] = best(search, options.length_power);
+        translations[static_cast<std::size_t>(search.sentence)] =
+            best(search, options.length_power);
       }
       return done;
     });

@@ -29,12 +29,12 @@ ParallelText read_parallel(const std::filesystem::path& sources,
                            const std::filesystem::path& targets) {
   ParallelText text{.sources = read_lines(sources), .targets = read_lines(targets)};
   if (text.sources.size() != text.targets.size() || text.sources.empty()) {
-    fail_argument({.place = "translation",
-                   .what = quoted(sources) + " and " + quoted(targets) +
-                           " must have equally many lines, and some",
-                   .got = std::to_string(text.sources.size()) + " and " +
-                          std::to_string(text.targets.size()),
-                   .remedy = "line i of one must be the translation of line i of the other"});
+    fail_argument(
+        {.place = "translation",
+         .what = quoted(sources) + " and " + quoted(targets) +
+                 " must have equally many lines, and some",
+         .got = std::to_string(text.sources.size()) + " and " + std::to_string(text.targets.size()),
+         .remedy = "line i of one must be the translation of line i of the other"});
   }
   return text;
 }
@@ -114,7 +114,8 @@ void even_out_the_last(Batches& batches) {
   if (batches.size() < 2) return;
   auto& last = batches.back();
   auto& former = batches[batches.size() - 2];
-  const auto moved = static_cast<std::ptrdiff_t>((former.size() - std::min(former.size(), last.size())) / 2);
+  const auto moved =
+      static_cast<std::ptrdiff_t>((former.size() - std::min(former.size(), last.size())) / 2);
   last.insert(last.begin(), former.end() - moved, former.end());
   former.resize(former.size() - static_cast<std::size_t>(moved));
 }

@@ -151,8 +151,7 @@ struct EncoderDecoder : torch::nn::Module {
     }
     const std::int64_t width = embedding.size(1);
     const double scale = std::sqrt(static_cast<double>(width));
-    const at::Tensor x =
-        at::embedding(embedding, pieces) * scale + positions.narrow(0, 0, length);
+    const at::Tensor x = at::embedding(embedding, pieces) * scale + positions.narrow(0, 0, length);
     return {drop(x.view({-1, width})), pieces.size(0)};
   }
 
@@ -210,14 +209,15 @@ Model make_encoder_decoder(const EncoderDecoderOptions& options, std::uint64_t s
                 Dropout none(0, 0);
                 return net->encode(sources, none).x;
               },
-          .next = [net](const Batch& prefixes, const at::Tensor& memory) {
-            Dropout none(0, 0);
-            const at::Tensor states = net->decode(
-                prefixes.inputs, {memory, prefixes.sources.size(0)}, prefixes.sources, none);
-            const at::Tensor last =
-                states.view({prefixes.inputs.size(0), -1, states.size(1)}).select(1, -1);
-            return at::log_softmax(at::mm(last, net->embedding.t()), 1);
-          }};
+          .next =
+              [net](const Batch& prefixes, const at::Tensor& memory) {
+                Dropout none(0, 0);
+                const at::Tensor states = net->decode(
+                    prefixes.inputs, {memory, prefixes.sources.size(0)}, prefixes.sources, none);
+                const at::Tensor last =
+                    states.view({prefixes.inputs.size(0), -1, states.size(1)}).select(1, -1);
+                return at::log_softmax(at::mm(last, net->embedding.t()), 1);
+              }};
 }
 
 }  // namespace gossamer
