@@ -1,6 +1,7 @@
 """What a result was made with."""
 
 import datetime
+import functools
 import os
 import platform
 import subprocess
@@ -21,17 +22,19 @@ def cpu_model() -> str:
 
 
 def version(program: Path) -> str:
-    return said([str(program), "--version"])
+    return said(str(program), "--version")
 
 
 def commit(program: Path) -> str:
     """The commit of the sources; empty if the program is not the one that is built from them."""
     if not program.resolve().is_relative_to(ROOT):
         return ""
-    return said(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"])
+    return said("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*")
 
 
-def said(command: list[str]) -> str:
+@functools.cache
+def said(*command: str) -> str:
+    """What it printed, asked once; empty where it failed."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
 

@@ -28,7 +28,8 @@ class Row:
     diverged: int = 0
 
     def values(self, what: str) -> dict[int, float]:
-        """By seed: `val_loss`, `disagreement`, `bleu` or `top1`, the last two in percent."""
+        """By seed: `val_loss`, `bleu`, `top1` (percent) or `disagreement` (the largest of its
+        validations, for it ends near 0 where the learning rate does)."""
         found = {seed: value_of(record, what) for seed, record in self.records.items()}
         return {seed: value for seed, value in found.items() if value is not None}
 
@@ -40,6 +41,8 @@ def value_of(record: Record, what: str) -> float | None:
     if what == "top1":
         accuracy = summary.get("val_accuracy")
         return None if accuracy is None else 100 * accuracy
+    if what == "disagreement":
+        return max([summary["disagreement"], *(point[3] for point in record["curve"])])
     return summary.get(what)
 
 

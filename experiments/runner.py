@@ -144,13 +144,21 @@ def call(words: list[str], place: Place) -> int:
         raise ExperimentError(f"gossamer cannot be started: {error}; run make build") from error
     try:
         code = process.wait()
-    except BaseException:
-        process.terminate()
-        process.wait(PATIENCE_S)
+    except KeyboardInterrupt:
+        stop(process)
         raise
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     return code
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def translation_scores(settings: Settings, folder: Path, place: Place) -> Record:

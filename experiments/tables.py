@@ -68,16 +68,21 @@ def row_words(row: Row, base: Row | None, score: str) -> list[str]:
         chosen_words(row),
         *cell("val_loss", 3),
         *(cell(score, 2) if score else []),
-        with_spread(spread(row.values("disagreement")), 4),
+        disagreement(row),
         seed_words(row),
     ]
+
+
+def disagreement(row: Row) -> str:
+    found = spread(row.values("disagreement"))
+    return NOTHING if found is None or not row.cell.topology else number(found.mean, 4)
 
 
 def results_table(found: list[Row], task: str) -> list[str]:
     score, score_name = SCORES.get(task, ("", ""))
     columns = ["method", "topology", "tuned", "val loss", "difference"]
     columns += [score_name, "difference"] if score else []
-    columns += ["disagreement", "seeds"]
+    columns += ["largest disagreement", "seeds"]
     base = baseline(found)
     body = [line(row_words(row, base, score)) for row in found]
     return [line(columns), line(["---"] * len(columns)), *body]
@@ -136,7 +141,7 @@ def document(experiment: Experiment, done: Done) -> str:
 def with_table(text: str, name: str, table: str) -> str:
     """The document with this table between its markers, which are added where they are missing."""
     begin = f"<!-- table: {name} -->"
-    block = f"{begin}\n{table}\n{END}"
+    block = f"{begin}\n\n{table}\n\n{END}"
     if begin in text:
         old = re.compile(rf"{re.escape(begin)}\n.*?{re.escape(END)}", re.DOTALL)
         return old.sub(lambda _: block, text)

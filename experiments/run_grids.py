@@ -29,7 +29,6 @@ class Options:
 
 def main(arguments: list[str] | None = None) -> int:
     args = parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = options_of(args)
         experiments = [load(experiment_file(name)) for name in args.experiments or every_name()]
@@ -167,4 +166,5 @@ def run_one(run: Run, path: Path, place: Place) -> bool:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
