@@ -1,9 +1,9 @@
 # Every target installs first what is missing; nothing but make and Python 3.11 is taken for granted.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast build bench format golden tidy setup clean distclean
+.PHONY: help demo test test-fast build bench experiments format golden tidy setup clean distclean
 
 help:       ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo:       ## build, then show what gossip does on slow links
 	@tools/demo.sh
@@ -19,6 +19,9 @@ build:      ## build/bin/gossamer and its companions
 
 bench:      ## quick benchmarks, results in build/bench/*.json
 	@tools/bench.sh
+
+experiments: ## compare methods in training; takes hours, goes on where it stopped
+	@tools/experiments.sh
 
 format:     ## format C++ and Python in place
 	@tools/format.sh

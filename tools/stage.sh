@@ -35,6 +35,6 @@ configure_and_build() { cmake --preset "$1" && cmake --build --preset "$1" -j "$
 our_files() {
   local pattern
   for pattern in "$@"; do
-    find gossamer bindings python examples bench tests tools -name "$pattern" -type f
+    find gossamer bindings python examples experiments bench tests tools -name "$pattern" -type f
   done | sort
 }

@@ -95,6 +95,7 @@ else
   fi
   test_stage "test structure" .venv/bin/python -m pytest tests/structure
   test_stage "test train" .venv/bin/python -m pytest tests/train
+  test_stage "test experiments" .venv/bin/python -m pytest tests/experiments
   test_stage "test python" .venv/bin/python -m pytest tests/python
   sanitizer asan
   sanitizer tsan "${fixed_addresses[@]}"

@@ -1,0 +1,177 @@
+"""Markdown tables of the results, and their place in docs/results.md."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import records
+from grid import FOLDER, ROOT, Case, Experiment, ExperimentError, format_value, load
+from plan import Cell, Done, at_the_edge, cells, mean_tuning_loss, tuned_cell
+from rows import Row, Spread, baseline, differences, rows, spread
+
+DOCUMENT = ROOT / "docs" / "results.md"
+SCORES = {"translation": ("bleu", "BLEU"), "images": ("top1", "top-1, %")}
+NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+AT_THE_EDGE = r"\*"
+LEGEND = (
+    "Mean over seeds ± sample standard deviation (in brackets: largest minus smallest). "
+    "Differences are to the best AllReduce, seed by seed."
+)
+NO_RESULTS = "No results yet; `make experiments` makes them."
+HEADING = "## Experiments"
+END = "<!-- end -->"
+
+
+def number(value: float, digits: int, sign: bool = False) -> str:
+    return format(value, f"{'+' if sign else ''}.{digits}f").replace("-", MINUS)
+
+
+def with_spread(found: Spread | None, digits: int, sign: bool = False) -> str:
+    if found is None:
+        return NOTHING
+    text = number(found.mean, digits, sign)
+    if found.deviation is None:
+        return text
+    return f"{text} ± {number(found.deviation, digits)} ({number(found.width, digits)})"
+
+
+def line(words: list[str]) -> str:
+    return f"| {' | '.join(words)} |"
+
+
+def chosen_words(row: Row) -> str:
+    """What tuning chose; an asterisk where an end of the list was the best."""
+    edges = at_the_edge(row.cell, row.chosen)
+    words = [
+        f"{key} {format_value(row.chosen[key])}{AT_THE_EDGE if key in edges else ''}"
+        for key in row.cell.method.choices
+    ]
+    return ", ".join(words) or NOTHING
+
+
+def seed_words(row: Row) -> str:
+    seeds = ", ".join(map(str, row.records)) or NOTHING
+    return f"{seeds} ({row.diverged} diverged)" if row.diverged else seeds
+
+
+def row_words(row: Row, base: Row | None, score: str) -> list[str]:
+    def cell(what: str, digits: int) -> list[str]:
+        mine = with_spread(spread(row.values(what)), digits)
+        if base is None or row is base:
+            return [mine, NOTHING]
+        return [mine, with_spread(spread(differences(row, base, what)), digits, sign=True)]
+
+    return [
+        row.cell.method.name,
+        row.cell.topology or NOTHING,
+        chosen_words(row),
+        *cell("val_loss", 3),
+        *(cell(score, 2) if score else []),
+        disagreement(row),
+        seed_words(row),
+    ]
+
+
+def disagreement(row: Row) -> str:
+    found = spread(row.values("disagreement"))
+    return NOTHING if found is None or not row.cell.topology else number(found.mean, 4)
+
+
+def results_table(found: list[Row], task: str) -> list[str]:
+    score, score_name = SCORES.get(task, ("", ""))
+    columns = ["method", "topology", "tuned", "val loss", "difference"]
+    columns += [score_name, "difference"] if score else []
+    columns += ["largest disagreement", "seeds"]
+    base = baseline(found)
+    body = [line(row_words(row, base, score)) for row in found]
+    return [line(columns), line(["---"] * len(columns)), *body]
+
+
+def tuning_words(cell: Cell, done: Done) -> str:
+    """Candidates of a method with their losses, e.g. `lr 0.004: 2.086`."""
+    words = []
+    for candidate in cell.method.candidates():
+        settings = " ".join(f"{key} {format_value(candidate[key])}" for key in cell.method.choices)
+        loss = mean_tuning_loss(cell, candidate, done)
+        words.append(f"{settings}: {NOTHING if loss is None else number(loss, 3)}")
+    return "; ".join(words)
+
+
+def tuning_lines(experiment: Experiment, case: Case, done: Done) -> list[str]:
+    """What was tried, once for each method and topology on which it was."""
+    found: dict[str, str] = {}
+    for cell in cells(experiment):
+        at = tuned_cell(cell)
+        if cell.case == case and cell.method.choices:
+            found[at.name] = tuning_words(at, done)
+    seeds = ", ".join(map(str, experiment.tune_seeds))
+    heading = f"Validation losses of the tuning (seeds {seeds}; {AT_THE_EDGE} above: a list's end):"
+    return [heading, "", *(f"- {name}: {words}" for name, words in found.items())] if found else []
+
+
+def case_lines(experiment: Experiment, case: Case, done: Done) -> list[str]:
+    found = rows(experiment, case, done)
+    title = [f"**{case.name}**", ""] if case.name else []
+    table = results_table(found, experiment.task) if found else ["Not tuned yet."]
+    return [*title, *table, "", *tuning_lines(experiment, case, done), ""]
+
+
+def made_with(done: Done) -> str:
+    every = list(done.values())
+    machines = {f"{each['machine']['cpu']}, {each['machine']['cores']} cores" for each in every}
+    signatures = {each["bleu_signature"] for each in every if "bleu_signature" in each}
+    text = f"{LEGEND} {len(every)} runs on {'; '.join(sorted(machines))}."
+    return f"{text} BLEU: `{'`, `'.join(sorted(signatures))}`." if signatures else text
+
+
+def document(experiment: Experiment, done: Done) -> str:
+    """The Markdown of an experiment, without results of another recipe than the present one."""
+    now = experiment.recipe_hash()
+    mine = {key: record for key, record in done.items() if record["recipe_hash"] == now}
+    lines = [f"### {experiment.title}", ""]
+    if not mine:
+        return "\n".join([*lines, NO_RESULTS])
+    lines += [made_with(mine), ""]
+    for case in experiment.cases:
+        lines += case_lines(experiment, case, mine)
+    return "\n".join(lines).rstrip()
+
+
+def with_table(text: str, name: str, table: str) -> str:
+    """The document with this table between its markers, which are added where they are missing."""
+    begin = f"<!-- table: {name} -->"
+    block = f"{begin}\n\n{table}\n\n{END}"
+    if begin in text:
+        old = re.compile(rf"{re.escape(begin)}\n.*?{re.escape(END)}", re.DOTALL)
+        return old.sub(lambda _: block, text)
+    if HEADING not in text:
+        place = text.find("\n## The lab\n") + 1 or len(text)
+        text = f"{text[:place]}{HEADING}\n\n{text[place:]}"
+    place = text.find("\n## ", text.index(HEADING)) + 1 or len(text)
+    return f"{text[:place]}{block}\n\n{text[place:]}".rstrip("\n") + "\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiments", nargs="*", help="names; default: all of them")
+    parser.add_argument("--results", type=Path, default=FOLDER / "results")
+    parser.add_argument("--write-docs", action="store_true", help=f"into docs/{DOCUMENT.name}")
+    parser.add_argument("--document", type=Path, default=DOCUMENT, help="another document")
+    args = parser.parse_args(arguments)
+    try:
+        for name in args.experiments or sorted(path.stem for path in FOLDER.glob("*.toml")):
+            experiment = load(FOLDER / f"{name}.toml")
+            table = document(experiment, records.read(args.results / f"{name}.jsonl"))
+            if args.write_docs:
+                args.document.write_text(with_table(args.document.read_text(), name, table))
+            else:
+                print(f"{table}\n")
+    except ExperimentError as error:
+        print(f"[experiments] {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
