@@ -92,7 +92,7 @@ TEST(LabCommand, MistakesAreExplained) {
            Mistake{"lab figure", "which one is missing"},
            Mistake{"lab figure global_average", "global_averages"},
            Mistake{"lab figure digits", "--images FILE"},
-           Mistake{"lab figure digits --images /none --labels /none", "cannot open /none"},
+           Mistake{"lab figure digits --images /none --labels /none", "is not a file"},
            Mistake{"lab run atc", "atc@ring"},
            Mistake{"lab run atc@rin", "ring"},
            Mistake{"lab run at@ring", "atc"},
