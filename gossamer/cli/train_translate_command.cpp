@@ -69,6 +69,11 @@ Translator open_translator(const std::filesystem::path& run) {
                    .what = run.string() + " must be a run of the task translation",
                    .got = spec.task});
   }
+  if (!std::filesystem::exists(run / kModelFile)) {
+    fail_io({.place = "translate",
+             .what = run.string() + " has no " + std::string(kModelFile),
+             .remedy = "a run writes it at its end: gossamer train --resume " + run.string()});
+  }
   const Vocabulary vocabulary = Vocabulary::load(run / kVocabularyFile);
   const InputShape input{.classes = vocabulary.pieces(), .context = spec.context};
   Translator translator{make_bare_model(spec, InputKind::pairs, input), vocabulary, spec.context};

@@ -175,6 +175,18 @@ def test_a_resumed_run_ends_with_the_same_bits(text: Path, tmp_path: Path) -> No
     assert (halves / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
 
+def test_a_run_that_has_not_ended_cannot_translate(text: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(*data(text), "--steps", "1", "--out", str(out))
+    (out / "model.safetensors").unlink()
+    done = gossamer("translate", str(out), check=False)
+    assert done.returncode == 2
+    assert (
+        f"has no model.safetensors; a run writes it at its end: gossamer train --resume {out}"
+        in (done.stderr)
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
