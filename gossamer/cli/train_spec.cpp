@@ -90,7 +90,7 @@ std::string toml_value(const TrainField::Target& target) {
 
 std::vector<TrainField> train_fields(TrainSpec& s) {
   return {
-      {"data", "task", "text (a file or folder), images (IDX files) or translation", &s.task},
+      {"data", "task", "text (a file or folder), images (IDX, CIFAR) or translation", &s.task},
       {"data", "data", "file or folder; default: the Python standard library's sources", &s.data},
       {"data", "target", "translation: file of the target language, line by line with data",
        &s.target},
