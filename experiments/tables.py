@@ -113,7 +113,7 @@ def tuning_lines(experiment: Experiment, case: Case, done: Done) -> list[str]:
 def case_lines(experiment: Experiment, case: Case, done: Done) -> list[str]:
     found = rows(experiment, case, done)
     title = [f"**{case.name}**", ""] if case.name else []
-    table = results_table(found, experiment.task) if found else ["Not tuned yet."]
+    table = results_table(found, experiment.task) if found else ["No results yet."]
     return [*title, *table, "", *tuning_lines(experiment, case, done), ""]
 
 
