@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib
 import records
 import step_times
-from grid import FOLDER, Case, Experiment, ExperimentError, load
+from grid import FOLDER, Case, Experiment, ExperimentError, every_name, load
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from plan import Done
@@ -210,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=FOLDER / "figures")
     args = parser.parse_args(arguments)
     try:
-        for name in args.experiments or sorted(path.stem for path in FOLDER.glob("*.toml")):
+        for name in args.experiments or every_name():
             done = records.read(args.results / f"{name}.jsonl")
             times = step_times.read(args.results / "step_times.json", name)
             print("\n".join(make(load(FOLDER / f"{name}.toml"), done, times, args.out)))

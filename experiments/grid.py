@@ -167,6 +167,10 @@ def files_of(settings: Settings) -> list[str]:
     return [str(settings[key]) for key in PATHS if settings.get(key)]
 
 
+def every_name() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
 def load(path: Path) -> Experiment:
     """Reads an experiment; raises ExperimentError where it is wrong."""
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import records
 import runner
 import tables
-from grid import FOLDER, ROOT, Experiment, ExperimentError, Run, load
+from grid import FOLDER, ROOT, Experiment, ExperimentError, Run, every_name, load
 from plan import Record, planned, undecided, wanted
 from runner import Place
 
@@ -66,10 +66,6 @@ def options_of(args: argparse.Namespace) -> Options:
         raise ExperimentError(f"--limit must be at least 0, got {args.limit}")
     place = Place(args.gossamer.absolute(), args.data.absolute(), args.runs.absolute())
     return Options(place, args.results, wanted(args.only, seeds), args.limit)
-
-
-def every_name() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def experiment_file(name: str) -> Path:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import records
-from grid import FOLDER, ROOT, Case, Experiment, ExperimentError, format_value, load
+from grid import FOLDER, ROOT, Case, Experiment, ExperimentError, every_name, format_value, load
 from plan import Cell, Done, at_the_edge, cells, mean_tuning_loss, tuned_cell
 from rows import Row, Spread, baseline, differences, rows, spread
 
@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="another document")
     args = parser.parse_args(arguments)
     try:
-        for name in args.experiments or sorted(path.stem for path in FOLDER.glob("*.toml")):
+        for name in args.experiments or every_name():
             experiment = load(FOLDER / f"{name}.toml")
             table = document(experiment, records.read(args.results / f"{name}.jsonl"))
             if args.write_docs:

@@ -25,6 +25,11 @@ SampleRange local_range(std::int64_t global_batch, Shard shard) {
           .end = global_batch * (shard.worker + 1) / shard.workers};
 }
 
+std::uint64_t noise_seed(std::uint64_t seed, std::int64_t step, Shard shard) {
+  return mix_bits(mix_bits(seed, static_cast<std::uint64_t>(step)),
+                  static_cast<std::uint64_t>(shard.worker));
+}
+
 std::uint64_t permuted(std::uint64_t index, std::uint64_t count, std::uint64_t key) {
   GOSSAMER_ASSERT(index < count);
   if (count == 1) return 0;

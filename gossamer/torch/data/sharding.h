@@ -24,6 +24,9 @@ struct SampleRange {
 /// of its workers or the batch is smaller than the number of workers.
 SampleRange local_range(std::int64_t global_batch, Shard shard);
 
+/// The seed of the model's noise (dropout) in the worker's part of global batch `step`.
+std::uint64_t noise_seed(std::uint64_t seed, std::int64_t step, Shard shard);
+
 /// Where `index` goes in a permutation of [0, count) chosen by `key`: a Feistel network over the
 /// next power of four with cycle walking, so it needs no table and costs O(1).
 std::uint64_t permuted(std::uint64_t index, std::uint64_t count, std::uint64_t key);

@@ -8,6 +8,7 @@
 #include "gossamer/torch/data/image_batches.h"
 #include "gossamer/torch/data/text.h"
 #include "gossamer/torch/data/translation.h"
+#include "gossamer/torch/data/validation_batches.h"
 
 namespace gossamer {
 namespace {
@@ -30,20 +31,6 @@ void check(const TaskArgs& args) {
                  .remedy = "0 gives every worker the same mixture"});
 }
 
-/// Cuts samples into consecutive batches.
-template <class MakeBatch>
-std::vector<Batch> in_batches(const std::vector<std::int64_t>& samples, const TaskArgs& args,
-                              const MakeBatch& make) {
-  std::vector<Batch> batches;
-  const auto count = std::min(static_cast<std::ptrdiff_t>(samples.size()), args.validation_samples);
-  for (std::ptrdiff_t begin = 0; begin < count; begin += args.validation_batch) {
-    const auto end = std::min(begin + args.validation_batch, count);
-    batches.push_back(
-        make(std::vector<std::int64_t>(samples.begin() + begin, samples.begin() + end)));
-  }
-  return batches;
-}
-
 struct ImageTask {
   ImageSet images;
   std::vector<PixelScale> scales;
@@ -59,7 +46,6 @@ struct ImageTask {
 };
 
 Task open_images(const TaskArgs& args) {
-  check(args);
   const ImageFiles files = find_images(args.path, args.part);
   auto task = std::make_shared<ImageTask>();
   task->images = read_images(files);
@@ -81,30 +67,27 @@ Task open_images(const TaskArgs& args) {
                 .width = set.width,
                 .classes = set.classes},
       .training_batch = [task](std::int64_t step, Shard shard) { return task->batch(step, shard); },
-      .validation = in_batches(split.validation, args,
-                               [&](const std::vector<std::int64_t>& samples) {
-                                 return image_batch(set, task->scales, samples);
-                               }),
+      .validation = validation_batches(split.validation, args,
+                                       [&](std::span<const std::int64_t> samples, std::int64_t) {
+                                         return image_batch(set, task->scales,
+                                                            {samples.begin(), samples.end()});
+                                       }),
       .steps_per_epoch = std::max<std::int64_t>(1, count / args.global_batch),
       .description = describe(files) + ": " + std::to_string(count) + " images of " +
                      std::to_string(set.classes) + " classes to train on, " +
                      std::to_string(split.validation.size()) + " held out"};
 }
 
-Task checked_text(const TaskArgs& args) {
+template <Task (*open)(const TaskArgs&)>
+Task checked(const TaskArgs& args) {
   check(args);
-  return open_text(args);
-}
-
-Task checked_translation(const TaskArgs& args) {
-  check(args);
-  return open_translation(args);
+  return open(args);
 }
 
 constexpr TaskKind kTasks[] = {
-    {"images", "images and labels in files like those of MNIST or CIFAR", open_images},
-    {"text", "any file, or the files of a folder, as bytes or pieces", checked_text},
-    {"translation", "lines of text and their translations, as pieces", checked_translation},
+    {"images", "images and labels in files like those of MNIST or CIFAR", checked<open_images>},
+    {"text", "any file, or the files of a folder, as bytes or pieces", checked<open_text>},
+    {"translation", "lines of text and their translations, as pieces", checked<open_translation>},
 };
 
 }  // namespace

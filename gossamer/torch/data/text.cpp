@@ -10,6 +10,7 @@
 #include "gossamer/torch/data/masking.h"
 #include "gossamer/torch/data/token_corpus.h"
 #include "gossamer/torch/data/token_windows.h"
+#include "gossamer/torch/data/validation_batches.h"
 
 namespace gossamer {
 namespace {
@@ -62,7 +63,7 @@ struct TextTask {
     Batch batch = windows(
         window_offsets(starts, args.global_batch, args.seed, step, shard),
         {.key = mix_bits(key, kMasks), .first_row = local_range(args.global_batch, shard).begin});
-    batch.seed = mix_bits(key, static_cast<std::uint64_t>(shard.worker));
+    batch.seed = noise_seed(args.seed, step, shard);
     return batch;
   }
 
@@ -70,14 +71,10 @@ struct TextTask {
     const WindowStarts long_enough(corpus.split.validation, args.context);  // throws if none is
     const std::vector<std::int64_t> all =
         fixed_offsets(corpus.split.validation, args.context, args.validation_samples);
-    std::vector<Batch> batches;
-    for (std::int64_t first = 0; first < std::ssize(all); first += args.validation_batch) {
-      const auto rows = std::min(args.validation_batch, std::ssize(all) - first);
-      const auto offsets =
-          std::span(all).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows));
-      batches.push_back(windows(offsets, {.key = kValidationMasks, .first_row = first}));
-    }
-    return batches;
+    return validation_batches(
+        all, args, [&](std::span<const std::int64_t> offsets, std::int64_t first) {
+          return windows(offsets, {.key = kValidationMasks, .first_row = first});
+        });
   }
 };
 

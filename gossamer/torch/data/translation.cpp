@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/base/rng.h"
 #include "gossamer/torch/data/parallel_text.h"
+#include "gossamer/torch/data/validation_batches.h"
 
 namespace gossamer {
 namespace {
@@ -60,8 +60,7 @@ class PairTask {
 
   Batch batch(std::int64_t step, Shard shard) {
     Batch batch = pair_batch(pairs_, dealt(global_batch(step), shard));
-    batch.seed = mix_bits(mix_bits(plan_.seed, static_cast<std::uint64_t>(step)),
-                          static_cast<std::uint64_t>(shard.worker));
+    batch.seed = noise_seed(plan_.seed, step, shard);
     return batch;
   }
 
@@ -89,17 +88,11 @@ class PairTask {
   std::int64_t epochs_ = 0;
 };
 
-std::vector<Batch> validation_batches(const std::vector<PiecePair>& pairs, const TaskArgs& args) {
-  std::vector<Batch> batches;
-  std::vector<std::int64_t> chosen;
-  const auto count = std::min(static_cast<std::int64_t>(pairs.size()), args.validation_samples);
-  for (std::int64_t i = 0; i < count; ++i) {
-    chosen.push_back(i);
-    if (i + 1 < count && static_cast<std::int64_t>(chosen.size()) < args.validation_batch) continue;
-    batches.push_back(pair_batch(pairs, chosen));
-    chosen.clear();
-  }
-  return batches;
+/// Their indices.
+std::vector<std::int64_t> all_of(const std::vector<PiecePair>& pairs) {
+  std::vector<std::int64_t> indices(pairs.size());
+  std::iota(indices.begin(), indices.end(), std::int64_t{0});
+  return indices;
 }
 
 }  // namespace
@@ -126,7 +119,11 @@ Task open_translation(const TaskArgs& args) {
       .kind = InputKind::pairs,
       .input = {.classes = vocabulary.pieces(), .context = args.context},
       .training_batch = [task](std::int64_t step, Shard shard) { return task->batch(step, shard); },
-      .validation = validation_batches(held_out, args),
+      .validation = validation_batches(all_of(held_out), args,
+                                       [&](std::span<const std::int64_t> chosen, std::int64_t) {
+                                         return pair_batch(held_out,
+                                                           {chosen.begin(), chosen.end()});
+                                       }),
       .steps_per_epoch = task->steps_per_epoch(),
       .description = args.path.string() + " to " + args.target.string() + ": " +
                      std::to_string(task->pairs()) + " pairs to train on (" +

@@ -42,23 +42,14 @@ Model residual_cnn(const ModelArgs& args) {
   return make_residual_cnn(options, args.seed);
 }
 
-Model resnet50(const ModelArgs& args) {
-  Resnet50Options options{.channels = args.input.channels,
-                          .height = args.input.height,
-                          .width = args.input.width,
-                          .classes = args.input.classes,
-                          .dtype = args.dtype};
-  take(args.size.width, options.stem);
-  return make_resnet50(options, args.seed);
-}
-
-template <auto make>
-Model mobile_net(const ModelArgs& args) {
-  MobileNetOptions options{.channels = args.input.channels,
-                           .height = args.input.height,
-                           .width = args.input.width,
-                           .classes = args.input.classes,
-                           .dtype = args.dtype};
+/// A network for photographs, whose first layer says how wide it is.
+template <class Options, Model (*make)(const Options&, std::uint64_t)>
+Model photo_network(const ModelArgs& args) {
+  Options options{.channels = args.input.channels,
+                  .height = args.input.height,
+                  .width = args.input.width,
+                  .classes = args.input.classes,
+                  .dtype = args.dtype};
   take(args.size.width, options.stem);
   return make(options, args.seed);
 }
@@ -96,10 +87,12 @@ constexpr ModelKind kModels[] = {
     {"softmax_regression", "one linear layer, convex", InputKind::images, softmax_regression},
     {"mlp", "fully connected layers with ReLU", InputKind::images, mlp},
     {"residual_cnn", "residual network with batch norm", InputKind::images, residual_cnn},
-    {"resnet50", "residual network of 50 layers", InputKind::images, resnet50},
-    {"mobilenet_v2", "inverted residual blocks", InputKind::images, mobile_net<make_mobilenet_v2>},
+    {"resnet50", "residual network of 50 layers", InputKind::images,
+     photo_network<Resnet50Options, make_resnet50>},
+    {"mobilenet_v2", "inverted residual blocks", InputKind::images,
+     photo_network<MobileNetOptions, make_mobilenet_v2>},
     {"efficientnet_b0", "the same with squeeze and excitation", InputKind::images,
-     mobile_net<make_efficientnet_b0>},
+     photo_network<MobileNetOptions, make_efficientnet_b0>},
     {"transformer", "decoder-only language model", InputKind::tokens, transformer},
     {"bert", "the same that looks both ways", InputKind::masked_tokens, bert},
     {"encoder_decoder", "transformer that translates", InputKind::pairs, encoder_decoder},
