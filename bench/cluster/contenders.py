@@ -17,6 +17,21 @@ def sleeping_job(model: SleepingModel) -> Job:
 
 AER = "alternating_exponential_ring"
 
+
+def gradients(rounds: int) -> Entry:
+    """Parameters and gradients, both coded."""
+    return gossamer(
+        AER,
+        rounds=rounds,
+        pattern="gradient_gossip",
+        update="backward",
+        codec="int8",
+        bytes_per_element=2 * 260 / 256,
+        mean_error=1e-3,
+        recursion_error=None,
+    )
+
+
 CONTENDERS: dict[str, Entry] = {
     "alone": Entry(alone),
     "ddp": ddp(),
@@ -44,5 +59,7 @@ CONTENDERS: dict[str, Entry] = {
     "gossamer complete": gossamer("complete"),
     "gossamer ring skip": gossamer("ring", late="skip", mean_error=float("inf")),
     "gossamer one-peer skip": gossamer("one_peer_ring", late="skip", mean_error=float("inf")),
+    "gossamer gradients": gradients(rounds=4),  # on four hosts these average over all
+    "gossamer gradients 2": gradients(rounds=2),
     "gossamer allreduce": gossamer("complete", pattern="allreduce"),
 }

@@ -51,9 +51,10 @@ Make = Callable[[Job], Contender]
 class Mixing:
     """What of Gossamer's plans and matrices a contender uses. `recursion_error`: how far parameters
     may be from x ← W x - lr g, relative to the mean; None: that is not what it computes.
-    `link_rates`: by host, for a topology that follows them."""
+    `link_rates`: by host, for a topology that follows them. `rounds` of it make up a step's."""
 
     topology: str
+    rounds: int = 1
     averages_gradients: bool = False
     bytes_per_element: float = 4.0
     recursion_error: float | None = 1e-5
@@ -62,7 +63,12 @@ class Mixing:
     def schedule(self, workers_per_host: Sequence[int]) -> "Schedule":
         from gossamer import make_schedule
 
-        return make_schedule(self.topology, list(workers_per_host), link_rates=self.link_rates)
+        return make_schedule(
+            self.topology,
+            list(workers_per_host),
+            link_rates=self.link_rates,
+            rounds_per_step=self.rounds,
+        )
 
 
 @dataclass(frozen=True)
@@ -162,27 +168,29 @@ def decent_dp(topology: str, bucket_mb: float = 25) -> Entry:
 def gossamer(
     topology: str,
     *,
+    rounds: int = 1,
     mean_error: float = 1e-5,
     recursion_error: float | None = 1e-5,
     bytes_per_element: float = 4.0,
     link_rates: tuple[float, ...] = (),
     **keywords: object,
 ) -> Entry:
-    """Ours; `keywords` go to Gossip. With `link_rates` hosts have the same number of workers."""
+    """Ours; `keywords` go to Gossip. With `link_rates` or several `rounds` hosts have the same
+    number of workers."""
     averages_gradients = keywords.get("pattern") == "allreduce"
 
     def make(job: Job) -> Contender:
         from gossamer import Gossip
 
         optimizer = _optimizer(job)
-        hosts = len(link_rates)
-        each = [dist.get_world_size() // hosts] * hosts if hosts else []
-        graph = mixing.schedule(each) if hosts else topology
+        local_size = int(os.environ["LOCAL_WORLD_SIZE"])
+        each = [local_size] * (dist.get_world_size() // local_size)
+        graph = mixing.schedule(each) if link_rates or rounds > 1 else topology
         gossip = Gossip(job.model, optimizer, topology=graph, **keywords)
         step = _train(job, job.model, optimizer)
         return Contender(step, gossip.close, averages_gradients, mean_error, gossip.averaged)
 
     skips_late = keywords.get("late") == "skip"
     error = None if averages_gradients or skips_late else recursion_error
-    mixing = Mixing(topology, averages_gradients, bytes_per_element, error, link_rates)
+    mixing = Mixing(topology, rounds, averages_gradients, bytes_per_element, error, link_rates)
     return Entry(make, mixing, skips_late)

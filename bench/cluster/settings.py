@@ -20,6 +20,17 @@ EVERYBODY = (
     "gossamer complete",
     "gossamer allreduce",
 )
+# Of the experiments: both ends of what links as slow as that leave.
+GAMMA_2 = (
+    "ddp",
+    "ddp bf16",
+    "gossamer aer",
+    "gossamer ring",
+    "gossamer complete",
+    "gossamer one-peer-exp",
+    "gossamer gradients",
+    "gossamer gradients 2",
+)
 AER = ("ddp", "decent-dp aer", "gossamer aer", "gossamer one-peer-ring")
 
 
@@ -43,6 +54,9 @@ class Setting:
 SETTINGS = (
     Setting("slow", "4x2", "20Mbit/s", EVERYBODY),
     Setting("fast", "4x2", "80Mbit/s", EVERYBODY),
+    # A ring all-reduce over all workers takes twice the compute.
+    Setting("gamma2", "4x2", "48.8Mbit/s", GAMMA_2),
+    Setting("gamma2 16", "4x4", "52.3Mbit/s", GAMMA_2),
     Setting(
         "jitter",
         "4x2",

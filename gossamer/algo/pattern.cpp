@@ -23,6 +23,7 @@ constexpr Payload kOwn[] = {Payload::own};
 constexpr std::string_view kSent[] = {"sent"};
 constexpr std::string_view kCorrection[] = {"correction"};
 constexpr std::string_view kSentAndCorrection[] = {"sent", "correction"};
+constexpr std::string_view kGradient[] = {"gradient"};
 constexpr std::string_view kTracker[] = {"tracker", "gradient"};
 constexpr std::string_view kBefore[] = {"before"};
 constexpr std::string_view kOuter[] = {"anchor", "velocity"};
@@ -32,7 +33,6 @@ constexpr std::string_view kConsensus[] = {"consensus"};
 constexpr std::string_view kHeavyBall[] = {"momentum"};
 constexpr std::string_view kHasMomentum[] = {"momentum", "adam", "adamw", "accum_adam",
                                              "accum_adamw"};
-
 constexpr std::string_view kHasMoments[] = {"adam", "adamw", "accum_adam", "accum_adamw"};
 
 constexpr Pattern kPatterns[] = {
@@ -69,6 +69,19 @@ constexpr Pattern kPatterns[] = {
      .prepare_f64 = nullptr,
      .combine_f32 = cwa_moments_combine<float>,
      .combine_f64 = cwa_moments_combine<double>},
+    {.name = "gradient_gossip",
+     .summary = "cwa that averages the gradients as well, which leave during the backward",
+     .launch = Launch::after_previous_update,
+     .rounds = Rounds::schedule,
+     .payloads = kParameters,
+     .then = kOwn,
+     .state = kGradient,
+     .prepare_f32 = nullptr,
+     .prepare_f64 = nullptr,
+     .middle_f32 = gradient_gossip_middle<float>,
+     .middle_f64 = gradient_gossip_middle<double>,
+     .combine_f32 = gradient_gossip_combine<float>,
+     .combine_f64 = gradient_gossip_combine<double>},
     {.name = "atc",
      .summary = "adapt then combine: local update first, then the mix waits for the neighbours",
      .launch = Launch::after_local_update,

@@ -45,8 +45,8 @@ enum class Outer {
 /// All passes return the distance that they measured.
 ///
 /// Note [Two stages]: where `then` has payloads, two exchanges follow each other within a step, by
-/// the same round. When the first has come, `middle` runs, with its mixes; then the payloads of
-/// `then` leave, and `combine` gets theirs. Only with after_local_update.
+/// the same round. When the first has come and the gradient is there, `middle` runs, with its
+/// mixes; then the payloads of `then` leave, and `combine` gets theirs. Not with before_update.
 struct Pattern {
   template <class T>
   using Pass = double (*)(const PassArgs<T>& args, const Optimizer& optimizer);

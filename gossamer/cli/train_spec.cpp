@@ -143,14 +143,15 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
        "who averages with whom; see gossamer topology --list; auto: what gossamer plan says",
        &s.topology},
       {"algorithm", "pattern",
-       "cwa, cwa_moments, atc, allreduce, exact_diffusion, extra, gradient_tracking, "
-       "gradient_tracking_atc, "
-       "dmsgd, qg_dmsgd, push_sum, slowmo, noloco or dsgd_ac",
+       "cwa, cwa_moments, gradient_gossip, atc, allreduce, exact_diffusion, extra, "
+       "gradient_tracking, "
+       "gradient_tracking_atc, dmsgd, qg_dmsgd, push_sum, slowmo, noloco or dsgd_ac",
        &s.pattern},
       {"algorithm", "group_method",
        "how groups average: hierarchical, direct or ring (default: ring for allreduce)",
        &s.group_method},
-      {"algorithm", "update", "step or backward (default: backward for allreduce)", &s.update},
+      {"algorithm", "update", "step or backward (default: backward where gradients travel)",
+       &s.update},
       {"algorithm", "codec", "of payloads between hosts: fp32, bf16 or int8", &s.codec},
       {"algorithm", "late", "wait for late neighbours, or skip them", &s.late},
       {"algorithm", "staleness", "with late = skip: steps that a payload may be old", &s.staleness},
@@ -172,7 +173,7 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"algorithm", "outer_lr", "slowmo, noloco: learning rate of the outer steps",
        &s.hyper.outer_lr},
       {"algorithm", "consensus", "dsgd_ac, cwa_moments: share of the mix that a step takes",
-       &s.consensus},
+       &s.hyper.consensus},
       {"algorithm", "consensus_power", "dsgd_ac: mixes by (lr / peak lr) to this power",
        &s.consensus_power},
       {"algorithm", "clip_norm", "limit of the gradient's global norm; 0: none", &s.clip_norm},
@@ -257,7 +258,10 @@ HostShape host_shape_of(const TrainSpec& spec) {
 }
 
 UpdateAt update_of(const TrainSpec& spec) {
-  if (spec.update.empty()) return spec.pattern == "allreduce" ? UpdateAt::backward : UpdateAt::step;
+  if (spec.update.empty()) {
+    const bool sends_gradients = spec.pattern == "allreduce" || spec.pattern == "gradient_gossip";
+    return sends_gradients ? UpdateAt::backward : UpdateAt::step;
+  }
   return index_of("update", spec.update, kUpdates) == 0 ? UpdateAt::step : UpdateAt::backward;
 }
 
@@ -303,8 +307,8 @@ double lr_factor(const TrainSpec& spec, std::int64_t t) {
 }
 
 double consensus_factor(const TrainSpec& spec, std::int64_t t) {
-  if (spec.pattern != "dsgd_ac") return spec.consensus;
-  return spec.consensus * std::pow(lr_factor(spec, t), spec.consensus_power);
+  if (spec.pattern != "dsgd_ac") return spec.hyper.consensus;
+  return spec.hyper.consensus * std::pow(lr_factor(spec, t), spec.consensus_power);
 }
 
 void check_train_spec(const TrainSpec& spec) {
@@ -329,8 +333,6 @@ void check_train_spec(const TrainSpec& spec) {
   require(spec.steps >= 1, "steps", "at least 1", std::to_string(spec.steps));
   require(std::isfinite(spec.consensus_power) && spec.consensus_power >= 0, "consensus_power",
           "finite and not negative", std::to_string(spec.consensus_power));
-  require(spec.consensus > 0 && spec.consensus <= 1, "consensus", "above 0 and at most 1",
-          std::to_string(spec.consensus));
   require(spec.warmup >= 0, "warmup", "not negative", std::to_string(spec.warmup));
   require(spec.buckets >= 1, "buckets", "at least 1", std::to_string(spec.buckets));
   require(spec.keep >= 1, "keep", "at least 1", std::to_string(spec.keep));

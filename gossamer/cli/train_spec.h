@@ -72,7 +72,6 @@ struct TrainSpec {
   int local_steps = 0;
   int rounds_per_step = 0;
   bool lazy = false;
-  double consensus = 1;
   double consensus_power = 1;
   double clip_norm = 0;
   // [optimizer]

@@ -280,6 +280,11 @@ Matrix run(const Run& run, Matrix x, const Gradient& gradient, std::int64_t step
       tracker = mixed(run, tracker + (g - g_before), step);
       g_before = std::exchange(g, tracker);
     }
+    if (pattern == "gradient_gossip") {
+      x = mixed(run, x, step);
+      x = x + directions(run, workers, mixed(run, g, step), x, step);
+      continue;
+    }
     if (pattern == "cwa_moments") mix_moments(run, workers, step);
     const Matrix d = directions(run, workers, g, x, step);
     const Matrix x_now = x;

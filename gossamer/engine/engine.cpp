@@ -14,7 +14,7 @@ using Kind = TimelineEvent::Kind;
 
 /// Whether updates may go to a second memory: what was sent is x itself, and nothing else.
 bool may_alternate(const Pattern& pattern) {
-  return pattern.launch == Launch::after_previous_update &&
+  return pattern.launch == Launch::after_previous_update && pattern.then.empty() &&
          std::ranges::all_of(pattern.payloads, [](Payload p) { return p == Payload::parameters; });
 }
 
@@ -130,10 +130,15 @@ std::shared_ptr<const Plan> Engine::plan_for(std::int64_t round, std::int64_t co
   return cached;
 }
 
-/// Whether the next round is known, and what it sends is ready, as soon as a bucket is updated.
+/// Whether the next round is known, and what it sends is ready, before the step has ended.
 bool Engine::sends_ahead() const {
   return pattern_.launch == Launch::after_previous_update && !options_.schedule.loss_driven;
 }
+
+/// Note [Second stages first]: a bucket's next payloads leave as soon as it is updated, unless
+/// there may be second stages under way: those are waited for, and would queue behind what has a
+/// whole forward's time.
+bool Engine::sends_at_once() const { return sends_ahead() && pattern_.stages() == 1; }
 
 std::int64_t Engine::round_of(const Lane& lane, std::int64_t step) const {
   const bool shifts = options_.stagger && !options_.schedule.loss_driven;
@@ -176,8 +181,12 @@ void Engine::start_at(std::int64_t step) {
   step_ = step;
   if (options_.recorder != nullptr) options_.recorder->begin_step(step);
   if (options_.late == Late::skip) skip_late();
-  if (pattern_.launch != Launch::after_previous_update) return;
-  for (const auto& lane : lanes_) launch(*lane, step_);
+  if (pattern_.launch == Launch::after_previous_update) launch_all();
+}
+
+/// The step's first payloads; those of the buckets first that the backward completes first.
+void Engine::launch_all() {
+  for (const auto& lane : std::views::reverse(lanes_)) launch(*lane, step_ * pattern_.stages());
 }
 
 std::vector<StepNumbers> Engine::numbers(const Lane& lane) const {
@@ -244,7 +253,7 @@ void Engine::finish_stage(Lane& lane) {
   distance_squared_ += lane.combine(numbers(lane), pool_.get(), options_.measure_distance);
   finished_[static_cast<std::size_t>(lane.index())] = !goes_on;
   if (goes_on) launch(lane, step_ * pattern_.stages() + 1);
-  if (sends_ahead()) launch(lane, step_ + 1);
+  if (sends_at_once()) launch(lane, step_ + 1);
   record(Kind::update, lane.index());
 }
 
@@ -347,9 +356,7 @@ StepReport Engine::step(double loss) {
     record(Kind::wait);
   }
   ++step_;
-  if (options_.schedule.loss_driven && pattern_.launch == Launch::after_previous_update) {
-    for (const auto& lane : lanes_) launch(*lane, step_);
-  }
+  if (pattern_.launch == Launch::after_previous_update && !sends_at_once()) launch_all();
   const StepReport report{.step = step_,
                           .grad_norm = std::sqrt(norm_squared_),
                           .exposed_s = overlap_.exposed_s(),

@@ -82,6 +82,8 @@ class Engine {
   void skip_late();
   std::shared_ptr<const Plan> plan_for(std::int64_t round, std::int64_t count);
   bool sends_ahead() const;
+  bool sends_at_once() const;
+  void launch_all();
   void expect(Lane& lane, std::int64_t exchange);
   void launch(Lane& lane, std::int64_t exchange);
   void check_gradient(const Lane& lane, double norm_squared) const;

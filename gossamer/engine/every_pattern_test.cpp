@@ -179,6 +179,22 @@ TEST(DsgdAc, WithFullConsensusIsCwaBitForBit) {
   }
 }
 
+TEST(GradientGossip, IsAllReduceWhereTheRoundsOfAStepReachAll) {
+  const HostShape shape = even_hosts(4, 2);
+  for (const UpdateAt update : {UpdateAt::step, UpdateAt::backward}) {
+    Case c = case_of(find_pattern("gradient_gossip"), shape);
+    c.options.schedule = with_rounds_per_step(make_topology("aer", {.shape = shape}), 4);
+    c.options.update = update;
+    Case all = c;
+    all.options.pattern = "allreduce";
+    expect_equal_runs(c, all, 1e-12);
+    const Case one = on(c, make_topology("aer", {.shape = shape}));
+    EXPECT_GT(largest_difference(engine_run<double>(one, quadratics(4)),
+                                 engine_run<double>(all, quadratics(4))),
+              1e-4);
+  }
+}
+
 TEST(PushSum, OnDoublyStochasticRoundsIsAtcBitForBit) {
   for (const char* topology : {"aer", "one_peer_exponential", "random"}) {
     const Case c =

@@ -8,7 +8,7 @@ namespace {
 
 void check_late(const EngineOptions& options, const Pattern& pattern) {
   const bool sends_before = pattern.launch == Launch::after_previous_update;
-  if (!sends_before || pattern.payloads.size() != 1 || pattern.is_static) {
+  if (!sends_before || pattern.stages() != 1 || pattern.payloads.size() != 1 || pattern.is_static) {
     fail_argument({.place = "engine",
                    .what = "late = \"skip\" needs payloads that are sent a step ahead",
                    .got = "pattern " + std::string(pattern.name),

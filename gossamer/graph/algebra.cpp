@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -67,6 +68,33 @@ bool refines(const Round& fine, const Round& coarse) {
   });
 }
 
+/// The groups, where every row is the mean over a group that its worker is in.
+std::optional<std::vector<std::vector<int>>> averaged_groups(
+    const std::vector<std::vector<Entry>>& rows) {
+  constexpr double kRounding = 1e-14;
+  std::vector<std::vector<int>> groups;
+  std::vector<std::size_t> group_of_first(rows.size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double share = 1 / static_cast<double>(rows[i].size());
+    std::vector<int> members;
+    for (const Entry& entry : rows[i]) {
+      if (std::abs(entry.weight - share) > kRounding * share) return std::nullopt;
+      members.push_back(entry.worker);
+    }
+    std::ranges::sort(members);
+    const auto worker = static_cast<int>(i);
+    if (!std::ranges::binary_search(members, worker)) return std::nullopt;
+    if (members.front() == worker) {
+      group_of_first[i] = groups.size();
+      groups.push_back(std::move(members));
+      continue;
+    }
+    const std::size_t group = group_of_first[at(members.front())];
+    if (group == rows.size() || groups[group] != members) return std::nullopt;
+  }
+  return groups;
+}
+
 }  // namespace
 
 std::int64_t nonzeros(const Round& round) {
@@ -92,6 +120,9 @@ Round product(const Round& later, const Round& earlier) {
   for (const std::vector<Entry>& row : second) {
     for (const Entry& entry : row) sum.add(first[at(entry.worker)], entry.weight);
     rows.push_back(sum.take());
+  }
+  if (auto groups = averaged_groups(rows)) {
+    return partition_round(later.workers, std::move(*groups));
   }
   return sparse_round(later.workers, std::move(rows));
 }

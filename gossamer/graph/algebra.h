@@ -13,8 +13,8 @@ namespace gossamer {
 /// The non-zeros of W.
 std::int64_t nonzeros(const Round& round);
 
-/// later · earlier: both rounds one after the other. Stays a partition where one of two partitions
-/// only splits the groups of the other. Cost: Σ over entries of `later` of a row of `earlier`.
+/// later · earlier: both rounds one after the other. A partition wherever the product averages over
+/// groups. Cost: Σ over entries of `later` of a row of `earlier`.
 Round product(const Round& later, const Round& earlier);
 
 /// The mean of round_number(0) … round_number(count − 1). At least one round.

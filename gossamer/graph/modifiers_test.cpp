@@ -223,6 +223,25 @@ TEST(Product, KeepsPartitionsThatSplitEachOther) {
   expect_same(product(other, fine), dense_matrix(other) * dense_matrix(fine));
 }
 
+TEST(Product, IsAPartitionWhereTwoRoundsAverageOverGroups) {
+  const auto pairs = [](std::vector<std::vector<int>> groups) {
+    return partition_round(6, std::move(groups));
+  };
+  const Round near = pairs({{0, 1}, {2, 3}, {4}, {5}});
+  const Round far = pairs({{0, 2}, {1, 3}, {4, 5}});
+  EXPECT_EQ(product(far, near), partition_round(6, {{0, 1, 2, 3}, {4, 5}}));
+  const Round apart = pairs({{0, 2}, {1, 4}, {3, 5}});
+  EXPECT_FALSE(is_partition(product(apart, near)));
+  expect_same(product(apart, near), dense_matrix(apart) * dense_matrix(near));
+  for (const HostShape& shape : {even_hosts(4, 2), even_hosts(4, 4), even_hosts(4, 1)}) {
+    const Schedule aer = make_topology("aer", {.shape = shape});
+    const Schedule twice = with_rounds_per_step(aer, 2);
+    EXPECT_EQ(round_at(twice, 0).groups.size(), 2);
+    EXPECT_EQ(round_at(twice, 1).groups.size(), 2);
+    EXPECT_TRUE(is_global_average(round_at(with_rounds_per_step(aer, 4), 0)));
+  }
+}
+
 TEST(CirculantRow, IsFoundInRingsAndNotInGrids) {
   EXPECT_TRUE(circulant_row(round_at(make("ring", 9), 0)).has_value());
   EXPECT_FALSE(circulant_row(round_at(make("grid", 9), 0)).has_value());

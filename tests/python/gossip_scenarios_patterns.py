@@ -82,6 +82,8 @@ CASES = [
     Case("noloco", "adam", pattern_options=OUTER),
     Case("dsgd_ac", "momentum", pattern_options={"consensus": 0.6}),
     Case("cwa_moments", "adam", pattern_options={"consensus": 0.6, "noise_share": 1.0}),
+    Case("gradient_gossip", "nesterov", "one_peer_exponential"),
+    Case("gradient_gossip", "adam"),
     Case("atc", "rmsprop"),
     Case("cwa", "rmsprop", "one_peer_ring"),
 ]

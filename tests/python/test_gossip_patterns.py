@@ -119,6 +119,11 @@ class Oracle:
     def atc(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
         return w @ (x + self.moves(self.gradients(has), has))
 
+    def gradient_gossip(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
+        g = w @ self.gradients(has)
+        self.put(w @ x)
+        return w @ x + self.moves(g, has)
+
     def exact_diffusion(self, x: torch.Tensor, w: torch.Tensor, has: Has) -> torch.Tensor:
         psi = x + self.moves(self.gradients(has), has)
         before = self.last.get("psi", x)

@@ -39,6 +39,10 @@ double gradient_tracking_atc_prepare(const PassArgs<T>& args, const Optimizer& o
 template <class T>
 double gradient_tracking_atc_middle(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
+double gradient_gossip_middle(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
+double gradient_gossip_combine(const PassArgs<T>& args, const Optimizer& optimizer);
+template <class T>
 double push_sum_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double slowmo_combine(const PassArgs<T>& args, const Optimizer& optimizer);
