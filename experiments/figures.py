@@ -14,7 +14,7 @@ from grid import FOLDER, Case, Experiment, ExperimentError, every_name, load
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from plan import Done
-from rows import Row, baseline, rows
+from rows import Row, baseline, losses_by_seed, rows
 from step_times import StepTimes
 
 BLACK = "#000000"
@@ -60,8 +60,7 @@ class Panel:
 
 def curve_of(row: Row, number: int, ms: float | None) -> Curve:
     """`number`: which of the colours; the best AllReduce is black. Steps where `ms` is None."""
-    by_seed = [{point[0]: point[1] for point in each["curve"]} for each in row.records.values()]
-    steps = sorted(set.intersection(*(set(points) for points in by_seed)))
+    steps, by_seed = losses_by_seed(row)
     losses = [[points[step] for points in by_seed] for step in steps]
     name = (row.cell.topology or row.cell.method.name).replace("_", " ")
     return Curve(
@@ -212,7 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for name in args.experiments or every_name():
             done = records.read(args.results / f"{name}.jsonl")
-            times = step_times.read(args.results / "step_times.json", name)
+            times = step_times.read(args.results / step_times.FILE, name)
             print("\n".join(make(load(FOLDER / f"{name}.toml"), done, times, args.out)))
     except ExperimentError as error:
         print(f"[experiments] {error}", file=sys.stderr)

@@ -46,6 +46,12 @@ def value_of(record: Record, what: str) -> float | None:
     return summary.get(what)
 
 
+def losses_by_seed(row: Row) -> tuple[list[int], list[dict[int, float]]]:
+    """The steps that all seeds validated at, and of each seed the validation loss by step."""
+    by_seed = [{point[0]: point[1] for point in each["curve"]} for each in row.records.values()]
+    return sorted(set.intersection(*(set(points) for points in by_seed))), by_seed
+
+
 def rows(experiment: Experiment, case: Case, done: Done) -> list[Row]:
     """Those of which at least one run is done, with the settings that tuning chose."""
     found = [row_of(cell, done) for cell in cells(experiment) if cell.case == case]

@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import records
+import step_times
 from grid import FOLDER, ROOT, Case, Experiment, ExperimentError, every_name, format_value, load
 from plan import Cell, Done, at_the_edge, cells, mean_tuning_loss, tuned_cell
 from rows import Row, Spread, baseline, differences, rows, spread
+from step_times import StepTimes
+from time_table import TimeRow, time_rows
 
 DOCUMENT = ROOT / "docs" / "results.md"
 SCORES = {"translation": ("bleu", "BLEU"), "images": ("top1", "top-1, %")}
@@ -110,11 +113,49 @@ def tuning_lines(experiment: Experiment, case: Case, done: Done) -> list[str]:
     return [heading, "", *(f"- {name}: {words}" for name, words in found.items())] if found else []
 
 
-def case_lines(experiment: Experiment, case: Case, done: Done) -> list[str]:
+def case_lines(
+    experiment: Experiment, case: Case, done: Done, times: StepTimes | None
+) -> list[str]:
     found = rows(experiment, case, done)
     title = [f"**{case.name}**", ""] if case.name else []
     table = results_table(found, experiment.task) if found else ["No results yet."]
-    return [*title, *table, "", *tuning_lines(experiment, case, done), ""]
+    return [
+        *title,
+        *table,
+        "",
+        *tuning_lines(experiment, case, done),
+        "",
+        *(time_lines(found, times) if times else []),
+    ]
+
+
+def time_words(each: TimeRow, base: TimeRow) -> list[str]:
+    per_step = [number(each.ms, 0), number(each.ms / base.ms, 3)]
+    expected = NOTHING if each.predicted_ms is None else number(each.predicted_ms, 0)
+    whole = each.ms * each.steps / (base.ms * base.steps)
+    reached = [NOTHING, NOTHING]
+    if each.reached_at is not None and base.reached_at:
+        ratio = each.ms * each.reached_at / (base.ms * base.reached_at)
+        reached = [str(each.reached_at), number(ratio, 3)]
+    cell = each.row.cell
+    name = [cell.method.name, cell.topology or NOTHING]
+    return [*name, *per_step, expected, str(each.steps), number(100 * (1 - whole), 0), *reached]
+
+
+def time_lines(found: list[Row], times: StepTimes) -> list[str]:
+    made = time_rows(found, times)
+    if len(made) < 2:
+        return []
+    columns = ["method", "topology", "ms per step", "/ DDP", "predicted ms", "steps"]
+    columns += ["less time in all, %", "AllReduce's loss at step", "time / DDP's"]
+    about = (
+        f"Times on the emulated cluster, {times.cluster} workers, \N{GREEK SMALL LETTER GAMMA} = "
+        f"{times.gamma:g}: milliseconds per step by `{times.source}`, AllReduce's by "
+        "DistributedDataParallel. AllReduce's loss is reached at the first validation at which the "
+        "mean over the seeds is at most what it ends with."
+    )
+    body = [line(time_words(each, made[0])) for each in made]
+    return [about, "", line(columns), line(["---"] * len(columns)), *body, ""]
 
 
 def made_with(done: Done) -> str:
@@ -125,8 +166,9 @@ def made_with(done: Done) -> str:
     return f"{text} BLEU: `{'`, `'.join(sorted(signatures))}`." if signatures else text
 
 
-def document(experiment: Experiment, done: Done) -> str:
-    """The Markdown of an experiment, without results of another recipe than the present one."""
+def document(experiment: Experiment, done: Done, times: StepTimes | None = None) -> str:
+    """The Markdown of an experiment, without results of another recipe than the present one; with
+    `times` also how long the runs would have taken."""
     now = experiment.recipe_hash()
     mine = {key: record for key, record in done.items() if record["recipe_hash"] == now}
     lines = [f"### {experiment.title}", ""]
@@ -134,7 +176,7 @@ def document(experiment: Experiment, done: Done) -> str:
         return "\n".join([*lines, NO_RESULTS])
     lines += [made_with(mine), ""]
     for case in experiment.cases:
-        lines += case_lines(experiment, case, mine)
+        lines += case_lines(experiment, case, mine, times)
     return "\n".join(lines).rstrip()
 
 
@@ -162,7 +204,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for name in args.experiments or every_name():
             experiment = load(FOLDER / f"{name}.toml")
-            table = document(experiment, records.read(args.results / f"{name}.jsonl"))
+            times = step_times.read(args.results / step_times.FILE, name)
+            table = document(experiment, records.read(args.results / f"{name}.jsonl"), times)
             if args.write_docs:
                 args.document.write_text(with_table(args.document.read_text(), name, table))
             else:

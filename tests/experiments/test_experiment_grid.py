@@ -162,7 +162,12 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "tuning", "whole"),
-    [("translation", 9, 33), ("digits", 12, 12), ("masked_language_model", 9, 21)],
+    [
+        ("translation", 14, 42),
+        ("translation_16", 5, 5),
+        ("digits", 12, 12),
+        ("masked_language_model", 9, 21),
+    ],
 )
 def test_the_experiments_of_the_project(name: str, tuning: int, whole: int) -> None:
     experiment = grid.load(EXPERIMENTS / f"{name}.toml")

@@ -1,5 +1,6 @@
 """Tables and figures against results whose figures can be had by hand."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -13,6 +14,7 @@ import records
 import rows
 import step_times
 import tables
+import time_table
 from grid import Experiment, ExperimentError
 from workbench import table
 
@@ -176,6 +178,36 @@ def test_a_step_time_is_by_method_and_topology_or_by_topology() -> None:
     assert found.of(cells["DAdam, ring"]) == 30
     assert times(ring=40).of(cells["DAdam, ring"]) == 40
     assert times(ring=40).of(cells["AllReduce"]) is None
+
+
+def test_what_was_measured_and_predicted_goes_by_the_names_of_the_methods() -> None:
+    time = {"gamma": 2.0, "setting": "slow"}
+    time["contenders"] = {"AllReduce": "ddp", "ring": "gossamer ring", "star": "gossamer star"}
+    small = dataclasses.replace(EXPERIMENT, time=time)
+    good = {"contender": "ddp", "status": "ok", "seconds": 0.5}
+    bad = {"contender": "gossamer ring", "status": "failed", "words": "a wire"}
+    measured = [
+        {"setting": {"name": name, "hosts": "4x2"}, "rows": found}
+        for name, found in (("slow", [good, bad]), ("fast", [{**good, "seconds": 9}]))
+    ]
+    predicted = [{"setting": "slow", "contender": "gossamer ring", "predicted_s": 0.2512}]
+    found = step_times.collected(small, measured, predicted)
+    assert found is not None
+    assert (found.ms, found.predicted_ms) == ({"AllReduce": 500}, {"ring": 251.2})
+    assert step_times.collected(small, measured[1:], predicted) is None
+    assert step_times.collected(EXPERIMENT, measured, predicted) is None
+
+
+def test_times_are_beside_those_of_ddp() -> None:
+    found = rows.rows(EXPERIMENT, EXPERIMENT.cases[0], all_done())
+    measured = times(DDP=500, ring=250)
+    base, ring = time_table.time_rows(found, measured)
+    assert (base.ms, base.steps, base.reached_at) == (500, 4, 4)
+    assert (ring.ms, ring.predicted_ms, ring.reached_at) == (250, None, None)  # 2.37 above 2.1
+    text = tables.document(EXPERIMENT, all_done(), measured)
+    row = [line for line in text.splitlines() if line.startswith("| DAdam | ring |")][1]
+    assert row == f"| DAdam | ring | 250 | 0.500 | {NONE} | 4 | 50 | {NONE} | {NONE} |"
+    assert "Times on" not in tables.document(EXPERIMENT, all_done(), times(star=1))
 
 
 def test_curves_are_means_over_seeds_against_steps_or_seconds() -> None:
