@@ -6,10 +6,12 @@ import json
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import links
 import machine
 from grid import PATHS, ExperimentError, Run, Settings, flags
 from plan import Record
@@ -55,13 +57,14 @@ def translate_words(settings: Settings, folder: str) -> list[str]:
 
 def commands(run: Run) -> list[str]:
     """What a reader types in the data folder for the same figures."""
-    lines = [["gossamer", *train_words(run, FOLDER_WORD)]]
+    train = shlex.join(["gossamer", *train_words(run, FOLDER_WORD)])
     settings = run.flat()
+    after = []
     if scores_bleu(settings):
-        lines.append(["gossamer", *translate_words(settings, FOLDER_WORD)])
+        after.append(["gossamer", *translate_words(settings, FOLDER_WORD)])
         reference = str(settings["validation_target"])
-        lines.append(["sacrebleu", reference, "-i", f"{FOLDER_WORD}/{HYPOTHESES}"])
-    return [shlex.join(words) for words in lines]
+        after.append(["sacrebleu", reference, "-i", f"{FOLDER_WORD}/{HYPOTHESES}"])
+    return [*links.commands(run.experiment, train), *map(shlex.join, after)]
 
 
 def scores_bleu(settings: Settings) -> bool:
@@ -126,7 +129,8 @@ def train(run: Run, folder: Path, place: Place) -> tuple[int, bool]:
         shutil.rmtree(folder, ignore_errors=True)  # of a run without a checkpoint
         folder.parent.mkdir(parents=True, exist_ok=True)
         words = train_words(run, str(folder))
-    code = call(words, place)
+    with links.made(run.experiment) as launcher:
+        code = call(words, place, launcher)
     if code not in (0, NOT_FINITE):
         raise ExperimentError(
             f"{run.name}: gossamer train ended with code {code}; its message is above, and "
@@ -135,9 +139,9 @@ def train(run: Run, folder: Path, place: Place) -> tuple[int, bool]:
     return code, resumed
 
 
-def call(words: list[str], place: Place) -> int:
+def call(words: list[str], place: Place, launcher: Sequence[str] = ()) -> int:
     """`gossamer` in the data folder; what it says on stderr is passed on."""
-    command = [str(place.program), *words]
+    command = [*launcher, str(place.program), *words]
     try:
         process = subprocess.Popen(command, cwd=place.data, stdout=subprocess.DEVNULL)
     except OSError as error:

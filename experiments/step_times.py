@@ -27,7 +27,7 @@ class StepTimes:
     ms: dict[str, float]
     gamma: float
     cluster: str
-    source: str  # the commands that measured and predicted it
+    source: str  # who measured it, after "milliseconds per step"
     predicted_ms: dict[str, float] = field(default_factory=dict)
 
     def of(self, cell: Cell) -> float | None:
@@ -89,7 +89,8 @@ def collected(
         ms=by_name(seconds),
         gamma=experiment.time["gamma"],
         cluster=runs[0]["setting"]["hosts"],
-        source=f"bench/cluster/run.py --settings '{setting}', bench/cluster/predict.py",
+        source=f"of `bench/cluster/run.py --settings '{setting}'`, AllReduce's those of "
+        "DistributedDataParallel",
         predicted_ms=by_name(expected),
     )
 

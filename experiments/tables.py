@@ -11,7 +11,7 @@ from grid import FOLDER, ROOT, Case, Experiment, ExperimentError, every_name, fo
 from plan import Cell, Done, at_the_edge, cells, mean_tuning_loss, tuned_cell
 from rows import Row, Spread, baseline, differences, rows, spread
 from step_times import StepTimes
-from time_table import TimeRow, time_rows
+from time_table import TimeRow, own_times, time_rows
 
 DOCUMENT = ROOT / "docs" / "results.md"
 SCORES = {"translation": ("bleu", "BLEU"), "images": ("top1", "top-1, %")}
@@ -125,7 +125,7 @@ def case_lines(
         "",
         *tuning_lines(experiment, case, done),
         "",
-        *(time_lines(found, times) if times else []),
+        *time_lines(found, times or own_times(experiment, found)),
     ]
 
 
@@ -142,17 +142,16 @@ def time_words(each: TimeRow, base: TimeRow) -> list[str]:
     return [*name, *per_step, expected, str(each.steps), number(100 * (1 - whole), 0), *reached]
 
 
-def time_lines(found: list[Row], times: StepTimes) -> list[str]:
-    made = time_rows(found, times)
-    if len(made) < 2:
+def time_lines(found: list[Row], times: StepTimes | None) -> list[str]:
+    made = time_rows(found, times) if times else []
+    if times is None or len(made) < 2:
         return []
-    columns = ["method", "topology", "ms per step", "/ DDP", "predicted ms", "steps"]
-    columns += ["less time in all, %", "AllReduce's loss at step", "time / DDP's"]
+    columns = ["method", "topology", "ms per step", "/ AllReduce", "predicted ms", "steps"]
+    columns += ["less time in all, %", "AllReduce's loss at step", "time / AllReduce's"]
     about = (
         f"Times on the emulated cluster, {times.cluster} workers, \N{GREEK SMALL LETTER GAMMA} = "
-        f"{times.gamma:g}: milliseconds per step by `{times.source}`, AllReduce's by "
-        "DistributedDataParallel. AllReduce's loss is reached at the first validation at which the "
-        "mean over the seeds is at most what it ends with."
+        f"{times.gamma:g}: milliseconds per step {times.source}. AllReduce's loss is reached at "
+        "the first validation at which the mean over the seeds is at most what it ends with."
     )
     body = [line(time_words(each, made[0])) for each in made]
     return [about, "", line(columns), line(["---"] * len(columns)), *body, ""]

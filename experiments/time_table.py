@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import links
+from grid import Experiment
 from rows import Row, baseline, losses_by_seed, spread
 from step_times import StepTimes
 
@@ -40,3 +42,23 @@ def time_rows(found: list[Row], times: StepTimes) -> list[TimeRow]:
         reached = next((step for step, loss in curve.items() if loss <= ends.mean), None)
         made.append(TimeRow(row, ms, times.predicted_of(row.cell), max(curve), reached))
     return made
+
+
+def own_times(experiment: Experiment, found: list[Row]) -> StepTimes | None:
+    """Of runs that trained on the emulated cluster themselves: means over seeds."""
+    if "rate" not in experiment.time:
+        return None
+    ms = {}
+    for row in found:
+        mean = spread(row.values("ms_per_step"))
+        if mean is not None:
+            cell = row.cell
+            ms[f"{cell.method.name}@{cell.topology}" if cell.topology else cell.method.name] = (
+                mean.mean
+            )
+    return StepTimes(
+        ms=ms,
+        gamma=experiment.time["gamma"],
+        cluster=links.hosts_of(experiment),
+        source=f"of these runs, on links of {experiment.time['rate']}",
+    )

@@ -166,7 +166,7 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
         ("translation", 14, 42),
         ("translation_16", 5, 5),
         ("digits", 12, 12),
-        ("masked_language_model", 9, 21),
+        ("masked_language_model", 8, 16),
     ],
 )
 def test_the_experiments_of_the_project(name: str, tuning: int, whole: int) -> None:

@@ -164,7 +164,7 @@ def test_the_tables_are_written_to_a_document(tmp_path: Path) -> None:
     assert "More words." in document.read_text()
 
 
-TIMES: dict[str, Any] = {"gamma": 2, "cluster": "4x2", "source": "bench"}
+TIMES: dict[str, Any] = {"gamma": 2, "cluster": "4x2", "source": "of bench"}
 
 
 def times(**ms: float) -> step_times.StepTimes:
@@ -205,6 +205,7 @@ def test_times_are_beside_those_of_ddp() -> None:
     assert (base.ms, base.steps, base.reached_at) == (500, 4, 4)
     assert (ring.ms, ring.predicted_ms, ring.reached_at) == (250, None, None)  # 2.37 above 2.1
     text = tables.document(EXPERIMENT, all_done(), measured)
+    assert "of bench. AllReduce's loss" in text
     row = [line for line in text.splitlines() if line.startswith("| DAdam | ring |")][1]
     assert row == f"| DAdam | ring | 250 | 0.500 | {NONE} | 4 | 50 | {NONE} | {NONE} |"
     assert "Times on" not in tables.document(EXPERIMENT, all_done(), times(star=1))
