@@ -186,7 +186,7 @@ void Engine::start_at(std::int64_t step) {
 
 /// The step's first payloads; those of the buckets first that the backward completes first.
 void Engine::launch_all() {
-  for (const auto& lane : std::views::reverse(lanes_)) launch(*lane, step_ * pattern_.stages());
+  for (const auto& lane : lanes_) launch(*lane, step_ * pattern_.stages());
 }
 
 std::vector<StepNumbers> Engine::numbers(const Lane& lane) const {
