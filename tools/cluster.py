@@ -253,6 +253,12 @@ def end(processes: Sequence[subprocess.Popen]) -> None:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+def worst(codes: Sequence[int]) -> int:
+    """The largest exit code; a signal's number only where none left with a code of its own, for
+    those that one failed are killed."""
+    return max(codes) if max(codes) > 0 else max(map(abs, codes))
+
+
 def exit_on_sigterm() -> None:
     """From now on SIGTERM leaves through all blocks, so that workers and namespaces go, too."""
 
@@ -355,7 +361,7 @@ def main() -> int:
                 raise ClusterError("run needs a command, after --")
             cluster = load(arguments.name)
             codes = finish(start(cluster, command, port=arguments.port))
-            return max(abs(code) for code in codes)
+            return worst(codes)
     except ClusterError as error:
         print(f"[cluster] {error}", file=sys.stderr)
         return 1

@@ -43,8 +43,9 @@ def table(**changes: Any) -> dict[str, Any]:
 def toml(table: dict[str, Any]) -> str:
     """What TOML and JSON share is enough for these."""
     lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if key in SIMPLE]
-    for section, settings in table["recipe"].items():
-        lines += [f"[recipe.{section}]", *(f"{k} = {json.dumps(v)}" for k, v in settings.items())]
+    sections = {f"recipe.{name}": settings for name, settings in table["recipe"].items()}
+    for section, settings in {"time": table.get("time", {}), **sections}.items():
+        lines += [f"[{section}]", *(f"{k} = {json.dumps(v)}" for k, v in settings.items())]
     for name in ("methods", "cases"):
         for entry in table.get(name, []):
             lines += [f"[[{name}]]", *(f"{k} = {json.dumps(v)}" for k, v in entry.items())]

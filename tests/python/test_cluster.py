@@ -184,6 +184,13 @@ def test_mistakes_are_named(words: str, said: str) -> None:
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(("codes", "worst"), [([0, 0], 0), ([3, 1, -9], 3), ([0, -9], 9)])
+def test_the_status_is_the_worst_of_those_that_ended_by_themselves(
+    codes: list[int], worst: int
+) -> None:
+    assert emulated.worst(codes) == worst
+
+
 def test_a_machine_that_may_not_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emulated, "_path", lambda: "")
     assert emulated.missing_rights() == "ip and tc are not installed; install iproute2"
