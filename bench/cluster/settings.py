@@ -26,6 +26,7 @@ GAMMA_2 = (
     "ddp bf16",
     "gossamer aer",
     "gossamer ring",
+    "gossamer one-peer-ring",
     "gossamer complete",
     "gossamer one-peer-exp",
     "gossamer gradients",

@@ -50,7 +50,8 @@ class Gossip:
             ``gossamer.make_schedule``; or ``"auto"``, see ``plan``.
         pattern: ``"cwa"`` (parameters travel during forward and backward), ``"atc"`` (they travel
             after the step, which waits for them), ``"allreduce"`` (every backward averages the
-            gradients over all workers, as DistributedDataParallel does; the topology is unused);
+            gradients over all workers, as DistributedDataParallel does; the topology is unused),
+            ``"gradient_gossip"`` (gradients are averaged over the topology, too);
             ``"exact_diffusion"``, ``"extra"`` or ``"gradient_tracking"``, which correct what
             unequal data do; ``"dmsgd"`` or ``"qg_dmsgd"``, which mix the momentum, too. Some need
             a static symmetric topology, a fused optimizer or one with momentum; docs/methods.md.

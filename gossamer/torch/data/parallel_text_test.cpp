@@ -201,6 +201,21 @@ TEST_F(TranslationFiles, TheTaskGivesEveryWorkerItsPartAndItsNoise) {
   EXPECT_EQ(held_out, 20);
 }
 
+TEST_F(TranslationFiles, BatchesAreTheSameInWhateverOrderTheyAreAskedFor) {
+  const Task task = open_translation(args(spelled_backwards(200)));
+  const Task other = open_translation(args(spelled_backwards(200)));
+  const std::int64_t steps = 5 * task.steps_per_epoch;
+  std::vector<torch::Tensor> forwards;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    forwards.push_back(task.training_batch(step, {0, 1}).inputs);
+  }
+  EXPECT_FALSE(forwards.front().equal(forwards[static_cast<std::size_t>(task.steps_per_epoch)]));
+  for (std::int64_t step = steps - 1; step >= 0; --step) {
+    const Batch batch = other.training_batch(step, {0, 1});
+    EXPECT_TRUE(batch.inputs.equal(forwards[static_cast<std::size_t>(step)])) << step;
+  }
+}
+
 TEST_F(TranslationFiles, LongPairsAreLeftOutOfTrainingAndCutInValidation) {
   ParallelText text = spelled_backwards(50);
   std::string endless;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -55,7 +56,7 @@ class PairTask {
   PairTask(std::vector<PiecePair> pairs, const TokenBatchPlan& plan)
       : pairs_(std::move(pairs)), plan_(plan) {
     for (const PiecePair& pair : pairs_) lengths_.push_back(pair.length());
-    add_epoch();
+    epoch_of(0);
   }
 
   Batch batch(std::int64_t step, Shard shard) {
@@ -64,28 +65,44 @@ class PairTask {
     return batch;
   }
 
-  std::int64_t steps_per_epoch() const { return static_cast<std::int64_t>(batches_.size()); }
+  std::int64_t steps_per_epoch() const { return ends_.front(); }
   std::size_t pairs() const { return pairs_.size(); }
 
  private:
+  using Batches = std::vector<std::vector<std::int64_t>>;
+
   std::vector<std::int64_t> global_batch(std::int64_t step) {
     const std::lock_guard lock(mutex_);
-    while (step >= static_cast<std::int64_t>(batches_.size())) add_epoch();
-    return batches_[static_cast<std::size_t>(step)];
+    const std::int64_t epoch = epoch_of(step);
+    const Batches& batches = batches_of(epoch);
+    const std::int64_t first = epoch > 0 ? ends_[static_cast<std::size_t>(epoch) - 1] : 0;
+    return batches[static_cast<std::size_t>(step - first)];
   }
 
-  void add_epoch() {
-    auto epoch = token_batches(lengths_, plan_, epochs_++);
-    batches_.insert(batches_.end(), std::make_move_iterator(epoch.begin()),
-                    std::make_move_iterator(epoch.end()));
+  /// Epochs differ in their numbers of batches, so all before it are counted first.
+  std::int64_t epoch_of(std::int64_t step) {
+    while (ends_.empty() || step >= ends_.back()) {
+      const std::size_t count = batches_of(std::ssize(ends_)).size();
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + static_cast<std::int64_t>(count));
+    }
+    return std::ranges::upper_bound(ends_, step) - ends_.begin();
+  }
+
+  /// Of two epochs at most, for workers of one process are not all in the same.
+  const Batches& batches_of(std::int64_t epoch) {
+    if (!kept_.contains(epoch)) {
+      if (kept_.size() == 2) kept_.erase(kept_.begin());
+      kept_[epoch] = token_batches(lengths_, plan_, epoch);
+    }
+    return kept_.at(epoch);
   }
 
   const std::vector<PiecePair> pairs_;
   const TokenBatchPlan plan_;
   std::vector<std::int64_t> lengths_;
-  std::mutex mutex_;  // guards what follows
-  std::vector<std::vector<std::int64_t>> batches_;
-  std::int64_t epochs_ = 0;
+  std::mutex mutex_;                      // guards what follows
+  std::vector<std::int64_t> ends_;        // of the epochs, in steps
+  std::map<std::int64_t, Batches> kept_;  // by epoch
 };
 
 /// Their indices.
