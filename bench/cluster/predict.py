@@ -39,6 +39,8 @@ METHODS = {
     "gossamer one-peer-exp": "one_peer_exponential",
     "gossamer complete": "complete",
     "gossamer allreduce": "allreduce",
+    "gossamer gradients": "aer:int8:gradients=4",
+    "gossamer gradients 2": "aer:int8:gradients=2",
     "gossamer ring skip": "ring:skip",
     "gossamer one-peer skip": "one_peer_ring:skip",
 }

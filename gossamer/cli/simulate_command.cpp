@@ -36,7 +36,8 @@ struct Options {
 
 constexpr const char* kFooter =
     R"(A method is ddp, allreduce (hierarchical, overlapped) or a topology, and after colons what differs
-from the defaults: bf16, int8, local=H, average=H, degree=K, backward, skip=STALENESS.
+from the defaults: bf16, int8, local=H, average=H, degree=K, backward, skip=STALENESS, and
+gradients=K for the pattern gradient_gossip with K rounds per step.
 
 s/step is the mean over workers and steps; exposed is the part of it in which a worker only waits
 for others; link is how busy the busiest direction of a link is; model is s/step by the recursion,

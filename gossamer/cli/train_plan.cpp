@@ -14,6 +14,14 @@ Target target_of(const TrainSpec& spec) {
   return {.steps = spec.steps, .optimizer = spec.optimizer};
 }
 
+/// Nothing where the simulator does not know the pattern.
+std::optional<SimPattern> simulated(std::string_view pattern) {
+  if (pattern == "cwa") return SimPattern::cwa;
+  if (pattern == "gradient_gossip") return SimPattern::gradient_gossip;
+  if (pattern == "allreduce") return SimPattern::allreduce;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scenario) {
@@ -42,16 +50,16 @@ std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scena
 }
 
 std::optional<RunPrediction> predict_run(const TrainSpec& spec, const RunScenario& scenario) {
-  const bool is_known = spec.pattern == "cwa" || spec.pattern == "allreduce";
-  if (!is_known || spec.adaptive_average > 0) return std::nullopt;
-  const bool is_allreduce = spec.pattern == "allreduce";
+  const std::optional<SimPattern> pattern = simulated(spec.pattern);
+  if (!pattern || spec.adaptive_average > 0) return std::nullopt;
   SimMethod method{.schedule = schedule_of(spec),
-                   .pattern = is_allreduce ? SimPattern::allreduce : SimPattern::cwa,
+                   .pattern = *pattern,
                    .group_method = group_method_of(spec),
                    .codec = find_codec(spec.codec),
                    .stagger = spec.stagger,
                    .staleness = spec.staleness};
-  if (!is_allreduce && update_of(spec) == UpdateAt::backward) method.update = SimUpdate::backward;
+  if (gossips(*pattern) && update_of(spec) == UpdateAt::backward)
+    method.update = SimUpdate::backward;
   if (late_of(spec) == Late::skip) method.late = SimLate::skip;
   const SimResult result =
       simulate(scenario.cluster, scenario.workload, method, {.steps = kWarmUp + kSteps});

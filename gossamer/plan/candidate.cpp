@@ -31,6 +31,7 @@ constexpr Word kWords[] = {
     {"local", Number::needed, true, [](Candidate& c, int value) { c.local_steps = value; }},
     {"average", Number::needed, true, [](Candidate& c, int value) { c.global_average = value; }},
     {"degree", Number::needed, true, [](Candidate& c, int value) { c.degree = value; }},
+    {"gradients", Number::needed, true, [](Candidate& c, int value) { c.gradient_rounds = value; }},
     {"backward", Number::none, true, [](Candidate& c, int) { c.update = SimUpdate::backward; }},
     {"skip", Number::optional, true,
      [](Candidate& c, int value) {
@@ -145,6 +146,9 @@ std::string name_of(const Candidate& candidate) {
   if (candidate.codec != Codec::fp32) name += ":" + std::string(name_of(candidate.codec));
   if (candidate.local_steps != 1) name += ":local=" + std::to_string(candidate.local_steps);
   if (candidate.global_average != 0) name += ":average=" + std::to_string(candidate.global_average);
+  if (candidate.gradient_rounds != 0) {
+    name += ":gradients=" + std::to_string(candidate.gradient_rounds);
+  }
   if (candidate.update == SimUpdate::backward) name += ":backward";
   if (candidate.late == SimLate::skip) name += ":skip=" + std::to_string(candidate.staleness);
   return name;
@@ -166,6 +170,9 @@ Schedule schedule_of(const Candidate& candidate, const HostShape& shape,
       make_topology(candidate.method, {.shape = shape,
                                        .degree = candidate.degree,
                                        .link_rates = {link_rates.begin(), link_rates.end()}});
+  if (candidate.gradient_rounds > 1) {
+    schedule = with_rounds_per_step(std::move(schedule), candidate.gradient_rounds);
+  }
   if (candidate.local_steps > 1) {
     schedule = with_local_steps(std::move(schedule), candidate.local_steps);
   }
@@ -189,6 +196,10 @@ SimMethod sim_method(const Candidate& candidate, const ClusterSpec& cluster) {
                    .codec = candidate.codec,
                    .late = candidate.late,
                    .staleness = candidate.staleness};
+  if (candidate.gradient_rounds > 0) {
+    method.pattern = SimPattern::gradient_gossip;
+    method.update = SimUpdate::backward;
+  }
   if (candidate.method == "ddp") method.pattern = SimPattern::ddp;
   if (candidate.method == "allreduce") method.pattern = SimPattern::allreduce;
   return method;

@@ -16,9 +16,10 @@ namespace gossamer {
 struct Candidate {
   std::string method;
   Codec codec = Codec::fp32;
-  int local_steps = 1;     ///< mixes in every H-th step only
-  int global_average = 0;  ///< everybody averages in every H-th step; 0: never
-  int degree = 1;          ///< base_k: neighbours per round
+  int local_steps = 1;      ///< mixes in every H-th step only
+  int global_average = 0;   ///< everybody averages in every H-th step; 0: never
+  int degree = 1;           ///< base_k: neighbours per round
+  int gradient_rounds = 0;  ///< pattern gradient_gossip with so many rounds per step; 0: cwa
   SimUpdate update = SimUpdate::step;
   SimLate late = SimLate::wait;
   std::int64_t staleness = 1;
@@ -26,7 +27,8 @@ struct Candidate {
 };
 
 /// Reads "aer", "aer:bf16", "base_k:degree=2", "ring:local=4:average=48", "one_peer_ring:skip" (or
-/// skip=2), "ring:backward": a method, then what differs from the defaults. Throws
+/// skip=2), "ring:backward",
+/// "aer:int8:gradients=4": a method, then what differs from the defaults. Throws
 /// std::invalid_argument for an unknown word and for what does not go together: averages of
 /// gradients have no schedule.
 Candidate parse_candidate(std::string_view text);
@@ -54,8 +56,8 @@ ClusterSpec links_for(const Candidate& candidate, const ClusterSpec& cluster,
 /// std::invalid_argument where the topology cannot serve so many hosts and workers.
 SimMethod sim_method(const Candidate& candidate, const ClusterSpec& cluster);
 
-/// The same for the recursion of the model, which knows no late = skip. `overhead` is that of
-/// frames.
+/// The same for the recursion of the model, which knows neither late = skip nor gradient_gossip.
+/// `overhead` is that of frames.
 MaxPlusOptions model_options(const Candidate& candidate);
 
 }  // namespace gossamer

@@ -13,7 +13,8 @@ namespace {
 TEST(Candidate, NamesReadBack) {
   for (std::string_view text :
        {"ddp", "allreduce", "allreduce:bf16", "aer", "aer:int8:local=4:average=48", "ring:backward",
-        "base_k:degree=3", "one_peer_ring:skip=2", "complete:bf16:backward"}) {
+        "base_k:degree=3", "one_peer_ring:skip=2", "complete:bf16:backward",
+        "aer:int8:gradients=4"}) {
     EXPECT_EQ(name_of(parse_candidate(text)), text);
   }
   EXPECT_EQ(name_of(parse_candidate("one_peer_ring:skip")), "one_peer_ring:skip=1");

@@ -48,8 +48,8 @@ Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Ca
   forecast.link_busy = is_stuck ? kNaN : busiest_link(cluster, forecast.result);
   forecast.bytes_per_host = sent_bytes_per_step(forecast.result);
   forecast.model_s = kNaN;
-  const bool is_modelled =
-      candidate.late == SimLate::wait && options.link_changes.empty() && options.losses.empty();
+  const bool is_modelled = candidate.late == SimLate::wait && candidate.gradient_rounds == 0 &&
+                           options.link_changes.empty() && options.losses.empty();
   if (is_modelled) {
     MaxPlusOptions model = model_options(candidate);
     model.steps = static_cast<int>(options.steps);

@@ -15,7 +15,7 @@ TimelineMessage message_of(const sim::Transfer& transfer, SimTime arrived) {
           .from = parcel.from,
           .to = parcel.to,
           .bytes = parcel.bytes,
-          .step = parcel.step,
+          .step = parcel.exchange,
           .bucket = parcel.bucket,
           .phase = parcel.phase};
 }
@@ -27,8 +27,10 @@ namespace gossamer::sim {
 Exchanges::Exchanges(const SimMethod& method, const Workload& workload, std::int64_t steps,
                      const HostShape& shape, Network& network, Events& events, OnMessage on_message)
     : workload_(workload),
-      steps_(steps),
-      sends_ahead_(method.pattern == SimPattern::cwa),
+      stages_(stages(method.pattern)),
+      count_(steps * stages_),
+      posts_ahead_(gossips(method.pattern)),
+      lends_(method.pattern == SimPattern::cwa),
       network_(network),
       events_(events),
       book_(method, shape, workload, network),
@@ -44,14 +46,14 @@ SimTime Exchanges::launched_at(int worker, int bucket) const {
   return lanes_[index(worker, bucket)].launched;
 }
 
-void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t step) {
+void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t exchange) {
   Lane& mine = lane(worker, bucket);
-  GOSSAMER_ASSERT(mine.has_ended && step == mine.step + 1);
+  GOSSAMER_ASSERT(mine.has_ended && exchange == mine.exchange + 1);
   give_back(now, mine, bucket);
   std::swap(mine.borrowed, mine.borrowed_ahead);
-  const bool was_ahead = mine.ahead == step;
-  mine.scripts = was_ahead ? std::move(mine.ahead_scripts) : book_.find(bucket, step);
-  mine.step = step;
+  const bool was_ahead = mine.ahead == exchange;
+  mine.scripts = was_ahead ? std::move(mine.ahead_scripts) : book_.find(bucket, exchange);
+  mine.exchange = exchange;
   mine.phase = 0;
   mine.launched = now;
   mine.ahead = -1;
@@ -74,13 +76,13 @@ void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
   release_held(now, mine);
   const auto sends = script.sends(mine.phase);
   for (const ScriptSend& send : sends) {
-    const bool is_lent = sends_ahead_ && send.is_payload;
-    ++(is_lent ? mine.lent[static_cast<std::size_t>(mine.step % 2)] : mine.sends_open);
+    const bool is_lent = lends_ && send.is_payload;
+    ++(is_lent ? mine.lent[static_cast<std::size_t>(mine.exchange % 2)] : mine.sends_open);
     const TransferId id = network_.make(now, {.from = worker,
                                               .to = send.to,
                                               .edge = send.edge,
                                               .bucket = bucket,
-                                              .step = mine.step,
+                                              .exchange = mine.exchange,
                                               .bytes = send.bytes,
                                               .phase = mine.phase,
                                               .receive_phase = send.receive_phase,
@@ -105,7 +107,7 @@ void Exchanges::go_on(SimTime now, int worker, int bucket) {
     mine.got.assign(script.receives(mine.phase).size(), 0);
     enter_phase(now, worker, bucket);
   }
-  const bool is_back = mine.lent[static_cast<std::size_t>((mine.step + 1) % 2)] == 0;
+  const bool is_back = mine.lent[static_cast<std::size_t>((mine.exchange + 1) % 2)] == 0;
   mine.has_ended = mine.phase == script.count() && mine.sends_open == 0 && is_back;
 }
 
@@ -119,7 +121,7 @@ Exchanges::Ended Exchanges::go_on_to_end(SimTime now, int worker, int bucket) {
 /// What the exchange that is over has borrowed.
 void Exchanges::give_back(SimTime now, Lane& mine, int bucket) {
   for (int owner : mine.borrowed) {
-    --lane(owner, bucket).lent[static_cast<std::size_t>(mine.step % 2)];
+    --lane(owner, bucket).lent[static_cast<std::size_t>(mine.exchange % 2)];
     events_.push(now, {.kind = Event::Kind::returned,
                        .who = owner,
                        .detail = static_cast<std::uint32_t>(bucket)});
@@ -129,8 +131,8 @@ void Exchanges::give_back(SimTime now, Lane& mine, int bucket) {
 
 void Exchanges::post_ahead(SimTime now, int worker, int bucket) {
   Lane& mine = lane(worker, bucket);
-  if (!sends_ahead_ || mine.step + 1 >= steps_) return;
-  mine.ahead = mine.step + 1;
+  if (!posts_ahead_ || mine.exchange + 1 >= count_) return;
+  mine.ahead = mine.exchange + 1;
   mine.ahead_scripts = book_.find(bucket, mine.ahead);
   const Script& script = script_of(mine.ahead_scripts, worker);
   mine.got_ahead.assign(script.count() > 0 ? script.receives(0).size() : 0, 0);
@@ -138,8 +140,8 @@ void Exchanges::post_ahead(SimTime now, int worker, int bucket) {
 }
 
 bool Exchanges::has_posted(const Lane& lane, const Parcel& parcel) {
-  if (parcel.step == lane.ahead) return parcel.receive_phase == 0;
-  return parcel.step == lane.step && parcel.receive_phase <= lane.phase;
+  if (parcel.exchange == lane.ahead) return parcel.receive_phase == 0;
+  return parcel.exchange == lane.exchange && parcel.receive_phase <= lane.phase;
 }
 
 void Exchanges::release_held(SimTime now, Lane& mine) {
@@ -154,18 +156,23 @@ Exchanges::Ended Exchanges::left(SimTime now, TransferId id) {
   const Parcel parcel = network_.at(id).parcel;
   Lane& sender = lane(parcel.from, parcel.bucket);
   if (parcel.is_lent && network_.is_inside(parcel)) return {};  // until its receiver is done
-  --(parcel.is_lent ? sender.lent[static_cast<std::size_t>(parcel.step % 2)] : sender.sends_open);
+  --(parcel.is_lent ? sender.lent[static_cast<std::size_t>(parcel.exchange % 2)]
+                    : sender.sends_open);
   return go_on_to_end(now, parcel.from, parcel.bucket);
 }
 
 Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
   const Transfer& transfer = network_.at(id);
   const Parcel parcel = transfer.parcel;
-  if (on_message_) on_message_(message_of(transfer, now));
+  if (on_message_) {
+    TimelineMessage message = message_of(transfer, now);
+    message.step /= stages_;
+    on_message_(message);
+  }
   network_.remove(id);
   Lane& receiver = lane(parcel.to, parcel.bucket);
   if (is_lost(parcel.to)) return {};
-  const bool is_ahead = parcel.step == receiver.ahead;
+  const bool is_ahead = parcel.exchange == receiver.ahead;
   if (parcel.is_lent && network_.is_inside(parcel)) {
     (is_ahead ? receiver.borrowed_ahead : receiver.borrowed).push_back(parcel.from);
   }
@@ -173,7 +180,7 @@ Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
     receiver.got_ahead[static_cast<std::size_t>(parcel.receive)] = 1;
     return {};
   }
-  GOSSAMER_ASSERT(parcel.step == receiver.step && parcel.receive_phase == receiver.phase);
+  GOSSAMER_ASSERT(parcel.exchange == receiver.exchange && parcel.receive_phase == receiver.phase);
   receiver.got[static_cast<std::size_t>(parcel.receive)] = 1;
   --receiver.missing;
   return go_on_to_end(now, parcel.to, parcel.bucket);
@@ -202,7 +209,7 @@ std::vector<WaitsFor> Exchanges::open_waits() const {
       const auto receives = script_of(open.scripts, worker).receives(open.phase);
       for (std::size_t k = 0; k < receives.size(); ++k) {
         if (open.got[k]) continue;
-        waits.push_back({worker, receives[k].from, open.step, b, true});
+        waits.push_back({worker, receives[k].from, open.exchange / stages_, b, true});
       }
     }
   }
@@ -210,7 +217,7 @@ std::vector<WaitsFor> Exchanges::open_waits() const {
   for (const Transfer& transfer : network_.transfers()) {
     const Parcel& parcel = transfer.parcel;
     if (!transfer.exists || is_lost(parcel.from)) continue;
-    waits.push_back({parcel.from, parcel.to, parcel.step, parcel.bucket, false});
+    waits.push_back({parcel.from, parcel.to, parcel.exchange / stages_, parcel.bucket, false});
   }
   return waits;
 }

@@ -13,7 +13,7 @@
 
 namespace gossamer {
 
-/// That of a transfer whose last byte arrives now.
+/// That of a transfer whose last byte arrives now, of a pattern with one exchange per step.
 TimelineMessage message_of(const sim::Transfer& transfer, SimTime arrived);
 
 /// A worker that waited for another when the simulation ended.
@@ -32,11 +32,12 @@ namespace sim {
 /// posts its receives and its sends; it goes on to the next once the receives are in (sums take no
 /// time), and has ended when nothing it sent is left to be sent. The receives of the first phase
 /// are posted one exchange ahead where the pattern sends ahead. A payload moves once its receiver
-/// has posted the receive: nobody stores what is unexpected.
+/// has posted the receive: nobody stores what is unexpected. A bucket's exchanges are numbered
+/// through all steps and stages.
 ///
-/// Parameters are lent, for a worker updates them in a second memory: its next exchange, not this
-/// one, ends only when they are back. From another host they are when they have left, from a mate
-/// when it has made its own update with them.
+/// Under cwa parameters are lent, for a worker updates them in a second memory: its next exchange,
+/// not this one, ends only when they are back. From another host they are when they have left, from
+/// a mate when it has made its own update with them.
 class Exchanges {
  public:
   using OnMessage = std::function<void(const TimelineMessage&)>;
@@ -46,10 +47,12 @@ class Exchanges {
             const HostShape& shape, Network& network, Events& events, OnMessage on_message);
 
   /// Launches the exchange of a worker's bucket; the one before must have ended.
-  void launch(SimTime now, int worker, int bucket, std::int64_t step);
+  void launch(SimTime now, int worker, int bucket, std::int64_t exchange);
   bool has_ended(int worker, int bucket) const;
-  /// Which exchange is the current one, and when it was launched.
-  std::int64_t step(int worker, int bucket) const { return lanes_[index(worker, bucket)].step; }
+  /// Of which step the current exchange is, and when it was launched.
+  std::int64_t step(int worker, int bucket) const {
+    return lanes_[index(worker, bucket)].exchange / stages_;
+  }
   SimTime launched_at(int worker, int bucket) const;
 
   struct Ended {
@@ -72,7 +75,7 @@ class Exchanges {
   struct Lane {
     ScriptBook::Scripts scripts;  ///< of the current exchange
     ScriptBook::Scripts ahead_scripts;
-    std::int64_t step = -1;
+    std::int64_t exchange = -1;
     std::int64_t ahead = -1;  ///< the exchange whose first receives are posted early, or −1
     int phase = 0;
     int missing = 0;                ///< receives of the phase that are not in
@@ -105,8 +108,10 @@ class Exchanges {
   bool is_lost(int worker) const { return lost_[static_cast<std::size_t>(worker)] != 0; }
 
   const Workload& workload_;
-  const std::int64_t steps_;
-  const bool sends_ahead_;
+  const int stages_;
+  const std::int64_t count_;  ///< of a bucket's exchanges
+  const bool posts_ahead_;
+  const bool lends_;
   Network& network_;
   Events& events_;
   ScriptBook book_;

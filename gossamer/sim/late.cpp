@@ -28,7 +28,7 @@ void LateBoard::send(SimTime now, int worker, int bucket, std::int64_t step) {
                                              .to = send.to,
                                              .edge = send.edge,
                                              .bucket = bucket,
-                                             .step = step,
+                                             .exchange = step,
                                              .bytes = send.bytes}));
   }
 }

@@ -2,6 +2,7 @@
 /// What a simulated run does: how its workers average, and what they do about late ones.
 
 #include <cstdint>
+#include <string_view>
 
 #include "gossamer/base/codec.h"
 #include "gossamer/exchange/plan.h"
@@ -13,6 +14,10 @@ enum class SimPattern {
   /// Combine while adapt: a bucket's exchange is launched once it is updated, and its next update
   /// waits for it.
   cwa,
+  /// The parameters as in cwa, but launched at the end of a step; then the gradients, through the
+  /// same rounds, as soon as a bucket's are there and its parameters are mixed. It is updated when
+  /// they have come.
+  gradient_gossip,
   /// The finished average of all workers' gradients; a bucket's exchange is launched in the
   /// backward as soon as its gradient is there, and all updates follow the backward.
   allreduce,
@@ -21,7 +26,18 @@ enum class SimPattern {
   ddp,
 };
 
-/// When buckets of `cwa` are updated.
+/// That of the engine's pattern; "ddp" is none.
+std::string_view name_of(SimPattern pattern);
+
+/// Whether it follows a schedule; the others average over all.
+constexpr bool gossips(SimPattern pattern) {
+  return pattern == SimPattern::cwa || pattern == SimPattern::gradient_gossip;
+}
+
+/// A bucket's exchanges per step.
+constexpr int stages(SimPattern pattern) { return pattern == SimPattern::gradient_gossip ? 2 : 1; }
+
+/// When buckets of a pattern that gossips are mixed.
 enum class SimUpdate {
   step,      ///< after the backward, those first whose exchange has ended
   backward,  ///< each within the backward, as soon as its gradient is there, in order
@@ -34,12 +50,12 @@ enum class SimLate {
 };
 
 struct SimMethod {
-  Schedule schedule;  ///< of cwa; the others average over all
+  Schedule schedule;  ///< of patterns that gossip
   SimPattern pattern = SimPattern::cwa;
   SimUpdate update = SimUpdate::step;
-  GroupMethod group_method = GroupMethod::hierarchical;  ///< of cwa and allreduce
+  GroupMethod group_method = GroupMethod::hierarchical;  ///< of all but ddp
   Codec codec = Codec::fp32;                             ///< between hosts
-  bool stagger = true;  ///< cwa: bucket b follows the schedule at t + b
+  bool stagger = true;                                   ///< bucket b follows the schedule at t + b
   SimLate late = SimLate::wait;
   std::int64_t staleness = 1;
 };

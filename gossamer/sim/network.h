@@ -46,7 +46,7 @@ struct Parcel {
   int to = 0;
   int edge = 0;
   int bucket = 0;
-  std::int64_t step = 0;
+  std::int64_t exchange = 0;
   std::int64_t bytes = 0;
   int phase = 0;          ///< of the sender
   int receive_phase = 0;  ///< of the receiver

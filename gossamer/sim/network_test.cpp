@@ -27,7 +27,7 @@ struct Case {
 
   TransferId send(std::int64_t name, int from, int to, std::int64_t bytes, SimTime now = {}) {
     const Parcel parcel{
-        .from = from, .to = to, .edge = network.edge(from, to), .step = name, .bytes = bytes};
+        .from = from, .to = to, .edge = network.edge(from, to), .exchange = name, .bytes = bytes};
     const TransferId id = network.make(now, parcel);
     network.depart(now, id);
     return id;
@@ -46,7 +46,7 @@ struct Case {
       const Event& event = entry.event;
       if (event.kind == Event::Kind::left) network.has_left(now, event.who, event.detail);
       if (event.kind == Event::Kind::arrived) {
-        arrived_ns[network.at(event.who).parcel.step] = now.count();
+        arrived_ns[network.at(event.who).parcel.exchange] = now.count();
         network.remove(event.who);
       }
     }

@@ -73,6 +73,25 @@ TEST_P(Limits, AStepTakesTheComputeOrTheBytesOfTheBusiestLink) {
   }
 }
 
+// Of one bucket, which has nothing to compute while its gradient travels.
+TEST(SimProperties, GradientsTakeTheirBytesBehindTheBackward) {
+  for (const SimUpdate update : {SimUpdate::step, SimUpdate::backward}) {
+    const ClusterSpec cluster = even_cluster(4, 1);
+    SimMethod method = cwa("ring", cluster);
+    method.pattern = SimPattern::gradient_gossip;
+    method.update = update;
+    const std::int64_t bytes_ns = 2 * 4 * kElements;
+    for (const auto compute_ns : {bytes_ns / 4, bytes_ns, 3 * bytes_ns}) {
+      const Workload workload{.buckets = {kElements},
+                              .compute = {.mean_s = ns(static_cast<double>(compute_ns))}};
+      const SimResult result =
+          simulate(cluster, workload, method, {.steps = 12, .framing = kNoOverhead});
+      const std::vector<std::int64_t> ends = ends_ns(result, 0);
+      EXPECT_EQ(ends[11] - ends[1], 10 * (std::max(compute_ns, bytes_ns) + bytes_ns)) << compute_ns;
+    }
+  }
+}
+
 std::string case_name(const testing::TestParamInfo<LimitCase>& info) {
   const LimitCase& c = info.param;
   return std::string(c.topology) + "_" + std::to_string(c.hosts) + "x" +
@@ -86,24 +105,25 @@ using Sent = std::tuple<int, int, std::int64_t, std::int64_t, int, int>;
 
 std::vector<Sent> sends_of_plans(const HostShape& shape, const Workload& workload,
                                  const SimMethod& method, std::int64_t steps) {
-  const bool is_cwa = method.pattern == SimPattern::cwa;
+  const bool follows = gossips(method.pattern);
   std::vector<Sent> all;
   for (int worker = 0; worker < shape.workers(); ++worker) {
     for (std::int64_t step = 0; step < steps; ++step) {
       for (int b = 0; b < static_cast<int>(workload.buckets.size()); ++b) {
-        const Round round = is_cwa ? round_at(method.schedule, step + (method.stagger ? b : 0))
-                                   : complete_round(shape.workers());
+        const Round round = follows ? round_at(method.schedule, step + (method.stagger ? b : 0))
+                                    : complete_round(shape.workers());
         const Plan plan =
             compile(round, shape, worker, workload.buckets[static_cast<std::size_t>(b)],
                     {.group_method = method.pattern == SimPattern::ddp ? GroupMethod::ring
                                                                        : method.group_method,
-                     .finished_averages = !is_cwa,
+                     .finished_averages = !follows,
                      .codec = method.codec});
         for (std::size_t p = 0; p < plan.phases.size(); ++p) {
           for (const Message& message : plan.phases[p].sends) {
-            all.push_back({worker, message.peer,
-                           static_cast<std::int64_t>(bytes_of(plan, message.slice, workload.dtype)),
-                           step, b, static_cast<int>(p)});
+            const auto bytes = bytes_of(plan, message.slice, workload.dtype);
+            all.insert(all.end(), static_cast<std::size_t>(stages(method.pattern)),
+                       {worker, message.peer, static_cast<std::int64_t>(bytes), step, b,
+                        static_cast<int>(p)});
           }
         }
       }
@@ -166,6 +186,10 @@ TEST(SimProperties, EverythingThePlansSendIsSentOnceAndCounted) {
       method.group_method = GroupMethod::ring;
       method.stagger = false;
       expect_the_plans(cluster, method, about + ", ring groups");
+      method.pattern = SimPattern::gradient_gossip;
+      expect_the_plans(cluster, method, about + ", gradients");
+      method.update = SimUpdate::backward;
+      expect_the_plans(cluster, method, about + ", gradients in the backward");
     }
     expect_the_plans(cluster, {.pattern = SimPattern::allreduce}, "allreduce");
     expect_the_plans(cluster, {.pattern = SimPattern::ddp}, "ddp");

@@ -16,6 +16,20 @@ std::string words(const HostShape& shape) {
 
 }  // namespace
 
+std::string_view name_of(SimPattern pattern) {
+  switch (pattern) {
+    case SimPattern::cwa:
+      return "cwa";
+    case SimPattern::gradient_gossip:
+      return "gradient_gossip";
+    case SimPattern::allreduce:
+      return "allreduce";
+    case SimPattern::ddp:
+      return "ddp";
+  }
+  return "";
+}
+
 void check_method(const SimMethod& method, const HostShape& shape) {
   if (method.codec != Codec::fp32 &&
       (method.group_method != GroupMethod::hierarchical || method.pattern == SimPattern::ddp)) {
@@ -24,11 +38,16 @@ void check_method(const SimMethod& method, const HostShape& shape) {
                    .got = std::string(name_of(method.codec)),
                    .remedy = "take group_method hierarchical, or codec fp32"});
   }
-  if (method.pattern != SimPattern::cwa) {
-    if (method.late == SimLate::wait && method.update == SimUpdate::step) return;
+  if (method.late == SimLate::skip && method.pattern != SimPattern::cwa) {
     fail_argument({.place = "sim",
-                   .what = "late = skip and update = backward are for the pattern cwa",
-                   .got = method.pattern == SimPattern::ddp ? "ddp" : "allreduce"});
+                   .what = "late = skip is for the pattern cwa",
+                   .got = std::string(name_of(method.pattern))});
+  }
+  if (!gossips(method.pattern)) {
+    if (method.update == SimUpdate::step) return;
+    fail_argument({.place = "sim",
+                   .what = "update = backward is for patterns that gossip",
+                   .got = std::string(name_of(method.pattern))});
   }
   if (method.schedule.shape.workers_per_host != shape.workers_per_host) {
     fail_argument({.place = "sim",
@@ -51,7 +70,7 @@ void check_method(const SimMethod& method, const HostShape& shape) {
 PlanOptions plan_options(const SimMethod& method) {
   const bool is_ddp = method.pattern == SimPattern::ddp;
   return {.group_method = is_ddp ? GroupMethod::ring : method.group_method,
-          .finished_averages = method.pattern != SimPattern::cwa,
+          .finished_averages = !gossips(method.pattern),
           .separate_neighbours = method.late == SimLate::skip,
           .codec = method.codec};
 }
@@ -151,11 +170,11 @@ ScriptBook::ScriptBook(const SimMethod& method, const HostShape& shape, const Wo
                        Network& network)
     : method_(method), shape_(shape), workload_(workload), network_(network) {}
 
-ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t step) {
+ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t exchange) {
   const std::int64_t elements = workload_.buckets[static_cast<std::size_t>(bucket)];
-  const bool is_complete = method_.pattern != SimPattern::cwa;
+  const bool is_complete = !gossips(method_.pattern);
   const int period = is_complete ? 1 : method_.schedule.period;
-  std::int64_t t = step + (method_.stagger ? bucket : 0);
+  std::int64_t t = exchange / stages(method_.pattern) + (method_.stagger ? bucket : 0);
   if (period > 0) t %= period;
   Scripts& scripts = scripts_[{t, elements}];
   if (scripts) return scripts;

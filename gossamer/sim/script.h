@@ -59,7 +59,7 @@ class ScriptBook {
 
   using Scripts = std::shared_ptr<const std::vector<Script>>;
   /// By worker, for a bucket's exchange.
-  Scripts find(int bucket, std::int64_t step);
+  Scripts find(int bucket, std::int64_t exchange);
 
  private:
   const SimMethod& method_;

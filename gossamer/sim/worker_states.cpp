@@ -20,6 +20,7 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
       options_(options),
       result_(result),
       shape_(cluster.shape()),
+      stages_(stages(method.pattern)),
       waits_(method.late == SimLate::wait),
       network_(cluster, options.framing, events_),
       exchanges_(method, workload, options.steps, shape_, network_, events_,
@@ -36,12 +37,14 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
 }
 
 void WorkerStates::start() {
-  if (is_cwa() && options_.steps > 0) {
-    for (int w = 0; w < shape_.workers(); ++w) {
-      for (int b = 0; b < buckets(); ++b) launch(SimTime(0), w, b, 0);
-    }
-  }
+  for (int w = 0; w < shape_.workers() && gossips(); ++w) launch_all(SimTime(0), w);
   for (int w = 0; w < shape_.workers(); ++w) begin_step(SimTime(0), w);
+}
+
+/// The step's first exchanges.
+void WorkerStates::launch_all(SimTime now, int w) {
+  if (worker(w).step == options_.steps) return;
+  for (int b = 0; b < buckets(); ++b) launch(now, w, b, stages_ * worker(w).step);
 }
 
 void WorkerStates::begin_step(SimTime now, int w) {
@@ -56,7 +59,7 @@ void WorkerStates::begin_step(SimTime now, int w) {
   me.next = stops_at_buckets() ? 0 : buckets() - 1;
   me.target = kAny;
   me.reduced = 0;
-  me.open.assign(workload_.buckets.size(), 1);
+  me.open.assign(workload_.buckets.size(), static_cast<char>(stages_));
   me.doing = Doing::computing;
   me.since = now;
   const SimTime end = me.moments.backward[static_cast<std::size_t>(me.next)];
@@ -87,7 +90,7 @@ void WorkerStates::computed(SimTime now, int w) {
   record_compute(now, w);
   Worker& me = worker(w);
   const int bucket = me.next++;
-  if (is_cwa()) {
+  if (gossips()) {
     if (stops_at_buckets()) me.target = bucket;
     return take(now, w);
   }
@@ -105,9 +108,9 @@ void WorkerStates::reduce_next(SimTime now, int w) {
   }
 }
 
-void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t step) {
-  if (!waits_) return late_.send(now, w, bucket, step);
-  exchanges_.launch(now, w, bucket, step);
+void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t exchange) {
+  if (!waits_) return late_.send(now, w, bucket, exchange);
+  exchanges_.launch(now, w, bucket, exchange);
   if (exchanges_.has_ended(w, bucket)) record_exchange(now, w, bucket);
 }
 
@@ -138,6 +141,7 @@ void WorkerStates::take(SimTime now, int w) {
     me.doing = Doing::waiting;
     return;
   }
+  if (me.open[static_cast<std::size_t>(bucket)] > 1) return mixed(now, w, bucket);
   if (!waits_) result_.skipped += late_.take(w, bucket, me.step);
   const SimTime takes = update_times_[static_cast<std::size_t>(bucket)];
   if (takes.count() == 0) return updated(now, w, bucket);
@@ -147,15 +151,30 @@ void WorkerStates::take(SimTime now, int w) {
       {.kind = Event::Kind::updated, .who = w, .detail = static_cast<std::uint32_t>(bucket)});
 }
 
+/// Its parameters; its gradient leaves. What that takes is part of the update.
+void WorkerStates::mixed(SimTime now, int w, int bucket) {
+  Worker& me = worker(w);
+  const int stage = stages_ - --me.open[static_cast<std::size_t>(bucket)];
+  launch(now, w, bucket, stages_ * me.step + stage);
+  go_on(now, w);
+}
+
 void WorkerStates::updated(SimTime now, int w, int bucket) {
   Worker& me = worker(w);
   record(TimelineEvent::Kind::update, w, bucket, me.since, now);
   me.open[static_cast<std::size_t>(bucket)] = 0;
-  if (is_cwa() && me.step + 1 < options_.steps) launch(now, w, bucket, me.step + 1);
+  const bool is_cwa = method_.pattern == SimPattern::cwa;
+  if (is_cwa && me.step + 1 < options_.steps) launch(now, w, bucket, me.step + 1);
+  go_on(now, w);
+}
+
+void WorkerStates::go_on(SimTime now, int w) {
+  Worker& me = worker(w);
   if (std::exchange(me.target, kAny) != kAny && me.next < buckets()) return compute(now, w);
-  if (std::ranges::find(me.open, 1) != me.open.end()) return take(now, w);
+  if (std::ranges::any_of(me.open, [](char stages) { return stages > 0; })) return take(now, w);
   result_.steps[static_cast<std::size_t>(w)].push_back({me.begin, now, me.waited});
   ++me.step;
+  if (method_.pattern == SimPattern::gradient_gossip) launch_all(now, w);
   begin_step(now, w);
 }
 

@@ -14,7 +14,9 @@ namespace gossamer::sim {
 /// buckets, always one whose exchange has ended, of those the latest, and launches each again for
 /// the next step; with update = backward it does so for each bucket within the backward, waiting
 /// for it. With the other patterns it launches each bucket within the backward and updates
-/// afterwards. The step ends with the last update.
+/// afterwards. The step ends with the last update. With gradient_gossip a bucket that is mixed is
+/// launched again, with its gradient, and updated when that has ended; parameters are launched at
+/// the end of the step.
 class WorkerStates {
  public:
   /// All must outlive this.
@@ -41,25 +43,28 @@ class WorkerStates {
     int next = 0;            ///< the bucket whose backward comes next
     int target = kAny;       ///< the bucket it wants to update
     int reduced = 0;         ///< ddp: buckets whose exchange was launched
-    std::vector<char> open;  ///< by bucket: not yet updated in this step
+    std::vector<char> open;  ///< by bucket: stages of this step that have not ended
   };
 
   Worker& worker(int w) { return workers_[static_cast<std::size_t>(w)]; }
   int buckets() const { return static_cast<int>(workload_.buckets.size()); }
-  bool is_cwa() const { return method_.pattern == SimPattern::cwa; }
-  bool stops_at_buckets() const { return !is_cwa() || method_.update == SimUpdate::backward; }
+  bool gossips() const { return gossamer::gossips(method_.pattern); }
+  bool stops_at_buckets() const { return !gossips() || method_.update == SimUpdate::backward; }
 
   void begin_step(SimTime now, int w);
   void compute(SimTime now, int w);
   void computed(SimTime now, int w);
   void record_compute(SimTime now, int w);
-  void launch(SimTime now, int w, int bucket, std::int64_t step);
+  void launch(SimTime now, int w, int bucket, std::int64_t exchange);
+  void launch_all(SimTime now, int w);
   void reduce_next(SimTime now, int w);
   void exchange_ended(SimTime now, const Exchanges::Ended& ended);
   bool is_ready(int w, int bucket) const;
   int choose(int w) const;
   void take(SimTime now, int w);
+  void mixed(SimTime now, int w, int bucket);
   void updated(SimTime now, int w, int bucket);
+  void go_on(SimTime now, int w);
   void record(TimelineEvent::Kind kind, int w, int bucket, SimTime begin, SimTime end);
   void record_exchange(SimTime now, int w, int bucket);
   void lose(SimTime now, int w);
@@ -69,6 +74,7 @@ class WorkerStates {
   const SimOptions& options_;
   SimResult& result_;
   const HostShape shape_;
+  const int stages_;
   const bool waits_;
   Events events_;
   Network network_;

@@ -41,10 +41,9 @@ using Log = std::map<std::tuple<int, int, int>,
 Log simulated(const Setting& setting) {
   ClusterSpec cluster = free_links(setting.shape);
   for (HostSpec& host : cluster.hosts) host.link = {.rate_bytes_per_s = 1e8, .latency_s = 1e-5};
-  const bool gossips = setting.pattern == SimPattern::cwa;
   const SimMethod method{.schedule = make_topology(setting.topology, {.shape = setting.shape}),
                          .pattern = setting.pattern,
-                         .update = gossips ? SimUpdate::backward : SimUpdate::step,
+                         .update = gossips(setting.pattern) ? SimUpdate::backward : SimUpdate::step,
                          .group_method = setting.group_method,
                          .codec = setting.codec};
   const Workload workload{
@@ -63,7 +62,7 @@ Log simulated(const Setting& setting) {
 Log measured(const Setting& setting) {
   Case c{.bucket_sizes = setting.buckets, .steps = kSteps};
   c.options.schedule = make_topology(setting.topology, {.shape = setting.shape});
-  c.options.pattern = setting.pattern == SimPattern::cwa ? "cwa" : "allreduce";
+  c.options.pattern = name_of(setting.pattern);
   c.options.update = UpdateAt::backward;
   c.options.group_method = setting.group_method;
   c.options.codec = setting.codec;
@@ -93,6 +92,12 @@ TEST(SimulatorAndEngine, SendTheSameMessagesInTheSameOrder) {
       {.topology = "aer", .shape = pairs},
       {.topology = "aer", .shape = pairs, .buckets = three},
       {.topology = "aer", .shape = pairs, .buckets = three, .codec = Codec::int8},
+      {.topology = "ring", .pattern = SimPattern::gradient_gossip, .shape = flat, .buckets = three},
+      {.topology = "aer",
+       .pattern = SimPattern::gradient_gossip,
+       .shape = pairs,
+       .buckets = three,
+       .codec = Codec::int8},
       {.topology = "ring", .pattern = SimPattern::allreduce, .shape = pairs},
       {.topology = "ring", .pattern = SimPattern::allreduce, .shape = pairs, .buckets = three},
       {.topology = "ring",
@@ -102,8 +107,7 @@ TEST(SimulatorAndEngine, SendTheSameMessagesInTheSameOrder) {
        .group_method = GroupMethod::ring},
   };
   for (const Setting& setting : settings) {
-    const bool gossips = setting.pattern == SimPattern::cwa;
-    SCOPED_TRACE((gossips ? setting.topology : "allreduce") + ", " +
+    SCOPED_TRACE(setting.topology + ", " + std::string(name_of(setting.pattern)) + ", " +
                  std::to_string(setting.shape.hosts()) + " hosts, " +
                  std::to_string(setting.buckets.size()) + " buckets");
     const Log expected = measured(setting);
