@@ -163,7 +163,7 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "tuning", "whole"),
     [
-        ("translation", 15, 49),
+        ("translation", 16, 50),
         ("translation_16", 6, 6),
         ("digits", 12, 12),
         ("masked_language_model", 13, 17),
