@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import links
+import emulation
 import records
 import runner
 import tables
@@ -112,7 +112,7 @@ def reason_to_skip(experiment: Experiment, runs: list[Run], options: Options) ->
     missing = sorted({file for run in runs for file in runner.missing_files(run, data)})
     if missing:
         return f"{relative(data)} has no {', '.join(missing)}; put it there or name another --data"
-    if reason := links.reason_against(experiment):
+    if reason := emulation.reason_against(experiment):
         return reason
     return runner.needs_sacrebleu() if experiment.task == "translation" else ""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import links
+import emulation
 import machine
 from grid import PATHS, ExperimentError, Run, Settings, flags
 from plan import Record
@@ -64,7 +64,7 @@ def commands(run: Run) -> list[str]:
         after.append(["gossamer", *translate_words(settings, FOLDER_WORD)])
         reference = str(settings["validation_target"])
         after.append(["sacrebleu", reference, "-i", f"{FOLDER_WORD}/{HYPOTHESES}"])
-    return [*links.commands(run.experiment, train), *map(shlex.join, after)]
+    return [*emulation.commands(run.experiment, train), *map(shlex.join, after)]
 
 
 def scores_bleu(settings: Settings) -> bool:
@@ -129,7 +129,7 @@ def train(run: Run, folder: Path, place: Place) -> tuple[int, bool]:
         shutil.rmtree(folder, ignore_errors=True)  # of a run without a checkpoint
         folder.parent.mkdir(parents=True, exist_ok=True)
         words = train_words(run, str(folder))
-    with links.made(run.experiment) as launcher:
+    with emulation.made(run.experiment) as launcher:
         code = call(words, place, launcher)
     if code not in (0, NOT_FINITE):
         raise ExperimentError(

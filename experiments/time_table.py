@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-import links
+import emulation
 from grid import Experiment
 from rows import Row, baseline, losses_by_seed, spread
 from step_times import StepTimes
@@ -59,6 +59,6 @@ def own_times(experiment: Experiment, found: list[Row]) -> StepTimes | None:
     return StepTimes(
         ms=ms,
         gamma=experiment.time["gamma"],
-        cluster=links.hosts_of(experiment),
+        cluster=emulation.hosts_of(experiment),
         source=f"of these runs, on links of {experiment.time['rate']}",
     )

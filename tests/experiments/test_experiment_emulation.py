@@ -2,8 +2,8 @@
 
 from typing import Any
 
+import emulation
 import grid
-import links
 import pytest
 import records
 import tables
@@ -24,36 +24,38 @@ def experiment(**changes: Any) -> Experiment:
 
 
 def test_without_a_rate_nothing_is_made() -> None:
-    assert links.reason_against(experiment()) == ""
-    assert links.commands(experiment(), "gossamer train") == ["gossamer train"]
-    with links.made(experiment()) as launcher:
+    assert emulation.reason_against(experiment()) == ""
+    assert emulation.commands(experiment(), "gossamer train") == ["gossamer train"]
+    with emulation.made(experiment()) as launcher:
         assert launcher == []
 
 
 def test_the_commands_make_the_links_and_remove_them() -> None:
-    assert links.commands(experiment(time=TIME), "gossamer train --seed 1") == [
+    assert emulation.commands(experiment(time=TIME), "gossamer train --seed 1") == [
         "tools/cluster.py up links --hosts 2x1 --rate 100Mbit/s",
         "tools/cluster.py run links -- gossamer train --seed 1",
         "tools/cluster.py down links",
     ]
     uneven = table(time=TIME)
     uneven["recipe"]["cluster"] = {"hosts": 3, "per_host": "1,2,4"}
-    assert links.hosts_of(grid.from_table("small", uneven)) == "1,2,4"
+    assert emulation.hosts_of(grid.from_table("small", uneven)) == "1,2,4"
 
 
 @pytest.mark.parametrize("rate", ["fast", "1Mbit/s,2Mbit/s,3Mbit/s"])
 def test_a_rate_that_is_none_is_named(rate: str) -> None:
     with (
-        pytest.raises(ExperimentError, match="small: .*rate"),
-        links.made(experiment(time={"gamma": 2.0, "rate": rate})),
+        pytest.raises(ExperimentError, match=r"small: .*rate"),
+        emulation.made(experiment(time={"gamma": 2.0, "rate": rate})),
     ):
         pass
 
 
 def test_what_the_machine_lacks_is_said(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links.emulated, "missing_rights", lambda: "network namespaces need root")
+    monkeypatch.setattr(
+        emulation.emulated, "missing_rights", lambda: "network namespaces need root"
+    )
     bench.write(two_hosts(time=TIME))
-    assert links.reason_against(experiment(time=TIME)) == "network namespaces need root"
+    assert emulation.reason_against(experiment(time=TIME)) == "network namespaces need root"
     assert bench.run() == 0
     assert bench.trainings() == []
 
@@ -62,7 +64,7 @@ def test_runs_measure_their_own_times(bench: Bench) -> None:
     """A tiny grid that really trains, one process per worker."""
     if not gossamer_program().exists():
         pytest.skip("build/bin/gossamer is not built; run make build")
-    if reason := links.emulated.missing_rights():
+    if reason := emulation.emulated.missing_rights():
         pytest.skip(reason)
     methods = [
         {"name": "AllReduce", "pattern": "allreduce", "lr": 1e-2},
