@@ -162,7 +162,7 @@ def main() -> int:
         return 2
     print_table(made)
     if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(each) for each in made], indent=1))
+        arguments.json.write_text(json.dumps([asdict(each) for each in made], indent=1) + "\n")
     return 0
 
 

@@ -195,7 +195,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
                 run_setting(settings[name], names, arguments.repetitions, arguments.seed, logs)
             )
             if arguments.json:
-                arguments.json.write_text(json.dumps(about, indent=2))
+                arguments.json.write_text(json.dumps(about, indent=2) + "\n")
     return about
 
 
