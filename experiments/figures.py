@@ -1,4 +1,5 @@
-"""Validation loss against steps and against time, one panel per method that gossips."""
+"""Validation loss against steps and against time, one panel per method that gossips; one for all
+where they gossip on the same topology."""
 
 import argparse
 import itertools
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 from plan import Done
 from rows import Row, baseline, losses_by_seed, rows
 from step_times import StepTimes
+from time_table import own_times
 
 BLACK = "#000000"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
@@ -58,13 +60,12 @@ class Panel:
     curves: list[Curve]
 
 
-def curve_of(row: Row, number: int, ms: float | None) -> Curve:
+def curve_of(row: Row, name: str, number: int, ms: float | None) -> Curve:
     """`number`: which of the colours; the best AllReduce is black. Steps where `ms` is None."""
     steps, by_seed = losses_by_seed(row)
     losses = [[points[step] for points in by_seed] for step in steps]
-    name = (row.cell.topology or row.cell.method.name).replace("_", " ")
     return Curve(
-        label=name,
+        label=name.replace("_", " "),
         colour=COLOURS[number % len(COLOURS)] if row.cell.topology else BLACK,
         dashes=DASHES[number % len(DASHES)] if row.cell.topology else "-",
         x=[step if ms is None else step * ms / 1000 for step in steps],
@@ -75,27 +76,37 @@ def curve_of(row: Row, number: int, ms: float | None) -> Curve:
 
 
 def panels(experiment: Experiment, case: Case, done: Done, times: StepTimes | None) -> list[Panel]:
-    """The methods that gossip, each beside the best AllReduce. With `times`, without those of which
-    there is none."""
+    """What gossips, beside the best AllReduce. With `times`, without those that it lacks."""
     found = [row for row in rows(experiment, case, done) if row.records]
     if times:
         found = [row for row in found if times.of(row.cell) is not None]
+    gossiping = [row for row in found if row.cell.topology]
+    graphs = list(dict.fromkeys(row.cell.topology for row in gossiping))
     base = baseline(found)
-    made = []
-    for method in experiment.methods:
-        mine = [row for row in found if row.cell.method == method]
-        if experiment.is_all_reduce(method) or not mine:
-            continue
-        shown = [*([base] if base else []), *mine]
-        graphs = method.topologies
-        numbers = [graphs.index(row.cell.topology) if row.cell.topology else 0 for row in shown]
+
+    def panel(title: str, mine: list[tuple[str, int, Row]]) -> Panel:
+        shown = [*([(base.cell.method.name, 0, base)] if base else []), *mine]
         curves = [
-            curve_of(row, number, times.of(row.cell) if times else None)
-            for row, number in zip(shown, numbers, strict=True)
+            curve_of(row, name, number, times.of(row.cell) if times else None)
+            for name, number, row in shown
         ]
-        title = f"{case.name}: {method.name}" if case.name else method.name
-        made.append(Panel(title, [curve for curve in curves if curve.x]))
-    return [panel for panel in made if panel.curves]
+        return Panel(f"{case.name}: {title}" if case.name else title, curves)
+
+    methods = list(dict.fromkeys(row.cell.method.name for row in gossiping))
+    if len(graphs) == 1 and len(methods) > 1:
+        mine = [(row.cell.method.name, k, row) for k, row in enumerate(gossiping)]
+        return [panel(graphs[0].replace("_", " "), mine)]
+    return [
+        panel(
+            method,
+            [
+                (row.cell.topology, graphs.index(row.cell.topology), row)
+                for row in gossiping
+                if row.cell.method.name == method
+            ],
+        )
+        for method in methods
+    ]
 
 
 def spread_out(places: Sequence[float], gap: float) -> list[float]:
@@ -178,6 +189,10 @@ def save(figure: Figure, path: Path) -> None:
     figure.savefig(path.with_suffix(".png"), dpi=110)
 
 
+def every_row(experiment: Experiment, done: Done) -> list[Row]:
+    return [row for case in experiment.cases for row in rows(experiment, case, done)]
+
+
 def make(experiment: Experiment, done: Done, times: StepTimes | None, folder: Path) -> list[str]:
     """Draws what there is, and says of each figure where it is or why there is none."""
     name, note = experiment.name, "mean over seeds; bands: least to largest"
@@ -194,6 +209,7 @@ def make(experiment: Experiment, done: Done, times: StepTimes | None, folder: Pa
     if not figure("steps", "", None):
         return [f"{name}: no figures, for there are no results yet"]
     said = [f"{name}: {name}_steps.svg and .png"]
+    times = times or own_times(experiment, every_row(experiment, done))
     if times is None:
         return [*said, f"{name}: no figure against time, for step_times.json has none of {name}"]
     about = f"steps as long as on {times.cluster} workers at gamma {times.gamma:g}\n"

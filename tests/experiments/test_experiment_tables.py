@@ -35,6 +35,8 @@ LOSSES = {
     ("AllReduce", 0.02): [2.0, 2.2, 2.1],
     ("AllReduce, plain", None): [3.0, 3.0, 3.0],
     ("DAdam", None): [2.3, 2.3, 2.5],
+    ("AccumAdam", None): [2.2, 2.2, 2.4],
+    ("AllReduce", None): [2.0, 2.2, 2.1],
 }
 
 
@@ -219,6 +221,23 @@ def test_curves_are_means_over_seeds_against_steps_or_seconds() -> None:
         assert ring.x == x
         assert ring.mean == pytest.approx([7.1 / 3 + 1, 7.1 / 3])
         assert (ring.least[-1], ring.most[-1]) == (2.3, 2.5)
+
+
+def test_methods_on_the_same_topology_share_a_panel() -> None:
+    names = ("AllReduce", "DAdam", "AccumAdam")
+    one_each = [
+        {"name": name, "pattern": "cwa" if k else "allreduce", "topologies": ["ring"]}
+        for k, name in enumerate(names)
+    ]
+    experiment = grid.from_table("small", table(methods=one_each))
+    done = {
+        run.key: record(run) | {"curve": [[2, 3.0, 0.1, 0.0], [4, 2.0, 0.2, 0.0]]}
+        for run in plan.planned(experiment, {})
+    }
+    (panel,) = figures.panels(experiment, experiment.cases[0], done, None)
+    assert panel.title == "ring"
+    assert [curve.label for curve in panel.curves] == list(names)
+    assert len({curve.colour for curve in panel.curves}) == 3
 
 
 def test_labels_keep_apart() -> None:
