@@ -163,10 +163,11 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "tuning", "whole"),
     [
-        ("translation", 16, 50),
+        ("translation", 19, 55),
         ("translation_16", 6, 6),
         ("digits", 12, 12),
-        ("masked_language_model", 13, 17),
+        ("masked_language_model", 12, 16),
+        ("translation_time", 3, 3),
     ],
 )
 def test_the_experiments_of_the_project(name: str, tuning: int, whole: int) -> None:
