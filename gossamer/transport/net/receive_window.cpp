@@ -8,17 +8,24 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr Seconds kQueue{0.004};
+// A connection is slow where a window is so much of what it brings, and one that was stays so until
+// a window is less than that: alone on a link it is faster than beside others.
+constexpr Seconds kSlow{0.002};
+constexpr Seconds kFast{0.001};
 constexpr std::size_t kBytes = std::size_t{16} << 10;
 constexpr std::size_t kSegments = 4;
 // Windows that come in a round trip: if so much of one, it may be what limits; if so many without
 // a limit, it was.
 constexpr double kFull = 0.75;
 constexpr double kGain = 2;
-constexpr int kRates = 8;
-// What is long, or much, enough not to be a burst.
+// How often that is measured: with a limit long enough to have seen a connection alone on its link.
+constexpr int kRates = 64;
+constexpr int kRatesTried = 8;
+// What is long, or much, enough not to be a burst: without a limit, what has waited behind a lost
+// segment comes at once.
 constexpr Seconds kMeasured{0.040};
 constexpr double kMuch = 128 << 10;
+constexpr double kMuchWithoutLimit = 1 << 20;
 constexpr double kKept = 0.9;
 
 }  // namespace
@@ -29,7 +36,8 @@ std::optional<double> ReceiveWindow::read(std::size_t bytes, bool all, bool is_i
   bytes_ += bytes;
   const Seconds took = since_ ? Seconds(now - *since_) : Seconds(0);
   const bool is_long = bytes_ >= kBytes && took >= kMeasured;
-  if (is_long || (took.count() > 0 && static_cast<double>(bytes_) > kMuch)) {
+  const double much = is_limited() ? kMuch : kMuchWithoutLimit;
+  if (is_long || (took.count() > 0 && static_cast<double>(bytes_) > much)) {
     best_ = std::max(static_cast<double>(bytes_) / took.count(), kKept * best_);
     rate = best_;
     since_.reset();
@@ -44,13 +52,14 @@ std::optional<double> ReceiveWindow::read(std::size_t bytes, bool all, bool is_i
 }
 
 ReceiveWindow::State ReceiveWindow::next_state(double bytes_per_s, double window, const Way& way) {
-  const bool is_slow = bytes_per_s * kQueue.count() <= window;
+  const bool is_slow = bytes_per_s * kSlow.count() <= window;
+  const bool is_fast = bytes_per_s * kFast.count() > window;
   const double windows_per_round_trip = bytes_per_s * Seconds(way.round_trip).count() / window;
   switch (state_) {
     case State::open:
       return is_slow ? State::limited : State::open;
     case State::limited:
-      if (!is_slow) return State::open;
+      if (is_fast) return State::open;
       limited_ = std::max(limited_, bytes_per_s);
       if (++rates_ < kRates || windows_per_round_trip < kFull) return State::limited;
       return State::tried;
@@ -58,9 +67,9 @@ ReceiveWindow::State ReceiveWindow::next_state(double bytes_per_s, double window
       if (windows_per_round_trip >= kGain && bytes_per_s >= kGain * limited_) {
         return State::long_way;
       }
-      return ++rates_ < kRates ? State::tried : State::settled;
+      return ++rates_ < kRatesTried ? State::tried : State::settled;
     case State::settled:
-      return is_slow ? State::settled : State::open;
+      return is_fast ? State::open : State::settled;
     case State::long_way:
       break;
   }
@@ -69,7 +78,7 @@ ReceiveWindow::State ReceiveWindow::next_state(double bytes_per_s, double window
 
 bool ReceiveWindow::may_change(double bytes_per_s) const {
   if (state_ == State::long_way) return false;
-  return state_ != State::open || bytes_per_s * kQueue.count() <= static_cast<double>(kBytes);
+  return state_ != State::open || bytes_per_s * kSlow.count() <= static_cast<double>(kBytes);
 }
 
 std::optional<std::size_t> ReceiveWindow::fit(double bytes_per_s, const Way& way) {

@@ -22,15 +22,21 @@ struct Way {
 /// faster until something is lost. Then all that follows waits for tens of milliseconds, and a
 /// connection that happens to have more in the queue than another keeps more of the link for
 /// seconds: of exchanges of one size that begin together some end late, and the step with them,
-/// while links idle. So of a slow connection, for which 16 KiB are 4 ms of what it brings, who
+/// while links idle. So of a slow connection, for which 16 KiB are 2 ms of what it brings, who
 /// receives grants no more than that: equal windows are equal shares, nothing is lost, and what is
-/// said meanwhile does not wait. Faster ones are left alone: their windows would have to differ.
+/// said meanwhile does not wait. One that was slow stays so until 16 KiB are less than 1 ms: beside
+/// others it was slow, alone on the same link it is not. Faster ones are left alone: their windows
+/// would have to differ.
+///
+/// Without a limit, what comes behind a lost segment waits for it and then comes at once, as if the
+/// link were fast. So without one a rate is that of 40 ms or of 1 MiB, with one also of 128 KiB.
 ///
 /// Over a long way a window may be all that makes a connection slow: then what comes in a round
 /// trip is the window. But so it is where a queue is all that makes the way long, and a connection
 /// that was made while its link was busy has seen no shorter round trip. So the limit is taken back
-/// once: where a round trip then brings two windows, and a second twice as much as the best before,
-/// it stays away, else it is there for good.
+/// once, after enough measurements to have been alone on the link in some: where a round trip then
+/// brings two windows, and a second twice as much as the best before, it stays away, else it is
+/// there for good.
 class ReceiveWindow {
  public:
   /// So many bytes have been read up to `now`. `all`: no more are there. `is_inside`: others of the

@@ -48,6 +48,15 @@ TEST(WindowFit, LeavesFastLinksAlone) {
   EXPECT_EQ(window.fit(300e6, kShort), std::nullopt);  // slow for a moment
 }
 
+/// Alone on a link that it shares at times.
+TEST(WindowFit, StaysWhereAConnectionIsSometimesTwiceAsFast) {
+  ReceiveWindow window;
+  EXPECT_EQ(window.fit(6e6, kShort), kLimit);
+  for (int k = 0; k < 100; ++k) EXPECT_EQ(window.fit(k % 2 == 0 ? 12e6 : 6e6, kShort), kLimit);
+  ReceiveWindow other;
+  EXPECT_EQ(other.fit(12e6, kShort), std::nullopt);
+}
+
 /// What a window lets through in a round trip is measured and decides about the next one.
 TEST(WindowFit, IsNotWhatKeepsAConnectionSlow) {
   constexpr double kLink = 100e6;
@@ -58,7 +67,7 @@ TEST(WindowFit, IsNotWhatKeepsAConnectionSlow) {
     EXPECT_EQ(granted, kLimit);
     for (int k = 0; k < 100; ++k) {
       granted = window.fit(granted ? limited : kLink, way_of_us(round_trip_us));
-      if (k < 8) continue;
+      if (k < 64) continue;
       EXPECT_EQ(granted, std::nullopt) << round_trip_us << " us, rate " << k;
     }
   }
@@ -104,7 +113,10 @@ TEST(ReceiveWindow, MeasuresWhatIsTooMuchForABurst) {
   ReceiveWindow window;
   const Clock::time_point start;
   EXPECT_FALSE(window.read(1'000, true, true, start));
-  EXPECT_EQ(window.read(200'000, true, true, start + milliseconds(2)), 100e6);
+  EXPECT_FALSE(window.read(200'000, true, true, start + milliseconds(2)));
+  EXPECT_EQ(window.read(1'800'000, true, true, start + milliseconds(20)), 100e6);
+  EXPECT_EQ(window.fit(1e6, kShort), kLimit);  // so that nothing can have waited
+  EXPECT_EQ(window.read(200'000, true, true, start + milliseconds(22)), 100e6);
 }
 
 TEST(ReceiveWindow, EndsAMeasurementWithTheFrame) {
