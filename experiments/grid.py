@@ -24,7 +24,8 @@ HOW_IT_RUNS = (
 EMULATION = "gamma link_rate link_latency inside_rate compute_ms".split()
 
 REQUIRED = ("seeds", "methods", "recipe")
-OPTIONAL = ("title", "topologies", "tune_seeds", "tune_on", "cases", "time")
+OF_METHODS = ("topologies", "tune_on")  # for all methods that do not have their own
+OPTIONAL = ("title", *OF_METHODS, "tune_seeds", "cases", "time")
 
 
 class ExperimentError(Exception):
@@ -39,6 +40,7 @@ class Method:
     settings: Settings
     choices: dict[str, list[Any]]
     topologies: tuple[str, ...]  # one empty name where the method has none
+    tune_on: str  # the topology whose choice all others take; empty: each has its own
 
     def candidates(self) -> list[Settings]:
         """Its settings with every combination of the choices."""
@@ -66,7 +68,6 @@ class Experiment:
     cases: tuple[Case, ...]
     seeds: tuple[int, ...]
     tune_seeds: tuple[int, ...]
-    tune_on: str  # the topology whose choice all others take; empty: each has its own
     time: Settings
 
     @property
@@ -182,9 +183,9 @@ def load(path: Path) -> Experiment:
 
 def from_table(name: str, table: Mapping[str, Any]) -> Experiment:
     check_keys(name, table)
-    topologies = tuple(table.get("topologies", ()))
     recipe = flat_recipe(name, table["recipe"])
-    methods = tuple(method_of(name, each, recipe, topologies) for each in table["methods"])
+    shared = {key: table[key] for key in OF_METHODS if key in table}
+    methods = tuple(method_of(name, each, recipe, shared) for each in table["methods"])
     check_names(name, [method.name for method in methods])
     seeds = tuple(table["seeds"])
     return Experiment(
@@ -195,7 +196,6 @@ def from_table(name: str, table: Mapping[str, Any]) -> Experiment:
         cases=tuple(map(case_of, table.get("cases", [{"name": ""}]))),
         seeds=seeds,
         tune_seeds=tuple(table.get("tune_seeds", seeds[:1])),
-        tune_on=table.get("tune_on", ""),
         time=dict(table.get("time", {})),
     )
 
@@ -231,20 +231,19 @@ def flat_recipe(name: str, recipe: Mapping[str, Any] | str) -> Settings:
     return flat
 
 
-def method_of(
-    name: str, entry: Mapping[str, Any], recipe: Settings, topologies: tuple[str, ...]
-) -> Method:
+def method_of(name: str, entry: Mapping[str, Any], recipe: Settings, shared: Settings) -> Method:
     if "name" not in entry:
         raise ExperimentError(f"{name}: a method has no name, got {dict(entry)}; add one")
-    settings = {key: value for key, value in entry.items() if key not in ("name", "topologies")}
+    entry = {**shared, **entry}
+    settings = {key: value for key, value in entry.items() if key not in ("name", *OF_METHODS)}
     choices = {key: value for key, value in settings.items() if isinstance(value, list)}
     gossips = {**recipe, **settings}.get("pattern") != ALL_REDUCE
-    graphs = tuple(entry.get("topologies", topologies)) if gossips else ("",)
+    graphs = tuple(entry.get("topologies", ())) if gossips else ("",)
     if not graphs:
         raise ExperimentError(f"{name}: {entry['name']} has no topologies; add some")
     if any(not value for value in choices.values()):
         raise ExperimentError(f"{name}: {entry['name']} has an empty list; give it values")
-    return Method(entry["name"], settings, choices, graphs)
+    return Method(entry["name"], settings, choices, graphs, entry.get("tune_on", ""))
 
 
 def case_of(entry: Mapping[str, Any]) -> Case:

@@ -39,7 +39,7 @@ def cells(experiment: Experiment) -> list[Cell]:
 
 def tuned_cell(cell: Cell) -> Cell:
     """The cell whose choice this one takes."""
-    graph = cell.experiment.tune_on
+    graph = cell.method.tune_on
     if graph not in cell.method.topologies:
         graph = cell.topology
     return Cell(cell.experiment, cell.case, cell.method, graph)

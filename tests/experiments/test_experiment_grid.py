@@ -58,6 +58,15 @@ def test_without_tune_on_every_topology_is_tuned() -> None:
     assert len(plan.planned(experiment, done)) == 9 + 3
 
 
+def test_a_method_may_be_tuned_on_a_topology_of_its_own() -> None:
+    methods = [
+        {"name": "A", "lr": [0.01, 0.02]},
+        {"name": "B", "lr": [0.01, 0.02], "tune_on": "complete"},
+    ]
+    runs = plan.planned(small(methods=methods), {})
+    assert {(run.method.name, run.topology) for run in runs} == {("A", "ring"), ("B", "complete")}
+
+
 def test_the_best_is_by_the_mean_over_the_tuning_seeds() -> None:
     experiment = small(tune_seeds=[1, 2])
     cell = plan.cells(experiment)[0]
