@@ -24,8 +24,8 @@ HOW_IT_RUNS = (
 EMULATION = "gamma link_rate link_latency inside_rate compute_ms".split()
 
 REQUIRED = ("seeds", "methods", "recipe")
-OF_METHODS = ("topologies", "tune_on")  # for all methods that do not have their own
-OPTIONAL = ("title", *OF_METHODS, "tune_seeds", "cases", "time")
+OF_METHODS = ("topologies", "tune_on", "seeds")  # for all methods that do not have their own
+OPTIONAL = ("title", "topologies", "tune_on", "tune_seeds", "cases", "time")
 
 
 class ExperimentError(Exception):
@@ -41,6 +41,7 @@ class Method:
     choices: dict[str, list[Any]]
     topologies: tuple[str, ...]  # one empty name where the method has none
     tune_on: str  # the topology whose choice all others take; empty: each has its own
+    seeds: tuple[int, ...]
 
     def candidates(self) -> list[Settings]:
         """Its settings with every combination of the choices."""
@@ -66,7 +67,6 @@ class Experiment:
     recipe: Settings  # all tables of the recipe in one
     methods: tuple[Method, ...]
     cases: tuple[Case, ...]
-    seeds: tuple[int, ...]
     tune_seeds: tuple[int, ...]
     time: Settings
 
@@ -187,15 +187,13 @@ def from_table(name: str, table: Mapping[str, Any]) -> Experiment:
     shared = {key: table[key] for key in OF_METHODS if key in table}
     methods = tuple(method_of(name, each, recipe, shared) for each in table["methods"])
     check_names(name, [method.name for method in methods])
-    seeds = tuple(table["seeds"])
     return Experiment(
         name=name,
         title=table.get("title", name),
         recipe=recipe,
         methods=methods,
         cases=tuple(map(case_of, table.get("cases", [{"name": ""}]))),
-        seeds=seeds,
-        tune_seeds=tuple(table.get("tune_seeds", seeds[:1])),
+        tune_seeds=tuple(table.get("tune_seeds", table["seeds"][:1])),
         time=dict(table.get("time", {})),
     )
 
@@ -243,7 +241,8 @@ def method_of(name: str, entry: Mapping[str, Any], recipe: Settings, shared: Set
         raise ExperimentError(f"{name}: {entry['name']} has no topologies; add some")
     if any(not value for value in choices.values()):
         raise ExperimentError(f"{name}: {entry['name']} has an empty list; give it values")
-    return Method(entry["name"], settings, choices, graphs, entry.get("tune_on", ""))
+    on, seeds = entry.get("tune_on", ""), tuple(entry["seeds"])
+    return Method(entry["name"], settings, choices, graphs, on, seeds)
 
 
 def case_of(entry: Mapping[str, Any]) -> Case:

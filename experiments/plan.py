@@ -104,9 +104,9 @@ def planned(experiment: Experiment, done: Done) -> list[Run]:
     for cell in every:
         runs |= {run.key: run for run in tuning_runs(cell)}
     chosen = [(cell, choice(cell, done)) for cell in every]
-    for seed in experiment.seeds:
+    for seed in sorted({seed for method in experiment.methods for seed in method.seeds}):
         for cell, settings in chosen:
-            if settings is not None:
+            if settings is not None and seed in cell.method.seeds:
                 run = cell.run(seed, settings)
                 runs.setdefault(run.key, run)
     return list(runs.values())

@@ -62,7 +62,7 @@ def row_of(cell: Cell, done: Done) -> Row | None:
     chosen = choice(cell, done)
     if chosen is None:
         return None
-    keys = {seed: cell.run(seed, chosen).key for seed in cell.experiment.seeds}
+    keys = {seed: cell.run(seed, chosen).key for seed in cell.method.seeds}
     records = {seed: done[key] for seed, key in keys.items() if key in done}
     good = {seed: record for seed, record in records.items() if loss_of(record) < math.inf}
     return Row(cell, chosen, good, len(records) - len(good)) if records else None

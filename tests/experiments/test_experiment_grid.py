@@ -67,6 +67,12 @@ def test_a_method_may_be_tuned_on_a_topology_of_its_own() -> None:
     assert {(run.method.name, run.topology) for run in runs} == {("A", "ring"), ("B", "complete")}
 
 
+def test_a_method_may_have_seeds_of_its_own() -> None:
+    methods = [{"name": "A", "lr": 0.01}, {"name": "B", "lr": 0.01, "seeds": [1]}]
+    runs = plan.planned(small(methods=methods, topologies=["ring"]), {})
+    assert [(run.method.name, run.seed) for run in runs] == [("A", 1), ("B", 1), ("A", 2)]
+
+
 def test_the_best_is_by_the_mean_over_the_tuning_seeds() -> None:
     experiment = small(tune_seeds=[1, 2])
     cell = plan.cells(experiment)[0]
