@@ -171,8 +171,8 @@ TEST(ConsensusAverage, IsTheMeanAndLeavesNoTrace) {
     const int rank = transport.describe().rank;
     Tiny tiny;
     Engine engine(options_for(4, "star"), transport, tiny.buckets());
-    engine.start_at(0);  // each with values of its own
     for (std::size_t k = 0; k < tiny.x.size(); ++k) tiny.x[k] = rank + static_cast<double>(k);
+    engine.start_at(0);  // each with values of its own
     engine.quiesce();
     const std::vector<double> local = tiny.x;
     const double disagreement = engine.load_average();
