@@ -207,7 +207,7 @@ struct Team {
 
 TEST(Stream, AChangedByteFailsTheReceiveAndNothingMoreIsAccepted) {
   constexpr std::size_t kChangedAt = 100'000;  // far behind the handshake
-  const Bytes payload = pattern(4 << 20, 5);
+  const Bytes payload = pattern(32 << 20, 5);  // more than all the sockets on the way hold
   Team team(kChangedAt);
   Bytes landing(payload.size());
   const Request received = team.workers[1]->receive(0, {}, landing, patience());
