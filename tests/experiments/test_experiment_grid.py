@@ -178,7 +178,7 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "tuning", "whole"),
     [
-        ("translation", 19, 39),
+        ("translation", 22, 42),
         ("translation_16", 6, 6),
         ("digits", 12, 12),
         ("masked_language_model", 12, 16),
