@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
-import records
-import step_times
-from grid import FOLDER, Case, Experiment, ExperimentError, every_name, load
+import outcomes
+from grid import FOLDER, Case, Experiment
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from outcomes import Outcome
 from plan import Done
 from rows import Row, baseline, losses_by_seed, rows
 from step_times import StepTimes
@@ -218,21 +218,14 @@ def make(experiment: Experiment, done: Done, times: StepTimes | None, folder: Pa
     return [*said, f"{name}: {name}_seconds.svg and .png"]
 
 
+def show(outcome: Outcome, args: argparse.Namespace) -> None:
+    print("\n".join(make(outcome.experiment, outcome.done, outcome.times, args.out)))
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("experiments", nargs="*", help="names; default: all of them")
-    parser.add_argument("--results", type=Path, default=FOLDER / "results")
     parser.add_argument("--out", type=Path, default=FOLDER / "figures")
-    args = parser.parse_args(arguments)
-    try:
-        for name in args.experiments or every_name():
-            done = records.read(args.results / f"{name}.jsonl")
-            times = step_times.read(args.results / step_times.FILE, name)
-            print("\n".join(make(load(FOLDER / f"{name}.toml"), done, times, args.out)))
-    except ExperimentError as error:
-        print(f"[experiments] {error}", file=sys.stderr)
-        return 2
-    return 0
+    return outcomes.run(parser, arguments, show)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import emulation
+import outcomes
 import records
 import runner
 import tables
@@ -83,7 +84,8 @@ def each(experiment: Experiment, args: argparse.Namespace, options: Options) -> 
         show_grid(experiment, records.read(path), options)
         return 0
     failures = 0 if args.table else run_grid(experiment, path, options)
-    print(f"\n{tables.document(experiment, records.read(path))}\n")
+    outcome = outcomes.read(experiment, options.results)
+    print(f"\n{tables.document(experiment, outcome.done, outcome.times)}\n")
     return failures
 
 

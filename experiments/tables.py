@@ -5,9 +5,9 @@ import re
 import sys
 from pathlib import Path
 
-import records
-import step_times
-from grid import FOLDER, ROOT, Case, Experiment, ExperimentError, every_name, format_value, load
+import outcomes
+from grid import ROOT, Case, Experiment, format_value
+from outcomes import Outcome
 from plan import Cell, Done, at_the_edge, cells, mean_tuning_loss, tuned_cell
 from rows import Row, Spread, baseline, differences, rows, spread
 from step_times import StepTimes
@@ -193,26 +193,20 @@ def with_table(text: str, name: str, table: str) -> str:
     return f"{text[:place]}{block}\n\n{text[place:]}".rstrip("\n") + "\n"
 
 
+def show(outcome: Outcome, args: argparse.Namespace) -> None:
+    table = document(outcome.experiment, outcome.done, outcome.times)
+    if args.write_docs:
+        name, old = outcome.experiment.name, args.document.read_text()
+        args.document.write_text(with_table(old, name, table))
+    else:
+        print(f"{table}\n")
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("experiments", nargs="*", help="names; default: all of them")
-    parser.add_argument("--results", type=Path, default=FOLDER / "results")
     parser.add_argument("--write-docs", action="store_true", help=f"into docs/{DOCUMENT.name}")
     parser.add_argument("--document", type=Path, default=DOCUMENT, help="another document")
-    args = parser.parse_args(arguments)
-    try:
-        for name in args.experiments or every_name():
-            experiment = load(FOLDER / f"{name}.toml")
-            times = step_times.read(args.results / step_times.FILE, name)
-            table = document(experiment, records.read(args.results / f"{name}.jsonl"), times)
-            if args.write_docs:
-                args.document.write_text(with_table(args.document.read_text(), name, table))
-            else:
-                print(f"{table}\n")
-    except ExperimentError as error:
-        print(f"[experiments] {error}", file=sys.stderr)
-        return 2
-    return 0
+    return outcomes.run(parser, arguments, show)
 
 
 if __name__ == "__main__":
