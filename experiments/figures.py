@@ -23,6 +23,7 @@ BLACK = "#000000"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
 DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (10, 3)), (0, (3, 1, 1, 1)))
 PANEL_INCHES = (6.4, 3.8)
+COLUMNS = 2
 LABEL_GAP = 0.07  # of the axis' height, between two labels
 FROM = 0.35  # of the steps: losses before it are above the picture
 STYLE = {
@@ -167,16 +168,21 @@ def label_curves(axes: Axes, curves: list[Curve], losses: tuple[float, float]) -
 
 
 def draw(by_case: list[list[Panel]], title: str, x_label: str) -> Figure:
-    """A row of panels per case."""
-    columns = max(map(len, by_case))
+    """Each case on rows of its own, with the same limits in all its panels."""
+    lines = [
+        (limits(drawn), drawn[first : first + COLUMNS])
+        for drawn in by_case
+        for first in range(0, len(drawn), COLUMNS)
+    ]
+    columns = max(len(chunk) for _, chunk in lines)
     width, height = PANEL_INCHES
-    size = (width * columns, height * len(by_case) + 0.5)
+    size = (width * columns, height * len(lines) + 0.5)
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(len(by_case), columns, squeeze=False)
-    for row, drawn in zip(axes, by_case, strict=True):
-        for place, panel in zip(row, drawn, strict=False):
-            draw_panel(place, panel, limits(drawn), x_label)
-        for place in row[len(drawn) :]:
+    axes = figure.subplots(len(lines), columns, squeeze=False)
+    for row, (losses, chunk) in zip(axes, lines, strict=True):
+        for place, panel in zip(row, chunk, strict=False):
+            draw_panel(place, panel, losses, x_label)
+        for place in row[len(chunk) :]:
             place.set_axis_off()
     figure.suptitle(title, x=0.01, ha="left")
     return figure
