@@ -100,6 +100,10 @@ void save_checkpoint(const std::filesystem::path& out, const TrainSpec& spec, En
   collectives.barrier();
 }
 
+bool has_checkpoint(const std::filesystem::path& out) {
+  return latest_checkpoint(checkpoints_in(out)).has_value();
+}
+
 std::filesystem::path checkpoint_to_resume(const std::filesystem::path& out,
                                            const TrainSpec& spec) {
   const auto checkpoint = latest_checkpoint(checkpoints_in(out));

@@ -18,6 +18,9 @@ namespace gossamer {
 void save_checkpoint(const std::filesystem::path& out, const TrainSpec& spec, Engine& engine,
                      torch::nn::Module& module);
 
+/// Whether there is a checkpoint in the run folder, which need not exist.
+bool has_checkpoint(const std::filesystem::path& out);
+
 /// The newest checkpoint in the run folder. Throws IoError where there is none and
 /// std::invalid_argument where it is of another run than `spec`.
 std::filesystem::path checkpoint_to_resume(const std::filesystem::path& out, const TrainSpec& spec);

@@ -1,13 +1,29 @@
 #include "gossamer/cli/train_metrics.h"
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/disk.h"
 
 namespace gossamer {
+namespace {
 
-MetricsFile::MetricsFile(const std::filesystem::path& folder, int rank, bool append) {
+/// The lines up to a step, without what came after its checkpoint or was cut off in the middle.
+std::string lines_until(const std::filesystem::path& path, std::int64_t step) {
+  std::ifstream file(path);
+  std::string kept;
+  for (std::string line; std::getline(file, line);) {
+    const Json object = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (object.is_object() && object.value("step", std::int64_t{0}) <= step) kept += line + '\n';
+  }
+  return kept;
+}
+
+}  // namespace
+
+MetricsFile::MetricsFile(const std::filesystem::path& folder, int rank, std::int64_t first) {
   if (folder.empty()) return;
   const auto path = folder / ("metrics.rank" + std::to_string(rank) + ".jsonl");
-  file_.open(path, append ? std::ios::app : std::ios::trunc);
+  write_file(path, first > 0 ? lines_until(path, first) : "");
+  file_.open(path, std::ios::app);
   if (!file_) fail_io({.place = "train", .what = "cannot write " + path.string()});
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// metrics.rank*.jsonl: one JSON object per line, one file per worker.
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 
@@ -9,11 +10,13 @@
 
 namespace gossamer {
 
-/// Writes nothing when the folder is empty; appends when a run is resumed.
+/// Writes nothing when the folder is empty, or without one.
 class MetricsFile {
  public:
-  /// Throws IoError when the file cannot be opened.
-  MetricsFile(const std::filesystem::path& folder, int rank, bool append);
+  MetricsFile() = default;
+  /// Keeps what an earlier part of the run wrote up to step `first`; 0: nothing. Throws IoError
+  /// when the file cannot be written.
+  MetricsFile(const std::filesystem::path& folder, int rank, std::int64_t first);
   void write(const Json& line);
 
  private:

@@ -6,19 +6,36 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/options.h"
+#include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_flags.h"
 
 namespace gossamer {
 namespace {
 
 constexpr std::string_view kTransports[] = {"auto", "threads", "net"};
+constexpr std::string_view kAutoResume = "--auto-resume";
+
+/// The run that a command with --auto-resume goes on with; empty where it begins one.
+std::string run_to_go_on_with(const std::vector<std::string>& arguments) {
+  const std::string out = peek_flag(arguments, "--out");
+  if (out.empty()) {
+    fail_argument({.place = "train",
+                   .what = "--auto-resume needs the folder of the run",
+                   .remedy = "add --out FOLDER"});
+  }
+  return has_checkpoint(out) ? out : "";
+}
 
 }  // namespace
 
 std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
                                           std::vector<std::string> arguments) {
   TrainRequest request;
-  const std::string resume = help.can_resume ? peek_flag(arguments, "--resume") : "";
+  std::string resume = help.can_resume ? peek_flag(arguments, "--resume") : "";
+  if (help.can_resume && resume.empty() && std::ranges::count(arguments, kAutoResume) > 0) {
+    request.args.may_begin_again = true;
+    resume = run_to_go_on_with(arguments);
+  }
   const bool has_recipe = !arguments.empty() && !arguments.front().starts_with("-");
   const std::string recipe = has_recipe ? arguments.front() : "";
   if (has_recipe) arguments.erase(arguments.begin());
@@ -30,19 +47,28 @@ std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
     read_recipe(recipe, request.spec);
   }
 
+  const std::string settled = request.spec.topology;
   CLI::App app(help.about, "gossamer " + help.name + " [RECIPE.toml]");
   app.footer(help.footer);
   std::string ignored;
   std::string out;
   app.add_flag("--json", request.json, "print one JSON object at the end");
   app.add_option("--out", out, help.out);
-  if (help.can_resume) app.add_option("--resume", ignored, "continue the run in this folder");
+  bool also_ignored = false;
+  if (help.can_resume) {
+    app.add_option("--resume", ignored, "continue the run in this folder");
+    app.add_flag(std::string(kAutoResume), also_ignored,
+                 "continue the run in the folder of --out if there is a checkpoint, else begin it");
+  }
   app.add_option("--transport", request.transport,
                  "threads, net (processes of a launcher), or auto: net where there is a launcher")
       ->capture_default_str();
   add_train_flags(app, request.spec);
   if (!parse_flags(app, help.name, arguments)) return std::nullopt;
   if (!out.empty()) request.args.out = out;
+  if (request.args.resume && request.spec.topology == kAutoTopology) {
+    request.spec.topology = settled;  // as it was chosen when the run began
+  }
   request.says_hosts =
       !peek_flag(arguments, "--hosts").empty() || !peek_flag(arguments, "--per-host").empty();
   return request;

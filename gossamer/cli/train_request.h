@@ -25,7 +25,7 @@ struct TrainCommandHelp {
   std::string about;
   std::string footer;
   std::string out;          ///< of the flag --out
-  bool can_resume = false;  ///< it has the flag --resume
+  bool can_resume = false;  ///< it has the flags --resume and --auto-resume
 };
 
 /// Nothing where the help was asked for, which is printed then. Throws std::invalid_argument.

@@ -72,7 +72,8 @@ void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args) {
              .got = error.message()});
   }
   const auto recipe = args.out / "run.toml";
-  if (!args.resume && std::filesystem::exists(recipe)) {
+  const bool was_lost = args.may_begin_again && !std::filesystem::exists(args.out / "summary.json");
+  if (!args.resume && !was_lost && std::filesystem::exists(recipe)) {
     fail_argument({.place = "train",
                    .what = args.out.string() + " already holds a run",
                    .remedy = "continue it with --resume " + args.out.string() +

@@ -18,6 +18,8 @@ namespace gossamer {
 struct TrainRunArgs {
   std::filesystem::path out;
   bool resume = false;
+  /// A run in the folder that has neither a checkpoint nor ended is begun again.
+  bool may_begin_again = false;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::int64_t step, double loss, double step_s)> progress;
 };
@@ -31,8 +33,9 @@ struct TrainResult {
   std::optional<RunPrediction> prediction = {};
 };
 
-/// Makes the run folder args.out and writes run.toml, or refuses a folder that already holds a run.
-/// Without a folder it refuses a spec that needs one. Throws IoError where the system does.
+/// Makes the run folder args.out and writes run.toml, or refuses a folder that already holds a run
+/// which `args` does not say to go on with. Without a folder it refuses a spec that needs one.
+/// Throws IoError where the system does.
 void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args);
 
 /// Writes summary.json; nothing for an empty folder.

@@ -65,8 +65,7 @@ class Worker {
         rank_(transport.describe().rank),
         model_(make_train_model(spec_, *context.task)),
         recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
-        engine_(make_engine(spec_, model_.flat, transport, recorder_)),
-        metrics_(context.out, rank_, context.resume) {
+        engine_(make_engine(spec_, model_.flat, transport, recorder_)) {
     if (update_of(spec_) == UpdateAt::backward) {
       watch_ = std::make_unique<GradientWatch>(model_.flat, [this](int bucket) {
         if (recorder_ != nullptr) recorder_->did(TimelineEvent::Kind::backward, bucket);
@@ -107,6 +106,7 @@ class Worker {
       engine_.start();
     }
     first_step_ = engine_.steps_done();
+    metrics_ = MetricsFile(context_.out, rank_, first_step_);
     if (recorder_ != nullptr) share_start(*recorder_, engine_.collectives());
   }
 

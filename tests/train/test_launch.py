@@ -1,6 +1,7 @@
 """`gossamer train` as the processes of a launcher."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -163,6 +164,43 @@ def test_signals_leave_the_last_checkpoint_intact(text: list[str], tmp_path: Pat
     more = ["--resume", str(out), "--steps", str(step + 2), "--json"]
     resumed = finish(start(as_mpirun(4), [0, 1, 2, 3], *more))
     assert json.loads(resumed[0].stdout)["steps"] == step + 2
+
+
+# Rank 1 dies after the first checkpoint; what is started then goes two steps beyond the newest.
+DIES_ONCE = """#!/bin/sh
+latest=$FOLDER/checkpoints/latest
+if [ "$TORCHELASTIC_RESTART_COUNT" != 0 ]; then
+  step=$(sed 's/step-0*//' "$latest")
+  exec "$@" --steps $((step + 2))
+fi
+[ "$RANK" = 1 ] || exec "$@" --steps 1000000
+"$@" --steps 1000000 &
+tries=0
+until [ -e "$latest" ] || [ $tries = 3000 ]; do sleep 0.02; tries=$((tries + 1)); done
+kill -9 $!
+exit 1
+"""
+
+
+def test_what_torchrun_starts_again_goes_on(text: list[str], tmp_path: Path) -> None:
+    out, whole, program = tmp_path / "run", tmp_path / "whole", tmp_path / "dies_once"
+    program.write_text(DIES_ONCE)
+    program.chmod(0o755)
+    flags = [*text, "--lr-schedule", "constant", "--checkpoint-every", "5", "--json"]
+    *options, gossamer = torchrun("--standalone", "--nproc-per-node=2", "--max-restarts=1")
+    done = subprocess.run(
+        [*options, str(program), gossamer, "train", *flags, "--auto-resume", "--out", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        env=os.environ | {"FOLDER": str(out)},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    flags += ["--hosts", "1", "--per-host", "2", "--steps", str(found["steps"])]
+    assert found["val_loss"] == json.loads(train(*flags, "--out", str(whole)).stdout)["val_loss"]
+    for rank in (0, 1):
+        assert losses(out, rank) == losses(whole, rank)
 
 
 def test_a_worker_that_does_not_come_is_named(text: list[str]) -> None:

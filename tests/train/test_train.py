@@ -145,6 +145,38 @@ def test_run_folder_tells_what_was_run(text: list[str], tmp_path: Path) -> None:
     assert "already holds a run" in again.stderr
 
 
+def test_metrics_of_a_resumed_run_have_each_step_once(text: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(*text, "--steps", "4", "--checkpoint-every", "4", "--out", str(out))
+    metrics = out / "metrics.rank1.jsonl"
+    metrics.write_text(metrics.read_text() + '{"step":5,"loss":7.0}\n{"step":6,"lo')
+    train("--resume", str(out), "--steps", "6")
+    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2, 3, 4, 5, 6]
+    assert all(line.get("loss") != 7.0 for line in lines)
+
+
+def test_auto_resume_begins_and_goes_on(text: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    flags = [*text, "--auto-resume", "--json", "--out", str(out), "--checkpoint-every"]
+    assert json.loads(train(*flags, "3", "--steps", "3").stdout)["steps"] == 3
+    (out / "summary.json").unlink()
+    gone_on = json.loads(train(*flags, "0", "--steps", "5").stdout)
+    assert gone_on["steps"] == 5
+    assert [line["step"] for line in losses_in(out)] == [1, 2, 3, 4, 5]
+    shutil.rmtree(out / "checkpoints")
+    refused = train(*flags, "0", "--steps", "2", check=False)  # it has ended: nothing is lost
+    assert (refused.returncode, "already holds a run" in refused.stderr) == (2, True)
+    (out / "summary.json").unlink()
+    assert json.loads(train(*flags, "0", "--steps", "2").stdout)["steps"] == 2
+    assert [line["step"] for line in losses_in(out)] == [1, 2]
+
+
+def losses_in(out: Path) -> list[dict[str, float]]:
+    lines = map(json.loads, (out / "metrics.rank0.jsonl").read_text().splitlines())
+    return [line for line in lines if "loss" in line]
+
+
 def test_recipe_is_read_and_flags_win(text: list[str], tmp_path: Path) -> None:
     recipe = tmp_path / "recipe.toml"
     recipe.write_text('[run]\nsteps = 3\nseed = 5\n[algorithm]\ntopology = "ring"\n')
@@ -178,6 +210,7 @@ BAD = {
     "--link-rate fast": ["link_rate", "fast"],
     "--gamma 1 --link-rate 1Gbit/s": ["link_rate", "gamma"],
     "--resume /nowhere": ["/nowhere"],
+    "--auto-resume": ["--out FOLDER"],
 }
 
 
