@@ -14,9 +14,7 @@ namespace gossamer {
 
 struct GradientOptions {
   std::int64_t bucket_bytes = std::int64_t{4} << 20;  ///< unless one tensor is larger
-  /// Of what crosses hosts. Not int8: small gradients, and the counts of those who have one, would
-  /// be lost in the block of a large one.
-  Codec codec = Codec::fp32;
+  Codec codec = Codec::fp32;     ///< of what crosses hosts; what it leaves out is lost
   Recorder* recorder = nullptr;  ///< is told of exchanges and waits; null: nobody is
 };
 

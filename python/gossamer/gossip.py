@@ -65,7 +65,8 @@ class Gossip:
             completed its gradients, which then must not change any more.
         timeout_s: seconds that a wait for another worker may take.
         codec: ``"bf16"`` or ``"int8"``: what crosses hosts takes a half or a quarter of the bytes;
-            the mean over the workers is preserved, each keeps what its own coding leaves out.
+            the mean over the workers is preserved, each keeps what its own coding leaves out. Of
+            averaged gradients that is lost.
         late: ``"wait"`` for neighbours whose parameters have not come, or ``"skip"`` those that
             are more than ``staleness`` steps old; workers then may step unequally often.
         bucket_bytes: parameters travel in pieces of about this size; by default 4 MiB, and for

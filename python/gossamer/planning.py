@@ -75,23 +75,11 @@ def _choose(world: World, folder: Path) -> dict[str, Any]:
             f"[Gossip] the plan is for {_words(planned)}, got a job on {_words(here)}; start the "
             f"job on the hosts of {folder / 'cluster.toml'}, or make it anew for these"
         )
-    recommended = _core.Method(ranking.recommended)
-    possible = (_core.Method(each.method) for each in ranking.methods)
-    method = recommended if _can_run(recommended) else next(filter(_can_run, possible))
-    sentences = [f"topology auto: {method.name}.", *ranking.reasons]
-    if method.name != recommended.name:
-        sentences.insert(
-            1, f"Gossip averages no gradients in int8, so it does not take {recommended.name}."
-        )
     return {
-        "method": method.name,
+        "method": ranking.recommended,
         "link_rates": list(ranking.link_rates),
-        "sentences": sentences,
+        "sentences": [f"topology auto: {ranking.recommended}.", *ranking.reasons],
     }
-
-
-def _can_run(method: _core.Method) -> bool:
-    return not (method.averages_gradients and method.codec == "int8")
 
 
 def _words(workers: list[int]) -> str:

@@ -90,11 +90,6 @@ class Settings:
                 "[Gossip] late='skip' goes on with the parameters that have come, which only "
                 f"pattern 'cwa' bears, got pattern {self.pattern!r}; use that, or late='wait'"
             )
-        if self.codec == "int8" and self.pattern == "allreduce":
-            raise ValueError(
-                "[Gossip] codec='int8' is for parameters: the sum of gradients in allreduce would "
-                "lose the small ones; use codec='bf16'"
-            )
 
 
 def meet_all(

@@ -73,7 +73,24 @@ def accumulation(rank: int, size: int) -> Any:
         return {"gradients": mean, "local": local.flatten().tolist()}
 
 
+def partly_used(rank: int, size: int) -> Any:
+    """By codec: gradients of a large parameter, of one that only rank 1 uses, of one that nobody
+    does; all in one block of a codec."""
+    found = {}
+    for codec in ("fp32", "bf16", "int8"):
+        model = nn.ParameterList([torch.ones(4), torch.ones(2), torch.ones(3)])
+        optimizer = SGD(model.parameters(), lr=0.05)
+        with gossiping(model, optimizer, pattern="allreduce", codec=codec):
+            loss = 1e6 * (rank + 1) * model[0].sum()
+            if rank == 1:
+                loss = loss + 1e4 * size * model[1].sum()
+            loss.backward()
+        found[codec] = [None if p.grad is None else p.grad.tolist() for p in model]
+    return found
+
+
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "allreduce_and_ddp": allreduce_and_ddp,
     "accumulation": accumulation,
+    "partly_used": partly_used,
 }

@@ -240,7 +240,6 @@ CASES: dict[str, Callable[[], object]] = {
     "tls over Gloo": lambda: Gossip((m := mlp()), sgd(m), transport="c10d", tls=True),
     "bucket_bytes": lambda: Gossip((m := mlp()), sgd(m), bucket_bytes=0),
     "codec": lambda: Gossip((m := mlp()), sgd(m), codec="fp16"),
-    "codec of gradients": lambda: Gossip((m := mlp()), sgd(m), codec="int8", pattern="allreduce"),
     "late": lambda: Gossip((m := mlp()), sgd(m), late="skipp"),
     "late after the step": lambda: Gossip((m := mlp()), sgd(m), late="skip", pattern="atc"),
     "staleness": lambda: Gossip((m := mlp()), sgd(m), late="skip", staleness=-1),

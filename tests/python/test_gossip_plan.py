@@ -171,15 +171,11 @@ def decided(monkeypatch: pytest.MonkeyPatch, said: SimpleNamespace) -> dict[str,
     return {**vars(settings), "sentences": sentences}
 
 
-def test_gradients_in_int8_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_recommended_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     said = ranking("allreduce:int8", ["allreduce:int8", "allreduce:bf16", "aer", "ddp"])
     found = decided(monkeypatch, said)
-    assert (found["pattern"], found["codec"], found["plan"]) == ("allreduce", "bf16", None)
-    assert found["sentences"] == (
-        "topology auto: allreduce:bf16.",
-        "Gossip averages no gradients in int8, so it does not take allreduce:int8.",
-        "Because.",
-    )
+    assert (found["pattern"], found["codec"], found["plan"]) == ("allreduce", "int8", None)
+    assert found["sentences"] == ("topology auto: allreduce:int8.", "Because.")
 
 
 def test_all_parts_of_a_method_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
