@@ -18,11 +18,12 @@ def sleeping_job(model: SleepingModel) -> Job:
 AER = "alternating_exponential_ring"
 
 
-def gradients(rounds: int) -> Entry:
+def gradients(rounds: int, topology: str = AER, average_every: int = 0) -> Entry:
     """Parameters and gradients, both coded."""
     return gossamer(
-        AER,
+        topology,
         rounds=rounds,
+        average_every=average_every,
         pattern="gradient_gossip",
         update="backward",
         codec="int8",
@@ -61,5 +62,15 @@ CONTENDERS: dict[str, Entry] = {
     "gossamer one-peer skip": gossamer("one_peer_ring", late="skip", mean_error=float("inf")),
     "gossamer gradients": gradients(rounds=4),  # on four hosts these average over all
     "gossamer gradients 2": gradients(rounds=2),
+    "gossamer gradients complete": gradients(1, "complete"),
+    "gossamer gradients ring": gradients(1, "ring"),
+    "gossamer gradients ring average 4": gradients(1, "ring", average_every=4),
     "gossamer allreduce": gossamer("complete", pattern="allreduce"),
+    "gossamer allreduce int8": gossamer(
+        "complete",
+        pattern="allreduce",
+        codec="int8",
+        bytes_per_element=260 / 256,
+        mean_error=1e-3,
+    ),
 }

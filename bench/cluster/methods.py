@@ -51,10 +51,12 @@ Make = Callable[[Job], Contender]
 class Mixing:
     """What of Gossamer's plans and matrices a contender uses. `recursion_error`: how far parameters
     may be from x ← W x - lr g, relative to the mean; None: that is not what it computes.
-    `link_rates`: by host, for a topology that follows them. `rounds` of it make up a step's."""
+    `link_rates`: by host, for a topology that follows them. `rounds` of it make up a step's; all
+    workers average in every `average_every`-th step, unless that is 0."""
 
     topology: str
     rounds: int = 1
+    average_every: int = 0
     averages_gradients: bool = False
     bytes_per_element: float = 4.0
     recursion_error: float | None = 1e-5
@@ -68,6 +70,7 @@ class Mixing:
             list(workers_per_host),
             link_rates=self.link_rates,
             rounds_per_step=self.rounds,
+            global_average_every=self.average_every,
         )
 
 
@@ -169,14 +172,15 @@ def gossamer(
     topology: str,
     *,
     rounds: int = 1,
+    average_every: int = 0,
     mean_error: float = 1e-5,
     recursion_error: float | None = 1e-5,
     bytes_per_element: float = 4.0,
     link_rates: tuple[float, ...] = (),
     **keywords: object,
 ) -> Entry:
-    """Ours; `keywords` go to Gossip. With `link_rates` or several `rounds` hosts have the same
-    number of workers."""
+    """Ours; `keywords` go to Gossip. With `link_rates`, several `rounds` or averages over all hosts
+    have the same number of workers."""
     averages_gradients = keywords.get("pattern") == "allreduce"
 
     def make(job: Job) -> Contender:
@@ -185,12 +189,15 @@ def gossamer(
         optimizer = _optimizer(job)
         local_size = int(os.environ["LOCAL_WORLD_SIZE"])
         each = [local_size] * (dist.get_world_size() // local_size)
-        graph = mixing.schedule(each) if link_rates or rounds > 1 else topology
+        has_own = link_rates or rounds > 1 or average_every > 0
+        graph = mixing.schedule(each) if has_own else topology
         gossip = Gossip(job.model, optimizer, topology=graph, **keywords)
         step = _train(job, job.model, optimizer)
         return Contender(step, gossip.close, averages_gradients, mean_error, gossip.averaged)
 
     skips_late = keywords.get("late") == "skip"
     error = None if averages_gradients or skips_late else recursion_error
-    mixing = Mixing(topology, rounds, averages_gradients, bytes_per_element, error, link_rates)
+    mixing = Mixing(
+        topology, rounds, average_every, averages_gradients, bytes_per_element, error, link_rates
+    )
     return Entry(make, mixing, skips_late)

@@ -39,8 +39,12 @@ METHODS = {
     "gossamer one-peer-exp": "one_peer_exponential",
     "gossamer complete": "complete",
     "gossamer allreduce": "allreduce",
+    "gossamer allreduce int8": "allreduce:int8",
     "gossamer gradients": "aer:int8:gradients=4",
     "gossamer gradients 2": "aer:int8:gradients=2",
+    "gossamer gradients complete": "complete:int8:gradients=1",
+    "gossamer gradients ring": "ring:int8:gradients=1",
+    "gossamer gradients ring average 4": "ring:int8:gradients=1:average=4",
     "gossamer ring skip": "ring:skip",
     "gossamer one-peer skip": "one_peer_ring:skip",
 }

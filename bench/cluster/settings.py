@@ -31,6 +31,10 @@ GAMMA_2 = (
     "gossamer one-peer-exp",
     "gossamer gradients",
     "gossamer gradients 2",
+    "gossamer gradients complete",
+    "gossamer gradients ring",
+    "gossamer gradients ring average 4",
+    "gossamer allreduce int8",
 )
 AER = ("ddp", "decent-dp aer", "gossamer aer", "gossamer one-peer-ring")
 
