@@ -61,14 +61,14 @@ class Panel:
     curves: list[Curve]
 
 
-def curve_of(row: Row, name: str, number: int, ms: float | None) -> Curve:
-    """`number`: which of the colours; the best AllReduce is black. Steps where `ms` is None."""
+def curve_of(row: Row, name: str, number: int | None, ms: float | None) -> Curve:
+    """`number`: which of the colours; None: black. Steps where `ms` is None."""
     steps, by_seed = losses_by_seed(row)
     losses = [[points[step] for points in by_seed] for step in steps]
     return Curve(
         label=name.replace("_", " "),
-        colour=COLOURS[number % len(COLOURS)] if row.cell.topology else BLACK,
-        dashes=DASHES[number % len(DASHES)] if row.cell.topology else "-",
+        colour=BLACK if number is None else COLOURS[number % len(COLOURS)],
+        dashes="-" if number is None else DASHES[number % len(DASHES)],
         x=[step if ms is None else step * ms / 1000 for step in steps],
         mean=[sum(each) / len(each) for each in losses],
         least=[min(each) for each in losses],
@@ -77,32 +77,32 @@ def curve_of(row: Row, name: str, number: int, ms: float | None) -> Curve:
 
 
 def panels(experiment: Experiment, case: Case, done: Done, times: StepTimes | None) -> list[Panel]:
-    """What gossips, beside the best AllReduce. With `times`, without those that it lacks."""
+    """All but AllReduce, beside the best of that. With `times`, without those that it lacks."""
     found = [row for row in rows(experiment, case, done) if row.records]
     if times:
         found = [row for row in found if times.of(row.cell) is not None]
-    gossiping = [row for row in found if row.cell.topology]
-    graphs = list(dict.fromkeys(row.cell.topology for row in gossiping))
+    others = [row for row in found if not experiment.is_reference(row.cell.method)]
+    graphs = list(dict.fromkeys(row.cell.topology for row in others))
     base = baseline(found)
 
-    def panel(title: str, mine: list[tuple[str, int, Row]]) -> Panel:
-        shown = [*([(base.cell.method.name, 0, base)] if base else []), *mine]
+    def panel(title: str, mine: Sequence[tuple[str, int | None, Row]]) -> Panel:
+        shown = [*([(base.cell.method.name, None, base)] if base else []), *mine]
         curves = [
             curve_of(row, name, number, times.of(row.cell) if times else None)
             for name, number, row in shown
         ]
         return Panel(f"{case.name}: {title}" if case.name else title, curves)
 
-    methods = list(dict.fromkeys(row.cell.method.name for row in gossiping))
+    methods = list(dict.fromkeys(row.cell.method.name for row in others))
     if len(graphs) == 1 and len(methods) > 1:
-        mine = [(row.cell.method.name, k, row) for k, row in enumerate(gossiping)]
+        mine = [(row.cell.method.name, k, row) for k, row in enumerate(others)]
         return [panel(graphs[0].replace("_", " "), mine)]
     return [
         panel(
             method,
             [
-                (row.cell.topology, graphs.index(row.cell.topology), row)
-                for row in gossiping
+                (row.cell.topology or method, graphs.index(row.cell.topology), row)
+                for row in others
                 if row.cell.method.name == method
             ],
         )

@@ -77,6 +77,11 @@ class Experiment:
     def is_all_reduce(self, method: Method) -> bool:
         return {**self.recipe, **method.settings}.get("pattern") == ALL_REDUCE
 
+    def is_reference(self, method: Method) -> bool:
+        """All-reduce as DistributedDataParallel does it: what others are compared to."""
+        codec = {**self.recipe, **method.settings}.get("codec", "fp32")
+        return self.is_all_reduce(method) and codec == "fp32"
+
     def recipe_hash(self) -> str:
         """Of everything in the recipe that the numbers of a run depend on."""
         leave_out = (*HOW_IT_RUNS, *EMULATION)

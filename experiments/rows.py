@@ -79,11 +79,11 @@ def spread(values: Mapping[int, float]) -> Spread | None:
 
 
 def baseline(found: list[Row]) -> Row | None:
-    """The AllReduce with the lowest mean validation loss; None where no AllReduce is done."""
+    """The AllReduce in float with the lowest mean validation loss; None where there is none."""
     means: list[tuple[float, int]] = []
     for number, row in enumerate(found):
         losses = spread(row.values("val_loss"))
-        if losses and row.cell.experiment.is_all_reduce(row.cell.method):
+        if losses and row.cell.experiment.is_reference(row.cell.method):
             means.append((losses.mean, number))
     return found[min(means)[1]] if means else None
 

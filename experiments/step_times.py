@@ -7,6 +7,7 @@ takes it from what bench/cluster/run.py --json measured and bench/cluster/predic
 
 import argparse
 import json
+import statistics
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,7 @@ FILE = "step_times.json"
 @dataclass(frozen=True)
 class StepTimes:
     """Milliseconds by `method@topology`, or by topology for all methods on it; AllReduce by the
-    method's name, or as DDP."""
+    method's name; in float also as DDP."""
 
     ms: dict[str, float]
     gamma: float
@@ -40,7 +41,9 @@ class StepTimes:
 def look_up(ms: dict[str, float], cell: Cell) -> float | None:
     names = [f"{cell.method.name}@{cell.topology}", cell.topology]
     if not cell.topology:
-        names = [cell.method.name, "DDP"]
+        names = [cell.method.name]
+        if cell.experiment.is_reference(cell.method):
+            names.append("DDP")
     return next((ms[name] for name in names if name in ms), None)
 
 
@@ -61,18 +64,16 @@ def read(path: Path, experiment: str) -> StepTimes | None:
 def collected(
     experiment: Experiment, measured: Iterable[dict[str, Any]], predicted: Iterable[dict[str, Any]]
 ) -> StepTimes | None:
-    """Those of the setting and the contenders that [time] names; None where it names none, or the
-    setting was not measured."""
+    """Those of the setting and the contenders that [time] names, medians where measured more than
+    once; None where it names none, or the setting was not measured."""
     setting = experiment.time.get("setting")
     runs = [part for part in measured if part["setting"]["name"] == setting]
     if setting is None or not runs:
         return None
-    seconds = {
-        row["contender"]: row["seconds"]
-        for part in runs
-        for row in part["rows"]
-        if row["status"] == "ok"
-    }
+    rounds: dict[str, list[float]] = {}
+    for row in (row for part in runs for row in part["rows"] if row["status"] == "ok"):
+        rounds.setdefault(row["contender"], []).append(row["seconds"])
+    seconds = {name: statistics.median(found) for name, found in rounds.items()}
     expected = {
         each["contender"]: each["predicted_s"] for each in predicted if each["setting"] == setting
     }

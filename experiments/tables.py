@@ -19,7 +19,7 @@ NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 AT_THE_EDGE = r"\*"
 LEGEND = (
     "Mean over seeds ± sample standard deviation (in brackets: largest minus smallest). "
-    "Differences are to the best AllReduce, seed by seed."
+    "Differences are to the best AllReduce in float, seed by seed."
 )
 NO_RESULTS = "No results yet; `make experiments` makes them."
 HEADING = "## Experiments"

@@ -32,7 +32,11 @@ def time_rows(found: list[Row], times: StepTimes) -> list[TimeRow]:
     if base is None or times.of(base.cell) is None:
         return []
     ends = spread(base.values("val_loss"))
-    others = [row for row in found if row.cell.topology and row.records]
+    others = [
+        row
+        for row in found
+        if row.records and not row.cell.experiment.is_reference(row.cell.method)
+    ]
     made = []
     for row in [base, *others]:
         ms = times.of(row.cell)

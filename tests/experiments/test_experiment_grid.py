@@ -178,8 +178,8 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "tuning", "whole"),
     [
-        ("translation", 22, 42),
-        ("translation_16", 6, 6),
+        ("translation", 25, 45),
+        ("translation_16", 17, 25),
         ("digits", 12, 12),
         ("masked_language_model", 12, 16),
         ("translation_time", 3, 3),

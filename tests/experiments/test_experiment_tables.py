@@ -37,6 +37,7 @@ LOSSES = {
     ("DAdam", None): [2.3, 2.3, 2.5],
     ("AccumAdam", None): [2.2, 2.2, 2.4],
     ("AllReduce", None): [2.0, 2.2, 2.1],
+    ("AllReduce, int8", None): [1.0, 1.0, 1.0],
 }
 
 
@@ -211,6 +212,25 @@ def test_times_are_beside_those_of_ddp() -> None:
     row = [line for line in text.splitlines() if line.startswith("| DAdam | ring |")][1]
     assert row == f"| DAdam | ring | 250 | 0.500 | {NONE} | 4 | 50 | {NONE} | {NONE} |"
     assert "Times on" not in tables.document(EXPERIMENT, all_done(), times(star=1))
+
+
+def test_all_reduce_with_a_codec_is_compared_to_the_one_without() -> None:
+    methods = [
+        {"name": "AllReduce", "pattern": "allreduce", "lr": 0.02},
+        {"name": "AllReduce, int8", "pattern": "allreduce", "codec": "int8"},
+    ]
+    both = grid.from_table("both", table(seeds=[1, 2, 3], methods=[]) | {"methods": methods})
+    done = all_done(both)
+    found = rows.rows(both, both.cases[0], done)
+    base = rows.baseline(found)
+    assert base is not None
+    assert base.cell.method.name == "AllReduce"  # though its loss is twice as large
+    assert len(time_table.time_rows(found, times(DDP=500))) == 1  # DDP's are not those of int8
+    _, coded = time_table.time_rows(found, times(**{"DDP": 500, "AllReduce, int8": 200}))
+    assert (coded.ms, coded.reached_at) == (200, 2)  # 2.0 below 2.1
+    (panel,) = figures.panels(both, both.cases[0], done, None)
+    assert [curve.label for curve in panel.curves] == ["AllReduce", "AllReduce, int8"]
+    assert panel.curves[0].colour != panel.curves[1].colour
 
 
 def test_curves_are_means_over_seeds_against_steps_or_seconds() -> None:
