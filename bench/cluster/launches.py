@@ -57,7 +57,7 @@ def launch(cluster: emulated.Cluster, what: Launch) -> dict[str, Any]:
                 output=log,
             )
             codes = emulated.finish(processes, what.patience_s + TO_END_S)
-        return {**read(Path(out), codes, what.patience_s), "log": str(log_path)}
+        return {**read(Path(out), codes, what.patience_s), "log": log_path.name}
 
 
 def read(out: Path, codes: Sequence[int], patience: float) -> dict[str, Any]:
