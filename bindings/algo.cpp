@@ -22,10 +22,9 @@ bool sends(const Pattern& pattern, Payload payload) {
   return std::ranges::find(pattern.payloads, payload) != pattern.payloads.end();
 }
 
-/// A copy of what is sent is taken anew in every step.
 std::map<std::string, int> kept_state(const Pattern& pattern) {
   std::map<std::string, int> kept;
-  for (std::size_t k = sends(pattern, Payload::copy) ? 1 : 0; k < pattern.state.size(); ++k) {
+  for (std::size_t k = 0; k < pattern.state.size(); ++k) {
     kept.emplace(pattern.state[k], static_cast<int>(k));
   }
   return kept;
@@ -59,7 +58,7 @@ void bind_algo(py::module_& module) {
       .def_property_readonly("name", [](const Pattern& p) { return std::string(p.name); })
       .def_property_readonly("summary", [](const Pattern& p) { return std::string(p.summary); })
       .def_property_readonly("optimizers", [](const Pattern& p) { return strings(p.optimizers); })
-      .def_property_readonly("own_step", [](const Pattern& p) { return std::string(p.own_step); })
+      .def_readonly("own_step", &Pattern::own_step)
       .def_property_readonly("options", [](const Pattern& p) { return strings(p.options); })
       .def_property_readonly("kept_state", &kept_state)
       .def_property_readonly("mixes_momentum",

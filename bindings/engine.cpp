@@ -10,6 +10,7 @@
 #include "bindings/signals.h"
 #include "bindings/transport.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/agreement.h"
 #include "gossamer/engine/peers.h"
 #include "gossamer/torch/gradient_average.h"
 #include "gossamer/torch/tensor_engine.h"
@@ -176,8 +177,31 @@ void bind_engine(py::module_& module) {
           NoGil(), py::arg("groups"), py::arg("skip") = false,
           "Steps every tensor that has a gradient, unless `skip`, and mixes all.")
       .def(
+          "holds",
+          [](EngineHandle& self, const std::vector<std::vector<at::Tensor>>& groups) {
+            return self.get().holds(groups);
+          },
+          py::arg("groups"),
+          "Whether these are its tensors, by group, as they were; frozen ones do not count.")
+      .def(
           "state", [](EngineHandle& self, int i, int k) { return self.get().state(i, k); },
-          py::arg("tensor"), py::arg("k"), "State vector k of a tensor: a view.")
+          py::arg("tensor"), py::arg("k"), "State vector k of a tensor, which the engine uses.")
+      .def(
+          "set_state",
+          [](EngineHandle& self, int i, int k, const at::Tensor& values) {
+            self.get().set_state(i, k, values);
+          },
+          py::arg("tensor"), py::arg("k"), py::arg("values"),
+          "Uses `values`, or a copy where its dtype or strides differ, as state vector k.")
+      .def(
+          "reset_state", [](EngineHandle& self, int i) { self.get().reset_state(i); },
+          py::arg("tensor"), "Uses new state vectors, of zeros.")
+      .def(
+          "show_updates",
+          [](EngineHandle& self, int i, const at::Tensor& number) {
+            self.get().show_updates(i, number);
+          },
+          py::arg("tensor"), py::arg("number"), "Counts the tensor's steps there from now on.")
       .def(
           "pattern_state",
           [](EngineHandle& self, int i, int k) { return self.get().pattern_state(i, k); },
@@ -207,6 +231,13 @@ void bind_engine(py::module_& module) {
             self.get().engine().quiesce();
           },
           NoGil(), "Waits until everything under way has left and arrived.")
+      .def(
+          "require_same",
+          [](EngineHandle& self, const std::string& text) {
+            require_same(self.get().engine().collectives(), "Gossip", text,
+                         "change model and optimizer in the same way on every rank");
+          },
+          NoGil(), py::arg("text"), "ValueError on all ranks where one says otherwise. Collective.")
       .def(
           "barrier", [](EngineHandle& self) { self.get().engine().collectives().barrier(); },
           NoGil())

@@ -14,7 +14,6 @@ namespace gossamer {
 enum class Payload {
   parameters,
   gradients,
-  copy,      ///< of the parameters, taken when it leaves into the pattern's first state vector
   own,       ///< the pattern's first state vector
   momentum,  ///< the optimizer's first state vector
   second,    ///< the optimizer's second state vector: Adam's second moment
@@ -65,9 +64,8 @@ struct Pattern {
   std::span<const std::string_view> optimizers = {};
   bool is_static = false;  ///< converges with one symmetric W for all steps only
   double above = -1;       ///< where it is static: all eigenvalues of W must be above this
-  /// The row that does the same for parameters that something else steps before each update, with
-  /// optimizer "none"; empty: there is none. One that is only that is not a choice of its own.
-  std::string_view own_step = {};
+  /// Whether it goes with optimizer "none" on parameters that something else has stepped before.
+  bool own_step = false;
   /// Names of the fields of Hyper that it reads beside the optimizer's.
   std::span<const std::string_view> options = {};
   bool weighs = false;  ///< follows push_sum_rounds() of the schedule, so columns may sum to 1

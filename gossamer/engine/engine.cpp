@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <ranges>
 
 #include "gossamer/base/errors.h"
@@ -66,18 +67,43 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
                                             options_.codec));
     lanes_.back()->set_recorder(options_.recorder);
   }
-  const bool waits = options_.late == Late::wait;
-  if (transport.describe().lends == Lends::shared_memory && !alternates_ && waits) make_outboxes();
+  const bool is_scattered =
+      std::ranges::any_of(lanes_, [](const auto& lane) { return lane->is_scattered(); });
+  const bool is_shared = transport.describe().lends == Lends::shared_memory &&
+                         options_.late == Late::wait && !alternates_;
+  if ((is_scattered || is_shared) && exchanges_anything()) make_outboxes(is_shared);
 }
 
-/// One memory for all lanes: each memory costs a descriptor here and at every peer.
-void Engine::make_outboxes() {
+/// Whether any round has an edge.
+bool Engine::exchanges_anything() const {
+  const Schedule& schedule = options_.schedule;
+  if (schedule.period == 0) return schedule.shape.workers() > 1;
+  for (std::int64_t t = 0; t < schedule.period; ++t) {
+    const Round round = round_at(schedule, t, losses_);
+    const auto is_shared = [](const auto& members) { return members.size() > 1; };
+    if (std::ranges::any_of(round.groups, is_shared)) return true;
+    if (std::ranges::any_of(round.rows, is_shared)) return true;
+  }
+  return false;
+}
+
+/// One memory for all lanes: each memory costs a descriptor here and, if shared, at every peer.
+void Engine::make_outboxes(bool is_shared) {
   std::size_t bytes = 0;
   for (const auto& lane : lanes_) bytes += lane->outbox_bytes();
-  const auto memory = std::make_shared<const SharedMemory>(bytes);
-  std::byte* begin = memory->data();
+  Owner owner;
+  std::byte* begin = nullptr;
+  if (is_shared) {
+    const auto memory = std::make_shared<const SharedMemory>(bytes);
+    begin = memory->data();
+    owner = memory;
+  } else {
+    outboxes_ = make_aligned_bytes(bytes);
+    std::memset(outboxes_.get(), 0, bytes);  // gaps are sent, too
+    begin = outboxes_.get();
+  }
   for (const auto& lane : lanes_) {
-    lane->set_outbox(memory, begin);
+    lane->set_outbox(owner, begin);
     begin += lane->outbox_bytes();
   }
 }
@@ -163,9 +189,10 @@ void Engine::launch(Lane& lane, std::int64_t exchange) {
 
 void Engine::start() {
   for (const auto& lane : lanes_) {
-    const Bucket& bucket = lane->bucket();
-    collectives_.broadcast({static_cast<std::byte*>(bucket.x),
-                            static_cast<std::size_t>(bucket.count) * size_of(bucket.dtype)});
+    std::vector<std::byte> values(lane->bytes());
+    lane->read_parameters(values.data());
+    collectives_.broadcast(values);
+    lane->write_parameters(values.data());
   }
   set_anchors();
   start_at(0);

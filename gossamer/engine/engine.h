@@ -78,7 +78,8 @@ class Engine {
   ExchangeRunner& runner() { return runner_; }
 
  private:
-  void make_outboxes();
+  bool exchanges_anything() const;
+  void make_outboxes(bool is_shared);
   void skip_late();
   std::shared_ptr<const Plan> plan_for(std::int64_t round, std::int64_t count);
   bool sends_ahead() const;
@@ -111,6 +112,7 @@ class Engine {
   bool alternates_ = false;
   std::unique_ptr<WorkerPool> pool_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const Plan>> plans_;
+  AlignedBytes outboxes_;  ///< where peers read none in place
   std::vector<std::unique_ptr<Lane>> lanes_;
   ExchangeRunner runner_;
   Collectives collectives_;

@@ -1,6 +1,5 @@
 // What all workers agree on: losses, and the consensus average.
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -24,10 +23,10 @@ std::pair<double, double> distance_and_norm(DType dtype, const void* a, const vo
 }
 
 /// x ← weight · x.
-void scale(const Bucket& bucket, double weight) {
+void scale(DType dtype, void* x, std::int64_t count, double weight) {
   if (weight == 1) return;
-  visit_dtype(bucket.dtype, [&]<class T>(T) {
-    mix_only<T>({.x = typed<T>(bucket.x, 0, bucket.count)}, {.self_weight = weight});
+  visit_dtype(dtype, [&]<class T>(T) {
+    mix_only<T>({.x = typed<T>(x, 0, count)}, {.self_weight = weight});
   });
 }
 
@@ -46,14 +45,14 @@ double Engine::load_average() {
   quiesce();                // x must not change while it travels
   double sums[2] = {0, 0};  // ‖x_i − x̄‖², ‖x̄‖²
   for (const auto& lane : lanes_) {
-    const Bucket& bucket = lane->bucket();
-    const auto bytes = static_cast<std::size_t>(bucket.count) * size_of(bucket.dtype);
-    const auto* x = static_cast<const std::byte*>(bucket.x);
-    local_.emplace_back(x, x + bytes);
-    scale(bucket, weight_in(round_of(*lane, step_)));
-    collectives_.mean(bucket.dtype, bucket.x, bucket.x, bucket.count);
-    const auto [distance, norm] =
-        distance_and_norm(bucket.dtype, local_.back().data(), bucket.x, bucket.count);
+    const auto [dtype, count] = std::pair{lane->bucket().dtype, lane->bucket().count};
+    std::vector<std::byte>& local = local_.emplace_back(lane->bytes());
+    lane->read_parameters(local.data());
+    std::vector<std::byte> mean = local;
+    scale(dtype, mean.data(), count, weight_in(round_of(*lane, step_)));
+    collectives_.mean(dtype, mean.data(), mean.data(), count);
+    lane->write_parameters(mean.data());
+    const auto [distance, norm] = distance_and_norm(dtype, local.data(), mean.data(), count);
     sums[0] += distance;
     sums[1] += norm;
   }
@@ -63,9 +62,7 @@ double Engine::load_average() {
 
 void Engine::restore_local() {
   GOSSAMER_ASSERT(local_.size() == lanes_.size());
-  for (std::size_t b = 0; b < lanes_.size(); ++b) {
-    std::memcpy(lanes_[b]->bucket().x, local_[b].data(), local_[b].size());
-  }
+  for (std::size_t b = 0; b < lanes_.size(); ++b) lanes_[b]->write_parameters(local_[b].data());
   local_.clear();
 }
 

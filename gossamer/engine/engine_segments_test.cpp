@@ -69,7 +69,7 @@ Outcome train(const EngineOptions& options, bool brings_state, const Prepare& pr
 }
 
 TEST(EngineSegments, GradientsMayLieAnywhere) {
-  for (const char* pattern : {"cwa", "atc", "cwa_difference"}) {
+  for (const char* pattern : {"cwa", "atc", "extra"}) {
     const Outcome flat = train(ring_of_three(pattern), true, nullptr);
     std::array<std::vector<double>, 3> elsewhere;
     const Outcome scattered =

@@ -15,15 +15,6 @@ namespace {
 // Of coded terms, so that they are in the cache when the pass reads them.
 constexpr std::int64_t kDecodedAtOnce = 32 * kCodecBlock;
 
-template <class T>
-void fill_state(std::array<std::span<T>, kMaxVectors>& spans,
-                std::span<const std::span<std::byte>> vectors, std::int64_t offset,
-                std::int64_t count) {
-  for (std::size_t k = 0; k < vectors.size(); ++k) {
-    spans[k] = typed<T>(static_cast<void*>(vectors[k].data()), offset, count);
-  }
-}
-
 }  // namespace
 
 Vector::Vector(DType dtype, std::int64_t count)
@@ -35,7 +26,9 @@ Vector::Vector(DType dtype, std::int64_t count)
 Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimizer& optimizer,
            Codec codec)
     : bucket_(bucket), index_(index), pattern_(pattern), optimizer_(optimizer) {
-  optimizer_state_ = take_vectors(bucket.optimizer_state, optimizer.state.size());
+  if (!is_scattered()) {
+    optimizer_state_ = take_vectors(bucket.optimizer_state, optimizer.state.size());
+  }
   pattern_state_ = take_vectors(bucket.pattern_state, pattern.state.size());
   // bf16 is off by less than a step of training; int8 is not, so its error is carried on.
   const std::size_t all_payloads = pattern.payloads.size() + pattern.then.size();
@@ -43,9 +36,12 @@ Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimi
   for (std::size_t k = 0; k < carried; ++k) codec_state_.push_back(make_vector());
 }
 
+std::size_t Lane::bytes() const {
+  return static_cast<std::size_t>(bucket_.count) * size_of(bucket_.dtype);
+}
+
 std::span<std::byte> Lane::whole(void* data) const {
-  return {static_cast<std::byte*>(data),
-          static_cast<std::size_t>(bucket_.count) * size_of(bucket_.dtype)};
+  return {static_cast<std::byte*>(data), bytes()};
 }
 
 std::span<std::byte> Lane::make_vector() {
@@ -63,37 +59,6 @@ std::vector<std::span<std::byte>> Lane::take_vectors(std::span<void* const> brou
   return vectors;
 }
 
-std::size_t Lane::outbox_bytes() const {
-  const std::size_t most = std::max(pattern_.payloads.size(), pattern_.then.size());
-  return slots_.size() * most * aligned(whole(bucket_.x).size());
-}
-
-void Lane::set_outbox(std::shared_ptr<const SharedMemory> memory, std::byte* begin) {
-  outbox_ = std::move(memory);
-  outbox_begin_ = begin;
-}
-
-/// Copies what the plan sends of payload `k` to where peers can read it.
-PayloadRef Lane::hand_over(const Plan& plan, const PayloadRef& payload, std::size_t k) {
-  if (outbox_ == nullptr) return payload;
-  const std::size_t place = static_cast<std::size_t>(current_ - slots_.data()) + slots_.size() * k;
-  std::byte* box = outbox_begin_ + place * aligned(whole(bucket_.x).size());
-  std::int64_t begin = bucket_.count;
-  std::int64_t end = 0;
-  for (const Phase& phase : plan.phases) {
-    for (const Message& message : phase.sends) {
-      if (message.slice.buffer != 0) continue;
-      begin = std::min(begin, message.slice.offset);
-      end = std::max(end, message.slice.offset + message.slice.count);
-    }
-  }
-  if (begin >= end) return payload;
-  const std::size_t skipped = static_cast<std::size_t>(begin) * size_of(bucket_.dtype);
-  copy_streaming(box + skipped, static_cast<const std::byte*>(payload.data) + skipped,
-                 static_cast<std::size_t>(end - begin) * size_of(bucket_.dtype));
-  return {.data = payload.data, .lent = box, .owner = outbox_};
-}
-
 void Lane::set_segments(std::vector<Segment> segments) {
   std::int64_t covered = 0;
   for (const Segment& segment : segments) {
@@ -105,6 +70,7 @@ void Lane::set_segments(std::vector<Segment> segments) {
 }
 
 std::vector<StateVector> Lane::state() const {
+  GOSSAMER_ASSERT(!is_scattered());
   const std::string suffix = "." + std::to_string(index_);
   std::vector<StateVector> all;
   all.push_back({"parameters" + suffix, bucket_.dtype, whole(bucket_.x)});
@@ -118,12 +84,6 @@ std::vector<StateVector> Lane::state() const {
   add(optimizer_.name, optimizer_.state, optimizer_state_);
   add(pattern_.name, pattern_.state, pattern_state_);
   return all;
-}
-
-void Lane::set_anchors() {
-  for (std::size_t k = 0; k < pattern_.anchors; ++k) {
-    copy_streaming(pattern_state_[k].data(), bucket_.x, pattern_state_[k].size());
-  }
 }
 
 void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std::int64_t number) {
@@ -144,37 +104,21 @@ void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std:
   }
 }
 
-PayloadRef Lane::find_payload(Payload payload) {
-  switch (payload) {
-    case Payload::parameters:
-      break;
-    case Payload::gradients:
-      return {.data = bucket_.g};
-    case Payload::copy:
-      copy_streaming(pattern_state_[0].data(), bucket_.x, pattern_state_[0].size());
-      return {.data = pattern_state_[0].data()};
-    case Payload::own:
-      return {.data = pattern_state_[0].data()};
-    case Payload::momentum:
-      return {.data = optimizer_state_[0].data()};
-    case Payload::second:
-      return {.data = optimizer_state_[1].data()};
-  }
-  return {.data = bucket_.x, .owner = bucket_.spare != nullptr ? bucket_.owner : nullptr};
-}
-
 void Lane::launch(ExchangeRunner& runner, std::int64_t number) {
   GOSSAMER_ASSERT(!launched() && expects(number));
   current_ = &slot_of(number);
   number_ = number;
+  sent_ = {};
+  const Plan& plan = *current_->plan;
   const std::span<const Payload> payloads = payloads_of(number);
   for (std::size_t k = 0; k < payloads.size(); ++k) {
-    const PayloadRef payload = find_payload(payloads[k]);
-    if (!late_.empty()) {
-      late_[k]->send(*current_->plan, number, {payload.data, carried_error(number, k)});
-      continue;
+    const PayloadRef payload =
+        is_scattered() ? gather(payloads[k], k) : hand_over(plan, find_payload(payloads[k]), k);
+    if (late_.empty()) {
+      runner.start(current_->exchanges[k], payload);
+    } else {
+      late_[k]->send(plan, number, {payload.data, carried_error(number, k)});
     }
-    runner.start(current_->exchanges[k], hand_over(*current_->plan, payload, k));
   }
 }
 
@@ -249,24 +193,15 @@ std::vector<Lane::Work> Lane::cut(std::span<const Piece> pieces, std::int64_t lo
   std::vector<Work> works;
   for (const Piece& piece : pieces) {
     for (const Segment& segment : bucket_.segments) {
+      if (segment.group == kGap) continue;
       const std::int64_t begin = std::max(piece.offset, segment.offset);
       const std::int64_t end = std::min(piece.offset + piece.count, segment.offset + segment.count);
-      if (begin >= end) continue;
-      const auto* g = static_cast<const std::byte*>(gradient_of(segment));
       for (std::int64_t at = begin; at < end; at += longest) {
-        const auto skipped = static_cast<std::size_t>(at - segment.offset) * size_of(bucket_.dtype);
-        const std::int64_t count = std::min(longest, end - at);
-        works.push_back({at, count, segment.group, g == nullptr ? g : g + skipped, &piece});
+        works.push_back({at, std::min(longest, end - at), &segment, &piece});
       }
     }
   }
   return works;
-}
-
-const void* Lane::gradient_of(const Segment& segment) const {
-  if (segment.g != nullptr || bucket_.g == nullptr) return segment.g;
-  return static_cast<const std::byte*>(bucket_.g) +
-         static_cast<std::size_t>(segment.offset) * size_of(bucket_.dtype);
 }
 
 /// Where the terms of a range are. Coded ones are decoded, and are still in the cache when the pass
@@ -291,6 +226,18 @@ void Lane::find_sources(const Work& work, std::size_t payload, std::vector<Sourc
   }
 }
 
+/// What arrived for a payload, as a mix with the vector as it is now; see Note [Scattered buckets].
+template <class T>
+Mix<T> Lane::mix_of(const Work& work, std::size_t payload, std::vector<Source<T>>& sources) {
+  find_sources<T>(work, payload, sources);
+  const double own = work.piece->self_weight;
+  const std::byte* sent = sent_[payload];
+  if (sent == nullptr || own == 1) return {own, sources};
+  const Source<T> copy{reinterpret_cast<const T*>(sent) + work.offset, own - 1};
+  sources.insert(sources.begin(), copy);
+  return {1, sources};
+}
+
 template <class T>
 double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass,
                    std::span<const StepNumbers> groups, WorkerPool* pool, bool measure) {
@@ -299,20 +246,28 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
   static const Optimizer& no_step = find_optimizer("none");
   const bool decodes = current_ != nullptr && has_coded_terms(*current_->plan);
   const std::int64_t longest = decodes ? kDecodedAtOnce : bucket_.count;
+  const auto span_of = [](void* data, std::int64_t count) { return typed<T>(data, 0, count); };
   for (const Work& work : cut(pieces, longest)) {
-    const bool steps = work.group != kNoStep;
-    PassArgs<T> args{.x = typed<T>(bucket_.x, work.offset, work.count),
+    const Segment& segment = *work.segment;
+    const bool steps = segment.group != kNoStep;
+    const void* g = gradient_at(segment, work.offset);
+    PassArgs<T> args{.x = span_of(parameter_at(segment, work.offset), work.count),
                      .out = {},
-                     .g = typed<T>(work.g, 0, steps ? work.count : 0),
+                     .g = typed<T>(g, 0, steps ? work.count : 0),
                      .pool = pool};
     // What has no gradient is mixed with the numbers of the run.
-    if (!groups.empty()) args.numbers = groups[steps ? static_cast<std::size_t>(work.group) : 0];
+    if (!groups.empty()) args.numbers = groups[steps ? static_cast<std::size_t>(segment.group) : 0];
     if (bucket_.spare != nullptr) args.out = typed<T>(bucket_.spare, work.offset, work.count);
-    fill_state(args.optimizer_state, optimizer_state_, work.offset, work.count);
-    fill_state(args.pattern_state, pattern_state_, work.offset, work.count);
+    for (std::size_t k = 0; k < optimizer_.state.size(); ++k) {
+      args.optimizer_state[k] = span_of(state_at(segment, k, work.offset), work.count);
+    }
+    for (std::size_t k = 0; k < pattern_state_.size(); ++k) {
+      args.pattern_state[k] =
+          typed<T>(static_cast<void*>(pattern_state_[k].data()), work.offset, work.count);
+    }
     for (std::size_t k = 0; current_ != nullptr && k < payloads_of(number_).size(); ++k) {
-      find_sources<T>(work, k, sources[k]);
-      args.mixes[k] = {work.piece->self_weight, sources[k], measure};
+      args.mixes[k] = mix_of<T>(work, k, sources[k]);
+      args.mixes[k].measure_distance = measure;
     }
     distance += pass(args, steps ? optimizer_ : no_step);
   }
@@ -342,7 +297,7 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
   lent_ = std::exchange(current_->exchanges, {});
   if (bucket_.spare != nullptr) {
     std::swap(bucket_.x, bucket_.spare);
-  } else if (outbox_ == nullptr) {
+  } else if (outbox_begin_ == nullptr) {
     lent_ = {};
   }
   current_->plan = nullptr;

@@ -35,9 +35,9 @@ class Vector {
   std::size_t size_;
 };
 
-/// Note [Outboxes]: where peers can read SharedMemory only and there is no spare in it, a payload
-/// is copied once into an outbox, whichever number of peers reads it there. A lane has two, which
-/// take turns, for peers may still read one when the next is filled.
+/// Note [Outboxes]: where peers can read SharedMemory only and there is no spare in it, and for
+/// scattered buckets, a payload is copied once into an outbox, whichever number of peers reads it
+/// there. A lane has two, which take turns, for peers may still read one when the next is filled.
 
 /// Note [Two memories]: with a spare, an update reads x and writes the spare, and the two change
 /// places. x then stays as it was while peers read it where it is, until this worker's next update
@@ -57,9 +57,16 @@ class Lane {
   std::vector<StateVector> state() const;
   /// Lets the pattern's anchors start as the parameters are.
   void set_anchors();
-  /// How much memory its outboxes need, and where they are from now on.
+  /// How much memory its outboxes need, and where they are from now on; `owner` keeps it for peers
+  /// that read it in place, if they do.
   std::size_t outbox_bytes() const;
-  void set_outbox(std::shared_ptr<const SharedMemory> memory, std::byte* begin);
+  void set_outbox(Owner owner, std::byte* begin);
+  /// Whether its parameters are where its segments say; see Note [Scattered buckets].
+  bool is_scattered() const { return bucket_.x == nullptr; }
+  std::size_t bytes() const;
+  /// Copies all parameters, one after the other as in the bucket; leaves gaps alone.
+  void read_parameters(std::byte* into) const;
+  void write_parameters(const std::byte* from) const;
 
   /// From now on nobody is waited for; `plans` are all that this bucket will follow.
   void skip_late(Transport& transport, LateSpec spec, std::span<const Plan* const> plans);
@@ -108,17 +115,23 @@ class Lane {
   struct Work {  ///< a range of elements that lies in one segment and one piece
     std::int64_t offset = 0;
     std::int64_t count = 0;
-    int group = 0;
-    const void* g = nullptr;  ///< gradient of the first of them
+    const Segment* segment = nullptr;
     const Piece* piece = nullptr;
   };
 
   PayloadRef find_payload(Payload payload);
+  // Where element `offset` of the bucket, which lies in the segment, is.
+  std::byte* parameter_at(const Segment& segment, std::int64_t offset) const;
+  std::byte* state_at(const Segment& segment, std::size_t k, std::int64_t offset) const;
+  const std::byte* gradient_at(const Segment& segment, std::int64_t offset) const;
+  PayloadRef gather(Payload payload, std::size_t k);
+  std::byte* outbox(std::size_t k) const;
   void* carried_error(std::int64_t number, std::size_t payload) const;
   std::vector<Work> cut(std::span<const Piece> pieces, std::int64_t longest) const;
-  const void* gradient_of(const Segment& segment) const;
   template <class T>
   void find_sources(const Work& work, std::size_t payload, std::vector<Source<T>>& sources);
+  template <class T>
+  Mix<T> mix_of(const Work& work, std::size_t payload, std::vector<Source<T>>& sources);
   template <class T>
   double sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass,
                std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
@@ -157,8 +170,11 @@ class Lane {
   }
   Slot* current_ = nullptr;  ///< launched and not yet consumed
   PayloadRef hand_over(const Plan& plan, const PayloadRef& payload, std::size_t k);
-  std::shared_ptr<const SharedMemory> outbox_;  ///< null: payloads are sent from where they are
-  std::byte* outbox_begin_ = nullptr;
+  Owner outbox_owner_;
+  std::byte* outbox_begin_ = nullptr;  ///< null: payloads are sent from where they are
+  /// By payload of the current exchange: what was sent of a vector that others may have changed
+  /// since; null: nothing, or nobody changes it.
+  std::array<const std::byte*, kMaxVectors> sent_ = {};
   /// The consumed exchanges of the previous step, whose payload peers may still read.
   std::array<std::shared_ptr<Exchange>, kMaxVectors> lent_;
 };

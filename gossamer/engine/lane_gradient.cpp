@@ -11,8 +11,9 @@ double Lane::local_norm_squared(WorkerPool* pool) const {
   return visit_dtype(bucket_.dtype, [&]<class T>(T) {
     double sum = 0;
     for (const Segment& segment : bucket_.segments) {
-      if (segment.group == kNoStep) continue;
-      sum += sum_squares(typed<T>(gradient_of(segment), 0, segment.count), pool);
+      if (segment.group < 0) continue;
+      const void* g = gradient_at(segment, segment.offset);
+      sum += sum_squares(typed<T>(g, 0, segment.count), pool);
     }
     return sum;
   });
@@ -34,8 +35,9 @@ double Lane::mean_norm_squared(WorkerPool* pool) const {
 std::int64_t Lane::first_non_finite() const {
   return visit_dtype(bucket_.dtype, [&]<class T>(T) {
     for (const Segment& segment : bucket_.segments) {
-      if (segment.group == kNoStep) continue;
-      const auto values = typed<T>(gradient_of(segment), 0, segment.count);
+      if (segment.group < 0) continue;
+      const void* g = gradient_at(segment, segment.offset);
+      const auto values = typed<T>(g, 0, segment.count);
       const auto found =
           std::ranges::find_if(values, [](T value) { return !std::isfinite(value); });
       if (found != values.end()) return segment.offset + (found - values.begin());
@@ -49,8 +51,7 @@ double Lane::gradient_at(std::int64_t element) const {
     return element >= s.offset && element < s.offset + s.count;
   });
   return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    const auto* g = static_cast<const T*>(gradient_of(*segment));
-    return static_cast<double>(g[element - segment->offset]);
+    return static_cast<double>(*reinterpret_cast<const T*>(gradient_at(*segment, element)));
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 /// What an engine is told: its buckets, and how they are mixed and stepped.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -19,13 +20,16 @@
 namespace gossamer {
 
 inline constexpr int kNoStep = -1;
+inline constexpr int kGap = -2;
 
 /// Elements [offset, offset + count) of a bucket, all of one parameter group.
 struct Segment {
   std::int64_t offset = 0;
   std::int64_t count = 0;
-  int group = 0;            ///< kNoStep: without a gradient; mixed, but not stepped
+  int group = 0;            ///< kNoStep: without a gradient; mixed, but not stepped. kGap: padding
   const void* g = nullptr;  ///< its gradient, where that does not lie in the bucket's
+  void* x = nullptr;        ///< its parameters, in a scattered bucket
+  std::array<void*, kMaxVectors> state = {};  ///< the optimizer's state vectors, likewise
 
   bool operator==(const Segment&) const = default;
 };
@@ -33,13 +37,20 @@ struct Segment {
 /// A flat piece of the parameters and of their gradients. The memory belongs to the layer above and
 /// must outlive the engine. The segments cover the bucket without gaps. With a spare, `owner` keeps
 /// the memory of both x and spare for peers that still read it, see Note [Two memories].
+///
+/// Note [Scattered buckets]: without an `x`, each segment says where its parameters and state
+/// vectors are, which may be elsewhere in every step, and the owner of the parameters may change
+/// them whenever the engine does not run. So what is sent is always a copy y in an outbox, and the
+/// mix is by the difference to it: x + Σ_j w_ij (y_j − y_i), which keeps the mean and every change
+/// that was made since y was sent.
 struct Bucket {
   DType dtype = DType::f32;
   void* x = nullptr;
   const void* g = nullptr;
   std::int64_t count = 0;
   std::vector<Segment> segments;
-  /// Where the optimizer's state vectors live, in the order of its table row; empty: in the engine.
+  /// Where the optimizer's state vectors live, in the order of its table row; empty: in the engine,
+  /// or in the segments of a scattered bucket.
   std::vector<void*> optimizer_state = {};
   /// The same for the pattern's own state vectors.
   std::vector<void*> pattern_state = {};

@@ -77,7 +77,6 @@ const VirtualWorkers::Mixing& VirtualWorkers::mixing() {
 std::span<const double> VirtualWorkers::payload(Payload payload) const {
   switch (payload) {
     case Payload::parameters:
-    case Payload::copy:
       return x_;
     case Payload::gradients:
       return g_;
@@ -95,7 +94,6 @@ void VirtualWorkers::send(const Mixing& mixing, std::span<const Payload> payload
   for (std::size_t k = 0; k < payloads.size(); ++k) {
     const std::span<const double> from = payload(payloads[k]);
     sent_[k].assign(from.begin(), from.end());
-    if (payloads[k] == Payload::copy) std::ranges::copy(from, pattern_state_[0].begin());
     if (!mixing.groups.empty()) average(mixing.groups, d_, sent_[k]);
   }
 }

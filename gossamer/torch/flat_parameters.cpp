@@ -104,9 +104,7 @@ void sort_by_completion(std::vector<ParameterInfo>& infos,
 }
 
 at::Tensor view_of(const std::vector<at::Tensor>& arrays, const ParameterSlot& slot) {
-  return arrays[static_cast<std::size_t>(slot.array)]
-      .narrow(0, slot.offset, slot.count)
-      .view(slot.info.sizes);
+  return tensor_over(arrays[static_cast<std::size_t>(slot.array)], slot.offset, slot.info.sizes);
 }
 
 void move_in(FlatParameters& flat, std::size_t s) {

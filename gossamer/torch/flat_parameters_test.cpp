@@ -107,6 +107,24 @@ TEST(FlatParameters, KeepTheBitsAndBecomeViews) {
   EXPECT_EQ(address % 64, 0u);
 }
 
+TEST(FlatParameters, HaveStoragesOfTheirOwnThatOutliveTheArray) {
+  at::Tensor kept;
+  {
+    Bag bag;
+    kept = bag.add("kept", counting({3, 5}, 1));
+    const at::Tensor other = bag.add("other", counting({40}, 100));
+    const FlatParameters flat = flatten_parameters(bag);
+    EXPECT_EQ(kept.storage().nbytes(), 15 * sizeof(float));
+    EXPECT_EQ(kept.storage_offset(), 0);
+    EXPECT_FALSE(kept.storage().is_alias_of(other.storage()));
+    EXPECT_TRUE(kept.storage().resizable());
+    const auto* first = static_cast<const float*>(kept.const_data_ptr());
+    const auto* array = static_cast<const float*>(flat.values[0].const_data_ptr());
+    EXPECT_TRUE(first >= array && first + 15 <= array + flat.values[0].numel());
+  }
+  EXPECT_TRUE(same_bits(kept, counting({3, 5}, 1)));
+}
+
 TEST(FlatParameters, GradientsAccumulateInPlaceAndAreZeroedInPlace) {
   Bag bag;
   const at::Tensor w = bag.add("w", counting({4}, 1));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,21 +50,19 @@ class SegmentLists {
                 : layout_.slots[s + 1].offset;
   }
 
-  /// Elements [begin, end) of the slot's array, which may go through several buckets; `g` is the
-  /// gradient of the first.
-  void add(const ParameterSlot& slot, std::int64_t begin, std::int64_t end, int group,
-           const void* g) {
+  /// Elements [begin, end) of the slot's array, which may go through several buckets. `like` says
+  /// what they are; its pointers are those of the first.
+  void add(const ParameterSlot& slot, std::int64_t begin, std::int64_t end, Segment like) {
     const DType dtype = layout_.arrays[static_cast<std::size_t>(slot.array)].dtype;
     auto b = static_cast<std::size_t>(std::max(slot.first_bucket, 0));
     for (; b < lists_.size() && begin < end; ++b) {
       const BucketLayout& bucket = layout_.buckets[b];
       const std::int64_t to = std::min(end, bucket.first + bucket.count);
       if (bucket.array != slot.array || begin >= to) continue;
-      append(lists_[b], {begin - bucket.first, to - begin, group, g});
-      if (g != nullptr) {
-        g = static_cast<const std::byte*>(g) +
-            static_cast<std::size_t>(to - begin) * size_of(dtype);
-      }
+      like.offset = begin - bucket.first;
+      like.count = to - begin;
+      append(lists_[b], like);
+      advance(like, static_cast<std::size_t>(to - begin) * size_of(dtype));
       begin = to;
     }
   }
@@ -71,12 +70,24 @@ class SegmentLists {
 
  private:
   static void append(std::vector<Segment>& list, const Segment& segment) {
-    const bool rests = segment.group == kNoStep;
-    if (rests && !list.empty() && list.back().group == kNoStep) {
+    const bool is_gap = segment.group == kGap;
+    if (is_gap && !list.empty() && list.back().group == kGap) {
       list.back().count += segment.count;
     } else {
       list.push_back(segment);
     }
+  }
+
+  static void advance(Segment& segment, std::size_t bytes) {
+    const auto moved = [bytes](auto*& pointer) {
+      using Pointer = std::remove_reference_t<decltype(pointer)>;
+      using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>,
+                                      const std::byte, std::byte>;
+      if (pointer != nullptr) pointer = static_cast<Byte*>(pointer) + bytes;
+    };
+    moved(segment.g);
+    moved(segment.x);
+    for (void*& state : segment.state) moved(state);
   }
 
   const FlatLayout& layout_;

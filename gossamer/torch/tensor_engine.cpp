@@ -10,6 +10,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/agreement.h"
 #include "gossamer/engine/trace_file.h"
+#include "gossamer/torch/tensor_types.h"
 #include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
@@ -46,6 +47,16 @@ FlatLayout layout_of(const std::vector<NamedTensor>& tensors, const LayoutOption
   return plan_layout(infos, options);
 }
 
+/// Gives a tensor whose elements overlap or leave gaps memory without either.
+void make_dense(at::Tensor& tensor) {
+  // A gradient with other strides than the new value would be refused.
+  const at::Tensor gradient = std::exchange(tensor.mutable_grad(), at::Tensor());
+  tensor.set_data(at::empty(tensor.sizes(), tensor.options()).copy_(tensor.detach()));
+  if (gradient.defined()) {
+    tensor.mutable_grad() = at::empty_like(tensor.detach()).copy_(gradient.detach());
+  }
+}
+
 std::size_t index_of_slot(const std::vector<NamedTensor>& tensors, const ParameterSlot& slot) {
   const auto found = std::ranges::find(tensors, slot.info.name, &NamedTensor::name);
   return static_cast<std::size_t>(found - tensors.begin());
@@ -55,7 +66,8 @@ std::size_t index_of_slot(const std::vector<NamedTensor>& tensors, const Paramet
 
 bool can_be_fused(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
-  return tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
+  const bool is_wrapper = tensor.key_set().has(c10::DispatchKey::Python);
+  return !is_wrapper && tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
          (type == at::kFloat || type == at::kDouble);
 }
 
@@ -63,7 +75,6 @@ TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions
                            Transport& transport)
     : tensors_(std::move(tensors)),
       layout_(layout_of(tensors_, options.layout)),
-      values_(zero_arrays(layout_)),
       updates_(tensors_.size(), 0),
       seen_(tensors_.size()),
       options_(std::move(options)),
@@ -82,36 +93,35 @@ EngineOptions TensorEngine::engine_options() const {
 void TensorEngine::place_tensors() {
   const at::NoGradGuard no_grad;
   const bool fused = options_.engine.optimizer != "none";
+  state_vectors_ = find_optimizer(options_.engine.optimizer).state.size();
   places_.resize(tensors_.size());
   for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
-    const ParameterSlot& slot = layout_.slots[s];
-    const std::size_t i = index_of_slot(tensors_, slot);
+    const std::size_t i = index_of_slot(tensors_, layout_.slots[s]);
     tensor_of_slot_.push_back(i);
     at::Tensor& tensor = tensors_[i].tensor;
-    Place& place = places_[i];
-    place.slot = s;
-    place.is_view = can_be_fused(tensor);
-    if (fused && !place.is_view) {
+    if (fused && !can_be_fused(tensor)) {
       refuse(tensors_[i], "cannot be stepped by a fused optimizer",
              "let its own optimizer step it");
     }
-    const at::Tensor values = as_real(tensor.detach());
-    const at::Tensor& array = values_[static_cast<std::size_t>(slot.array)];
-    place.home = view_like(array, slot.offset, values);
-    place.home.copy_(values);
-    if (!place.is_view) continue;
-    // A gradient with other strides than the new value would be refused.
-    const at::Tensor gradient = std::exchange(tensor.mutable_grad(), at::Tensor());
-    tensor.set_data(place.home);
-    if (gradient.defined()) {
-      tensor.mutable_grad() = at::empty_like(place.home).copy_(gradient.detach());
+    if (fused && !tensor.is_non_overlapping_and_dense()) make_dense(tensor);
+    Place& place = places_[i];
+    place.slot = s;
+    place.is_home = can_be_fused(tensor) && tensor.is_non_overlapping_and_dense();
+    place.states.resize(state_vectors_);
+    place.sizes = tensor.sizes().vec();
+    place.strides = tensor.strides().vec();
+    place.dtype = tensor.scalar_type();
+    if (place.is_home) {
+      ask_for_large_pages(tensor);
+    } else {
+      const at::Tensor values = as_real(tensor.detach());
+      place.home =
+          at::empty(values.sizes(), at::dtype(to_scalar_type(layout_.slots[s].info.dtype)));
+      place.home.copy_(values);
     }
   }
-  const auto make_states = [&](std::size_t vectors, States& states) {
-    for (std::size_t k = 0; k < vectors; ++k) states.push_back(zero_arrays(layout_));
-  };
-  make_states(find_optimizer(options_.engine.optimizer).state.size(), states_);
-  make_states(find_pattern(options_.engine.pattern).state.size(), pattern_states_);
+  const std::size_t vectors = find_pattern(options_.engine.pattern).state.size();
+  for (std::size_t k = 0; k < vectors; ++k) pattern_states_.push_back(zero_arrays(layout_));
   list_buckets();
 }
 
@@ -131,22 +141,55 @@ void TensorEngine::list_buckets() {
 
 std::vector<Bucket> TensorEngine::buckets() {
   std::vector<Bucket> all;
-  for (const BucketLayout& layout : layout_.buckets) {
+  for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
+    const BucketLayout& layout = layout_.buckets[b];
     const auto array = static_cast<std::size_t>(layout.array);
     const DType dtype = layout_.arrays[array].dtype;
     const auto skipped = static_cast<std::size_t>(layout.first) * size_of(dtype);
-    const auto at = [&](const at::Tensor& values) {
-      return static_cast<void*>(static_cast<std::byte*>(values.mutable_data_ptr()) + skipped);
-    };
-    Bucket bucket{.dtype = dtype,
-                  .x = at(values_[array]),
-                  .count = layout.count,
-                  .segments = {{0, layout.count, kNoStep}}};
-    for (const auto& state : states_) bucket.optimizer_state.push_back(at(state[array]));
-    for (const auto& state : pattern_states_) bucket.pattern_state.push_back(at(state[array]));
+    Bucket bucket{
+        .dtype = dtype, .count = layout.count, .segments = segments_of(b, [this](std::size_t i) {
+                                                 return segment_of(i, kNoStep, nullptr);
+                                               })};
+    for (const auto& state : pattern_states_) {
+      auto* const begin = static_cast<std::byte*>(state[array].mutable_data_ptr());
+      bucket.pattern_state.push_back(begin + skipped);
+    }
     all.push_back(std::move(bucket));
   }
   return all;
+}
+
+/// All of a tensor, as it is now.
+Segment TensorEngine::segment_of(std::size_t i, int group, const void* g) {
+  const at::Tensor& home = places_[i].is_home ? tensors_[i].tensor : places_[i].home;
+  Segment segment{.group = group, .g = g, .x = home.mutable_data_ptr()};
+  for (std::size_t k = 0; k < state_vectors_; ++k) {
+    segment.state[k] = state(static_cast<int>(i), static_cast<int>(k)).mutable_data_ptr();
+  }
+  return segment;
+}
+
+/// What is in the bucket of its tensors' segments, and the gaps between them.
+std::vector<Segment> TensorEngine::segments_of(std::size_t bucket,
+                                               const std::function<Segment(std::size_t)>& segment) {
+  SegmentLists segments(layout_);
+  for (const std::size_t s : slots_of_bucket_[bucket]) {
+    const ParameterSlot& slot = layout_.slots[s];
+    const std::int64_t end = slot.offset + slot.count;
+    segments.add(slot, slot.offset, end, segment(tensor_of_slot_[s]));
+    segments.add(slot, end, segments.end_of(s), {.group = kGap});
+  }
+  return segments.take(bucket);
+}
+
+/// Finds where all tensors are now; see Note [Where parameters are].
+void TensorEngine::locate() {
+  for (std::size_t b = 0; b < layout_.buckets.size(); ++b) {
+    for (const std::size_t s : slots_of_bucket_[b]) check_place(tensor_of_slot_[s]);
+    engine_.set_segments(static_cast<int>(b), segments_of(b, [this](std::size_t i) {
+                           return segment_of(i, kNoStep, nullptr);
+                         }));
+  }
 }
 
 std::string TensorEngine::describe() const {
@@ -158,7 +201,9 @@ std::string TensorEngine::describe() const {
   for (const NamedTensor& named : tensors_) {
     text += "parameter '" + named.name + "' [";
     for (const std::int64_t size : named.tensor.sizes()) text += std::to_string(size) + ",";
-    text += "] " + std::string(c10::toString(named.tensor.scalar_type())) + " in group " +
+    const bool is_plain = named.tensor.layout() == at::kStrided && named.tensor.is_contiguous();
+    text += "] " + std::string(c10::toString(named.tensor.scalar_type())) +
+            (is_plain ? "" : " with strides " + c10::str(named.tensor.strides())) + " in group " +
             std::to_string(named.group) + "\n";
   }
   return text;
@@ -171,6 +216,7 @@ void TensorEngine::check_agreement() {
 
 void TensorEngine::start() {
   check_agreement();
+  locate();
   engine_.start();
   copy_out();
   begin_trace();
@@ -178,6 +224,7 @@ void TensorEngine::start() {
 
 void TensorEngine::start_at(std::int64_t step) {
   check_agreement();
+  locate();
   engine_.start_at(step);
   begin_trace();
 }
@@ -191,23 +238,39 @@ void TensorEngine::begin_trace() {
   recorder->resume();
 }
 
-/// A view that is one no longer would train something that the model does not see.
-void TensorEngine::check_memory(std::size_t i) const {
+bool TensorEngine::is_as_made(std::size_t i, const at::Tensor& tensor) const {
   const Place& place = places_[i];
-  const at::Tensor& tensor = tensors_[i].tensor;
-  const bool moved = place.is_view && (tensor.const_data_ptr() != place.home.const_data_ptr() ||
-                                       tensor.strides() != place.home.strides());
-  if (moved) {
-    refuse(tensors_[i], "has been given other memory since Gossip was made",
-           "move, convert and reshape the model before; change values in place");
+  return tensor.scalar_type() == place.dtype && tensor.sizes() == place.sizes &&
+         tensor.strides() == place.strides && can_be_fused(tensor) >= place.is_home;
+}
+
+/// What was sent of it was laid out as it was then.
+void TensorEngine::check_place(std::size_t i) const {
+  if (is_as_made(i, tensors_[i].tensor)) return;
+  refuse(tensors_[i], "has been given another dtype, shape or device since Gossip was made",
+         "convert, reshape and move the model before");
+}
+
+bool TensorEngine::holds(const std::vector<std::vector<at::Tensor>>& groups) const {
+  std::size_t i = 0;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const at::Tensor& tensor : groups[group]) {
+      if (!tensor.requires_grad()) continue;
+      if (i == tensors_.size() || !tensors_[i].tensor.is_same(tensor) ||
+          tensors_[i].group != static_cast<int>(group) || !is_as_made(i, tensor)) {
+        return false;
+      }
+      ++i;
+    }
   }
+  return i == tensors_.size();
 }
 
 bool TensorEngine::is_laid_out(std::size_t i, const at::Tensor& gradient) const {
-  const at::Tensor& home = places_[i].home;
+  const Place& place = places_[i];
   return gradient.layout() == at::kStrided && gradient.device().is_cpu() &&
-         gradient.scalar_type() == home.scalar_type() && gradient.sizes() == home.sizes() &&
-         gradient.strides() == home.strides();
+         gradient.scalar_type() == place.dtype && gradient.sizes() == place.sizes &&
+         gradient.strides() == place.strides;
 }
 
 std::vector<at::Tensor> TensorEngine::tensors() const {
@@ -219,18 +282,49 @@ std::vector<at::Tensor> TensorEngine::tensors() const {
 void TensorEngine::set_updates(int tensor, std::int64_t updates) {
   refuse_in_step("loading an optimizer state");
   updates_.at(static_cast<std::size_t>(tensor)) = updates;
+  const at::Tensor& shown = place_of(tensor).shown_updates;
+  if (shown.defined()) *shown.mutable_data_ptr<float>() = static_cast<float>(updates);
 }
 
-at::Tensor TensorEngine::view_of(int tensor, const States& states, int k) const {
-  const Place& place = places_.at(static_cast<std::size_t>(tensor));
-  const ParameterSlot& slot = layout_.slots[place.slot];
-  const auto& arrays = states.at(static_cast<std::size_t>(k));
-  return view_like(arrays[static_cast<std::size_t>(slot.array)], slot.offset, place.home);
+at::Tensor TensorEngine::home(int tensor) const {
+  const Place& place = place_of(tensor);
+  return place.is_home ? tensors_[static_cast<std::size_t>(tensor)].tensor.detach() : place.home;
+}
+
+at::Tensor TensorEngine::state(int tensor, int k) {
+  at::Tensor& values = place_of(tensor).states.at(static_cast<std::size_t>(k));
+  if (!values.defined()) values = large_zeros_like(home(tensor));
+  return values;
+}
+
+void TensorEngine::set_state(int tensor, int k, const at::Tensor& values) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor like = home(tensor);
+  const bool fits = can_be_fused(values) && values.scalar_type() == like.scalar_type() &&
+                    values.sizes() == like.sizes() && values.strides() == like.strides();
+  at::Tensor& mine = place_of(tensor).states.at(static_cast<std::size_t>(k));
+  mine = fits ? values.detach() : at::empty_like(like).copy_(values);
+}
+
+void TensorEngine::reset_state(int tensor) {
+  for (at::Tensor& values : place_of(tensor).states) values = at::Tensor();
+  place_of(tensor).shown_updates = at::Tensor();
+}
+
+void TensorEngine::show_updates(int tensor, const at::Tensor& number) {
+  place_of(tensor).shown_updates = number;
+  *number.mutable_data_ptr<float>() = static_cast<float>(updates(tensor));
+}
+
+at::Tensor TensorEngine::pattern_state(int tensor, int k) const {
+  const ParameterSlot& slot = layout_.slots[place_of(tensor).slot];
+  const auto& arrays = pattern_states_.at(static_cast<std::size_t>(k));
+  return view_like(arrays[static_cast<std::size_t>(slot.array)], slot.offset, home(tensor));
 }
 
 void TensorEngine::copy_in() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (!places_[i].is_view) places_[i].home.copy_(as_real(tensors_[i].tensor.detach()));
+    if (!places_[i].is_home) places_[i].home.copy_(as_real(tensors_[i].tensor.detach()));
   }
 }
 
@@ -239,7 +333,7 @@ void TensorEngine::copy_out() {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     at::Tensor& tensor = tensors_[i].tensor;
-    if (places_[i].is_view) {
+    if (places_[i].is_home) {
       torch::autograd::impl::bump_version(tensor);
     } else {
       as_real(tensor.detach()).copy_(places_[i].home);
@@ -260,12 +354,14 @@ double TensorEngine::load_average() {
   const at::NoGradGuard no_grad;
   engine_.quiesce();  // nothing may travel while it changes
   copy_in();
+  locate();
   const double disagreement = engine_.load_average();
   copy_out();
   return disagreement;
 }
 
 void TensorEngine::restore_local() {
+  locate();
   engine_.restore_local();
   copy_out();
 }

@@ -38,15 +38,17 @@ struct TensorEngineOptions {
 /// goes on, or nothing, which leaves all buckets to step().
 using BeforeBackward = std::function<std::optional<std::vector<Hyper>>()>;
 
-/// Whether fused optimizers can step this tensor: dense, real, float32 or float64, in CPU memory.
+/// Whether fused optimizers can step this tensor: strided, real, float32 or float64, in CPU memory.
 bool can_be_fused(const at::Tensor& tensor);
 
-/// Note [Views and copies]: a tensor that can be fused becomes a view of a flat array, with the
-/// strides it had, and stays that for good. Any other one (half precision, complex, on a device)
-/// keeps its memory; it is mixed through a copy in the array, in float32 or float64, which goes in
-/// before each step and out after it. Such tensors need optimizer "none". Gradients stay where
-/// autograd puts them: each step reads them from there. A tensor without gradient is mixed but not
-/// stepped, and its update count rests, as in torch.optim.
+/// Note [Where parameters are]: parameters stay where torch has put them, and are looked for anew
+/// whenever the engine runs, so that their owner may give them other memory, or share it, like that
+/// of any tensor. A state vector is a tensor of its own, too. A tensor that cannot be fused (half
+/// precision, complex, on a device) is mixed through a copy of its own in float32 or float64, its
+/// home, which goes in before each step and out after it. Such tensors need optimizer "none". What
+/// changes between two steps is kept by the mix, see Note [Scattered buckets]; dtype, shape and
+/// strides must not change. A tensor without gradient is mixed but not stepped, and its update
+/// count rests, as in torch.optim.
 ///
 /// Note [Checked on arrival]: a gradient is checked when autograd has just written it, while it is
 /// in the cache. step() reads only those again that are not as they were seen, and is the one that
@@ -96,12 +98,22 @@ class TensorEngine {
 
   std::vector<at::Tensor> tensors() const;
   int count() const { return static_cast<int>(tensors_.size()); }
-  /// The optimizer's state vector `k` of a tensor: a view with the tensor's shape and strides.
-  at::Tensor state(int tensor, int k) const { return view_of(tensor, states_, k); }
-  /// The same of the pattern's own state; to be filled in before start_at().
-  at::Tensor pattern_state(int tensor, int k) const { return view_of(tensor, pattern_states_, k); }
+  /// The optimizer's state vector `k` of a tensor, with its shape and strides; of zeros at first.
+  at::Tensor state(int tensor, int k);
+  /// From now on that vector is `values` itself, or a copy where its dtype or strides differ.
+  void set_state(int tensor, int k, const at::Tensor& values);
+  /// From now on these vectors are new ones, of zeros, and nobody sees the count.
+  void reset_state(int tensor);
+  /// A number in memory, float32, that shows how often a tensor has been stepped. Who changes it
+  /// changes the count.
+  void show_updates(int tensor, const at::Tensor& number);
+  /// The pattern's own state vector `k`, a view; to be filled in before start_at().
+  at::Tensor pattern_state(int tensor, int k) const;
+  /// Whether these are its tensors, in their groups, as they were when it was made; frozen ones do
+  /// not count.
+  bool holds(const std::vector<std::vector<at::Tensor>>& groups) const;
   /// What of a tensor was mixed last and travels next: itself, or its wider copy.
-  at::Tensor home(int tensor) const { return places_.at(static_cast<std::size_t>(tensor)).home; }
+  at::Tensor home(int tensor) const;
   /// How often a tensor has been stepped.
   std::int64_t updates(int tensor) const { return updates_.at(static_cast<std::size_t>(tensor)); }
   void set_updates(int tensor, std::int64_t updates);
@@ -119,9 +131,13 @@ class TensorEngine {
 
  private:
   struct Place {
-    std::size_t slot = 0;  ///< in layout_.slots
-    at::Tensor home;       ///< view of the flat array
-    bool is_view = false;  ///< the tensor itself is that view
+    std::size_t slot = 0;                      ///< in layout_.slots
+    bool is_home = false;                      ///< the tensor itself is what is mixed
+    at::Tensor home;                           ///< else its copy
+    std::vector<std::int64_t> sizes, strides;  ///< of the tensor
+    c10::ScalarType dtype = c10::ScalarType::Float;
+    std::vector<at::Tensor> states;  ///< the optimizer's; undefined until they are asked for
+    at::Tensor shown_updates;        ///< undefined: nobody sees them
   };
 
   /// The last look at a gradient, and how often it has been written since the last step.
@@ -148,18 +164,21 @@ class TensorEngine {
     std::exception_ptr error;                       ///< thrown by the next step()
   };
 
-  /// By state vector, then by array of the layout.
-  using States = std::vector<std::vector<at::Tensor>>;
-
   EngineOptions engine_options() const;
   void place_tensors();
   std::vector<Bucket> buckets();
-  at::Tensor view_of(int tensor, const States& states, int k) const;
   void list_buckets();
+  Segment segment_of(std::size_t i, int group, const void* g);
+  std::vector<Segment> segments_of(std::size_t bucket,
+                                   const std::function<Segment(std::size_t)>& segment);
+  void locate();
+  bool is_as_made(std::size_t i, const at::Tensor& tensor) const;
+  Place& place_of(int tensor) { return places_.at(static_cast<std::size_t>(tensor)); }
+  const Place& place_of(int tensor) const { return places_.at(static_cast<std::size_t>(tensor)); }
   std::string describe() const;
   void check_agreement();
   void begin_trace();
-  void check_memory(std::size_t i) const;
+  void check_place(std::size_t i) const;
   bool is_laid_out(std::size_t i, const at::Tensor& gradient) const;
 
   void arrive(std::size_t i);
@@ -180,9 +199,9 @@ class TensorEngine {
   FlatLayout layout_;
   std::vector<std::size_t> tensor_of_slot_;
   std::vector<std::vector<std::size_t>> slots_of_bucket_;  ///< with elements or padding in it
-  std::vector<at::Tensor> values_;                         ///< by array of the layout
-  States states_;                                          ///< the optimizer's
-  States pattern_states_;
+  std::size_t state_vectors_ = 0;                          ///< of the optimizer
+  /// By state vector of the pattern, then by array of the layout.
+  std::vector<std::vector<at::Tensor>> pattern_states_;
   std::vector<Place> places_;
   std::vector<std::int64_t> updates_;
   std::vector<Seen> seen_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -23,6 +24,11 @@ auto with_elements(DType dtype, const void* data, std::int64_t count, const F& f
   return visit_dtype(dtype, [&]<class T>(T) {
     return f(std::span<const T>{static_cast<const T*>(data), static_cast<std::size_t>(count)});
   });
+}
+
+/// As in torch.optim; there, what a sparse gradient leaves out is zero.
+bool takes_sparse_gradients(std::string_view optimizer) {
+  return optimizer == "sgd" || optimizer == "momentum";
 }
 
 }  // namespace
@@ -47,7 +53,7 @@ void TensorEngine::look_at(std::size_t i) {
   const bool is_last = ++seen.arrivals >= seen.expected;
   const at::Tensor& gradient = tensors_[i].tensor.grad();
   if (!options_.engine.check_gradients || !is_last || !gradient.defined()) return;
-  if (!places_[i].is_view || !is_laid_out(i, gradient)) return;
+  if (!places_[i].is_home || !is_laid_out(i, gradient)) return;
   const ParameterSlot& slot = layout_.slots[places_[i].slot];
   const bool finite = with_elements(slot.info.dtype, gradient.const_data_ptr(), slot.count,
                                     [](auto values) { return all_finite(values); });
@@ -100,6 +106,12 @@ void TensorEngine::step_early(std::size_t bucket) {
 void TensorEngine::begin_step(std::span<const Hyper> groups, bool updates) {
   const std::size_t tensors = tensors_.size();
   const std::size_t buckets = layout_.buckets.size();
+  for (std::size_t i = 0; i < tensors; ++i) {
+    const at::Tensor& shown = places_[i].shown_updates;
+    if (!shown.defined()) continue;
+    const float count = *shown.const_data_ptr<float>();
+    if (count != static_cast<float>(updates_[i])) updates_[i] = std::llround(count);
+  }
   step_ = {.asked = true,
            .begun = true,
            .updates = updates,
@@ -122,6 +134,10 @@ void TensorEngine::begin_step(std::span<const Hyper> groups, bool updates) {
 }
 
 void TensorEngine::end_step() {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const at::Tensor& shown = places_[i].shown_updates;
+    if (shown.defined()) *shown.mutable_data_ptr<float>() = static_cast<float>(updates_[i]);
+  }
   early_buckets_ = 0;
   for (const char finished : step_.finished) early_buckets_ += finished;
   step_ = {};
@@ -132,19 +148,20 @@ void TensorEngine::end_step() {
   if (passes_) passes_->end_update();
 }
 
-/// The gradient with the dtype and strides of the tensor's place; null without one.
+/// The gradient with the dtype and strides of the tensor; null without one.
 const void* TensorEngine::gradient_of(std::size_t i) {
   const at::Tensor& gradient = tensors_[i].tensor.grad();
-  if (!gradient.defined() || !places_[i].is_view) return nullptr;
+  if (!gradient.defined() || !places_[i].is_home) return nullptr;
   if (is_laid_out(i, gradient)) return gradient.const_data_ptr();
-  if (gradient.layout() != at::kStrided) {
+  const bool is_sparse = gradient.layout() != at::kStrided;
+  if (is_sparse && !takes_sparse_gradients(options_.engine.optimizer)) {
     fail_argument({.place = kPlace,
                    .what = "parameter '" + tensors_[i].name + "' has a sparse gradient",
                    .got = gradient.toString(),
-                   .remedy = "use sparse=False in its layer"});
+                   .remedy = "use sparse=False in its layer, or SGD or SparseAdam"});
   }
-  at::Tensor converted = at::empty_like(places_[i].home);
-  converted.copy_(gradient.detach());
+  at::Tensor converted = at::empty_like(tensors_[i].tensor.detach());
+  converted.copy_(is_sparse ? gradient.detach().to_dense() : gradient.detach());
   return step_.converted.emplace_back(std::move(converted)).const_data_ptr();
 }
 
@@ -169,7 +186,7 @@ void TensorEngine::gather(std::size_t bucket) {
   for (const std::size_t s : slots_of_bucket_[bucket]) {
     const std::size_t i = tensor_of_slot_[s];
     if (step_.gathered[i] != 0) continue;
-    check_memory(i);
+    check_place(i);
     const void* g = step_.updates ? gradient_of(i) : nullptr;
     if (g != nullptr && options_.engine.check_gradients) check_gradient(i, g);
     step_.gradients[i] = g;
@@ -178,17 +195,13 @@ void TensorEngine::gather(std::size_t bucket) {
 }
 
 void TensorEngine::set_up(std::size_t bucket) {
-  SegmentLists segments(layout_);
-  for (const std::size_t s : slots_of_bucket_[bucket]) {
-    const ParameterSlot& slot = layout_.slots[s];
-    const std::size_t i = tensor_of_slot_[s];
+  const auto segment = [this](std::size_t i) {
     const void* g = step_.gradients[i];
-    if (g != nullptr && std::exchange(step_.counted[i], 1) == 0) ++updates_[i];
-    const int group = g == nullptr ? kNoStep : step_.classes.index_of(slot.info.group, updates_[i]);
-    segments.add(slot, slot.offset, slot.offset + slot.count, group, g);
-    segments.add(slot, slot.offset + slot.count, segments.end_of(s), kNoStep, nullptr);
-  }
-  engine_.set_segments(static_cast<int>(bucket), segments.take(bucket));
+    if (g == nullptr) return segment_of(i, kNoStep, nullptr);
+    if (std::exchange(step_.counted[i], 1) == 0) ++updates_[i];
+    return segment_of(i, step_.classes.index_of(tensors_[i].group, updates_[i]), g);
+  };
+  engine_.set_segments(static_cast<int>(bucket), segments_of(bucket, segment));
 }
 
 void TensorEngine::check_unchanged() {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -13,19 +14,33 @@ namespace gossamer {
 namespace {
 
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
+constexpr int kCollapse = 25;  // MADV_COLLAPSE of Linux 6.1, which older headers lack
 
-/// Large arrays lie in large pages where the system gives them on request: a sweep over pages of
-/// 4 KiB waits for address translations.
-at::Tensor zero_array(const ArrayLayout& array) {
-  const auto options = at::dtype(to_scalar_type(array.dtype));
-  const std::size_t bytes = static_cast<std::size_t>(array.count) * size_of(array.dtype);
-  if (bytes < 2 * kLargePage) return at::zeros({array.count}, options);
+/// Zeros in large pages, where the system gives them on request.
+at::DataPtr large_zeros(std::size_t bytes) {
   const std::size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
   void* memory = std::aligned_alloc(kLargePage, whole);
   if (memory == nullptr) throw std::bad_alloc();
   madvise(memory, whole, MADV_HUGEPAGE);  // where it is refused, small pages do
   std::memset(memory, 0, whole);
-  return at::from_blob(memory, {array.count}, [](void* data) { std::free(data); }, options);
+  return {memory, memory, [](void* data) { std::free(data); }, at::kCPU};
+}
+
+/// A storage that is resizable like that of any other tensor.
+at::Tensor tensor_of(at::DataPtr memory, std::size_t bytes, at::IntArrayRef sizes,
+                     at::IntArrayRef strides, const at::TensorOptions& options) {
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), bytes, std::move(memory), c10::GetAllocator(at::kCPU),
+      /*resizable=*/true);
+  at::Tensor made = at::empty({0}, options);
+  made.set_(at::Storage(std::move(storage)), 0, sizes, strides);
+  return made;
+}
+
+at::Tensor zeros(std::size_t bytes, at::IntArrayRef sizes, at::IntArrayRef strides,
+                 const at::TensorOptions& options) {
+  if (bytes < 2 * kLargePage) return at::empty_strided(sizes, strides, options).zero_();
+  return tensor_of(large_zeros(bytes), bytes, sizes, strides, options);
 }
 
 }  // namespace
@@ -46,10 +61,38 @@ at::Tensor view_like(const at::Tensor& array, std::int64_t offset, const at::Ten
   return array.narrow(0, offset, like.numel()).view(like.sizes());
 }
 
+at::Tensor tensor_over(const at::Tensor& array, std::int64_t offset, at::IntArrayRef sizes) {
+  const std::int64_t count = c10::multiply_integers(sizes);
+  const std::int64_t skipped = offset * array.element_size();
+  const auto bytes = static_cast<std::size_t>(count * array.element_size());
+  auto* const begin = static_cast<std::byte*>(array.mutable_data_ptr()) + skipped;
+  auto* const keeps = new at::Storage(array.storage());
+  const auto forget = [](void* storage) { delete static_cast<at::Storage*>(storage); };
+  at::Tensor made =
+      tensor_of({begin, keeps, forget, at::kCPU}, bytes, {count}, {1}, array.options());
+  return made.view(sizes);
+}
+
+at::Tensor large_zeros_like(const at::Tensor& like) {
+  return zeros(like.nbytes(), like.sizes(), like.strides(), at::dtype(like.scalar_type()));
+}
+
+void ask_for_large_pages(const at::Tensor& tensor) {
+  if (tensor.nbytes() < 2 * kLargePage) return;
+  const auto begin = reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr());
+  const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+  const std::uintptr_t last = (begin + tensor.nbytes()) / kLargePage * kLargePage;
+  if (first >= last) return;
+  auto* const inside = reinterpret_cast<void*>(first);
+  madvise(inside, last - first, MADV_HUGEPAGE);
+  madvise(inside, last - first, kCollapse);
+}
+
 std::vector<at::Tensor> zero_arrays(const FlatLayout& layout) {
   std::vector<at::Tensor> arrays;
   for (const ArrayLayout& array : layout.arrays) {
-    arrays.push_back(zero_array(array));
+    const std::size_t bytes = static_cast<std::size_t>(array.count) * size_of(array.dtype);
+    arrays.push_back(zeros(bytes, {array.count}, {1}, at::dtype(to_scalar_type(array.dtype))));
   }
   return arrays;
 }

@@ -312,7 +312,7 @@ class Pattern:
     def optimizers(self) -> list[str]:
         """Those that it goes with; empty: all."""
     @property
-    def own_step(self) -> str:
+    def own_step(self) -> bool:
         """The row that does the same for parameters that something else steps; empty: none."""
     @property
     def options(self) -> list[str]:
@@ -441,6 +441,11 @@ class Engine:
     def step(self, groups: Sequence[Hyper], skip: bool = False) -> StepReport:
         """Steps every tensor that has a gradient, unless ``skip``, and mixes all."""
 
+    def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool: ...
+    def set_state(self, tensor: int, k: int, values: torch.Tensor) -> None: ...
+    def reset_state(self, tensor: int) -> None: ...
+    def show_updates(self, tensor: int, number: torch.Tensor) -> None: ...
+    def require_same(self, text: str) -> None: ...
     def state(self, tensor: int, k: int) -> torch.Tensor:
         """State vector k of a tensor: a view."""
 

@@ -77,9 +77,14 @@ def _sent(gossip: Gossip) -> dict[int, torch.Tensor]:
     """By number of the parameter what travels of those whose own values are rounded."""
     if gossip._must_restart():
         return {}
-    homes = {i: gossip._engine.home(i) for i in range(len(gossip._parameters))}
+    homes = {
+        number: (gossip._engine.home(i), gossip._parameters[i])
+        for i, number in enumerate(gossip._numbers)
+    }
     return {
-        i: home for i, home in homes.items() if home.dtype != gossip._parameters[i].dtype.to_real()
+        number: home
+        for number, (home, parameter) in homes.items()
+        if home.dtype != parameter.dtype.to_real()
     }
 
 
@@ -88,9 +93,9 @@ def _pattern_state(gossip: Gossip) -> dict[tuple[str, int], torch.Tensor]:
     if gossip._must_restart():
         return {}
     return {
-        (name, i): gossip._engine.pattern_state(i, k)
+        (name, number): gossip._engine.pattern_state(i, k)
         for name, k in setup.row_of(gossip).kept_state.items()
-        for i in range(len(gossip._parameters))
+        for i, number in enumerate(gossip._numbers)
     }
 
 

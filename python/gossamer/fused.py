@@ -96,16 +96,18 @@ def fused_kind(optimizer: torch.optim.Optimizer) -> Rule | None:
 
 def rule_for(optimizer: torch.optim.Optimizer) -> Rule | None:
     """The rule for this optimizer; None if it has to step by itself."""
-    parameters = (p for group in optimizer.param_groups for p in group["params"])
+    every = (p for group in optimizer.param_groups for p in group["params"])
+    parameters = (p for p in every if p.requires_grad)
     return fused_kind(optimizer) if all(map(_core.can_be_fused, parameters)) else None
 
 
 class FusedState:
-    """Makes the engine's state vectors the optimizer's own state.
+    """Lets the engine work on the optimizer's own state.
 
-    ``state[p]`` appears with the first update of ``p``, as in torch, and holds views: what
-    ``state_dict()`` returns is what the engine uses. With ``mixes_momentum`` it appears with the
-    first step of all: from then on others' momentum is in it, which no update starts over.
+    ``state[p]`` appears with the first update of ``p``, as in torch, and its tensors are those that
+    the engine uses: what is put there in their place is used from the next step on. With
+    ``mixes_momentum`` it appears with the first step of all: from then on others' momentum is in
+    it, which no update starts over.
     """
 
     def __init__(
@@ -122,32 +124,40 @@ class FusedState:
         self._engine = engine
         self._parameters = parameters
         self._mixes_momentum = mixes_momentum
-        self._steps = torch.zeros(len(parameters))
-        self._shown: list[bool] = []
+        self._counts = torch.zeros(len(parameters), dtype=torch.float32, device="cpu")
         self.adopt()
 
     def adopt(self) -> None:
-        """Copies what the optimizer's state holds (after load_state_dict) into the engine."""
-        self._shown = [False] * len(self._parameters)
+        """Takes what the optimizer's state holds, and starts anew where it holds nothing."""
+        self._shown: dict[int, _Entry] = {}
         self._begins_all = False
         for i, parameter in enumerate(self._parameters):
             entry = self._optimizer.state.get(parameter)
             updates = 0
+            self._engine.reset_state(i)
             if entry and all(entry.get(key) is not None for key in self._rule.state):
-                for key, view in self._views(i).items():
-                    if entry[key].data_ptr() != view.data_ptr():
-                        view.copy_(entry[key])
+                for k, key in enumerate(self._rule.state):
+                    self._engine.set_state(i, k, entry[key])
                 updates = int(entry["step"]) if self._rule.counts else bool(self._rule.state)
-            else:
-                for view in self._views(i).values():
-                    view.zero_()
             self._engine.set_updates(i, int(updates))
         self.show()
 
     def check(self) -> None:
-        """Starts anew from what there is where entries of the optimizer's state were removed."""
-        if self._rule.state and len(self._optimizer.state) < sum(self._shown):
-            self.adopt()
+        """Takes over what has been put in place of the optimizer's state, or was removed."""
+        if not self._rule.state:
+            return
+        state = self._optimizer.state
+        for i, parameter in enumerate(self._parameters):
+            entry, shown = state.get(parameter), self._shown.get(i)
+            if shown is None:
+                is_same = not entry
+            else:
+                is_same = entry is not None and all(
+                    entry.get(key) is value for key, value in shown.items()
+                )
+            if not is_same:
+                self.adopt()
+                return
 
     def after_step(self) -> None:
         """Shows what the step has updated, or mixed."""
@@ -155,27 +165,44 @@ class FusedState:
         self.show()
 
     def show(self) -> None:
-        """Puts views into ``optimizer.state`` for what has been updated, and counts up."""
-        self._engine.copy_updates(self._steps)
-        if all(self._shown):
+        """Puts entries into ``optimizer.state`` for what has been updated first."""
+        if not self._rule.state or len(self._shown) == len(self._parameters):
             return
-        for i, count in enumerate(self._steps.tolist()):
-            if self._shown[i] or (count == 0 and not self._begins_all):
+        self._engine.copy_updates(self._counts)
+        for i, count in enumerate(self._counts.tolist()):
+            if i in self._shown or (count == 0 and not self._begins_all):
                 continue
             if count == 0 and not self._rule.counts:
                 self._engine.set_updates(i, 1)
-            entry: dict[str, Any] = {"step": self._steps[i]} if self._rule.counts else {}
-            entry.update(self._views(i))
-            if entry:
-                self._optimizer.state[self._parameters[i]] = entry
-            self._shown[i] = True
+            self._show(i)
 
-    def detach(self) -> None:
-        """Leaves copies in ``optimizer.state``, so that the optimizer goes on alone."""
-        for entry in self._optimizer.state.values():
-            for key in (*self._rule.state, "step"):
-                if isinstance(entry.get(key), torch.Tensor):
-                    entry[key] = entry[key].clone()
+    def _show(self, i: int) -> None:
+        entry = self._optimizer.state[self._parameters[i]]
+        if self._rule.counts:
+            number = entry.get("step")
+            if not _is_number(number):
+                number = entry["step"] = torch.zeros((), dtype=torch.float32, device="cpu")
+            self._engine.show_updates(i, number)
+        for k, key in enumerate(self._rule.state):
+            value = self._engine.state(i, k)
+            if not _is_same_memory(entry.get(key), value):
+                entry[key] = value
+        keys = (*self._rule.state, *(("step",) if self._rule.counts else ()))
+        self._shown[i] = {key: entry[key] for key in keys}
 
-    def _views(self, i: int) -> dict[str, torch.Tensor]:
-        return {key: self._engine.state(i, k) for k, key in enumerate(self._rule.state)}
+
+_Entry = dict[str, torch.Tensor]
+
+
+def _is_number(value: object) -> bool:
+    """Whether the engine can count in it."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.dtype == torch.float32
+        and value.device.type == "cpu"
+        and value.numel() == 1
+    )
+
+
+def _is_same_memory(mine: object, value: torch.Tensor) -> bool:
+    return isinstance(mine, torch.Tensor) and mine.data_ptr() == value.data_ptr()

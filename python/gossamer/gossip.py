@@ -87,9 +87,10 @@ class Gossip:
     0's parameters. Raises ValueError on every rank when they differ, TransportError for a rank that
     does not come or leaves.
 
-    Parameters may be added to the optimizer and a state_dict loaded into the model later on, on
-    every rank alike; ranks go on from the values they have loaded. Parameters must stay where they
-    are in memory: move and convert the model before.
+    Between steps, on every rank alike, parameters may be added to the optimizer, replaced, moved to
+    another group, frozen and thawed, and a state_dict loaded into the model. A frozen parameter
+    does not travel; in the step after it was frozen it takes the mean of all workers. Values may be
+    set by hand at any time: the mix adds to them what it would have added.
     """
 
     def __init__(
@@ -160,11 +161,15 @@ class Gossip:
         self._trace.resume()
 
     def _read_optimizer(self) -> None:
-        self._named = parameters.named_parameters(self._model, self._optimizer)
+        everything = parameters.named_parameters(self._model, self._optimizer)
+        self._named = parameters.trainable(everything)
         self._parameters = [parameter for _, parameter, _ in self._named]
+        self._numbers = [i for i, each in enumerate(everything) if each[1].requires_grad]
         self._kind = fused_kind(self._optimizer)
         is_sharded = any(map(shards.is_sharded, self._parameters))  # see Note [Shards]
         self._rule = None if is_sharded else rule_for(self._optimizer)
+        # FSDP replaces parameters and puts them back in every step.
+        self._tree = None if is_sharded else parameters.Tree(self._model)
 
     def _patch(self) -> None:
         self._own_amp = bool(getattr(self._optimizer, "_step_supports_amp_scaling", False))
@@ -222,10 +227,14 @@ class Gossip:
         self._optimizer._opt_called = True
 
     def _must_restart(self) -> bool:
-        optimizer = self._optimizer
-        count = sum(len(group["params"]) for group in optimizer.param_groups)
-        is_same = count == len(self._parameters) and fused_kind(optimizer) == self._kind
-        return self._loaded.is_set or not is_same
+        """Whether what the optimizer and the model hold is not what the engine was made for."""
+        groups = [group["params"] for group in self._optimizer.param_groups]
+        return (
+            self._loaded.is_set
+            or not self._engine.holds(groups)
+            or fused_kind(self._optimizer) != self._kind
+            or not (self._tree is None or self._tree.is_same())
+        )
 
     def _groups(self, scale: float = 1.0) -> list[_core.Hyper]:
         assert self._rule is not None
@@ -351,8 +360,6 @@ class Gossip:
         atexit.unregister(self._at_exit)
         for hook in self._hooks:
             hook.remove()
-        if self._state is not None:
-            self._state.detach()
         self._replaced.undo()
         vars(self._optimizer).pop("_gossip", None)
         self._engine.close()

@@ -80,7 +80,7 @@ class AccumAdam(torch.optim.Optimizer):
     def _update(self, x: torch.Tensor, group: dict[str, Any]) -> None:
         state = self.state[x]
         if not state:
-            state["step"] = torch.zeros(())
+            state["step"] = torch.zeros((), dtype=torch.float32, device="cpu")
             for key in ("exp_avg", "exp_avg_sq", "accumulated"):
                 state[key] = torch.zeros_like(x, memory_format=torch.preserve_format)
         state["step"] += 1

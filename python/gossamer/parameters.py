@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from gossamer import shards
 from gossamer.fused import Rule, fused_kind
@@ -17,15 +20,15 @@ Named = tuple[str, torch.Tensor, int]
 
 
 def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Named]:
-    """The optimizer's parameters in its order.
+    """The optimizer's parameters in its order, frozen ones as well.
 
-    Raises ValueError for one that is not the model's or has no values yet, and for two that share
-    their memory.
+    Raises ValueError for one that is not the model's, stands there twice or has no values yet, and
+    for two trainable ones that share memory.
     """
     shards.reshard(model)  # else it has other parameters than the optimizer
     names = {id(p): name.replace("_orig_mod.", "") for name, p in model.named_parameters()}
     found: list[Named] = []
-    by_address: dict[int, str] = {}
+    seen: set[int] = set()
     for index, group in enumerate(optimizer.param_groups):
         for parameter in group["params"]:
             if id(parameter) not in names:
@@ -36,6 +39,12 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
                     "converting it"
                 )
             name = names[id(parameter)]
+            if id(parameter) in seen:
+                raise ValueError(
+                    f"[Gossip] parameter '{name}' stands twice in the optimizer, which would step "
+                    "it twice; leave out the second, as model.parameters() does"
+                )
+            seen.add(id(parameter))
             found.append((name, parameter, index))
             if parameter.is_meta:
                 raise ValueError(
@@ -43,16 +52,61 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
                     'model.to_empty(device="cpu") and initialise or load it, then make the '
                     "optimizer and Gossip"
                 )
-            local = shards.local_of(parameter)
-            if local.is_sparse or local.numel() == 0:
-                continue
-            other = by_address.setdefault(local.data_ptr(), name)
-            if other != name:
-                raise ValueError(
-                    f"[Gossip] parameters '{other}' and '{name}' share memory; to tie them, use "
-                    "one nn.Parameter in both places"
-                )
+    _check_overlaps(trainable(found))
     return found
+
+
+def trainable(named: Iterable[Named]) -> list[Named]:
+    """Those that require a gradient now."""
+    return [each for each in named if each[1].requires_grad]
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """The addresses of its first byte and behind its last one; the same twice: it has none."""
+    local = shards.local_of(tensor)
+    if local.layout != torch.strided or local.numel() == 0 or _is_wrapper(local):
+        return 0, 0
+    last = sum((size - 1) * step for size, step in zip(local.shape, local.stride(), strict=True))
+    begin = local.data_ptr()
+    return begin, begin + (last + 1) * local.element_size()
+
+
+def _is_wrapper(tensor: torch.Tensor) -> bool:
+    """Whether a subclass keeps its values elsewhere."""
+    return is_traceable_wrapper_subclass(tensor)
+
+
+def _check_overlaps(named: Iterable[Named]) -> None:
+    """Parameters that overlap would be mixed twice."""
+    ranges = [(*_extent(parameter), name) for name, parameter, _ in named]
+    ranges.sort(key=lambda each: each[0])
+    end, owner = 0, ""
+    for first, last, name in ranges:
+        if first < end and first < last:
+            raise ValueError(
+                f"[Gossip] parameters '{owner}' and '{name}' share memory; to tie them, use "
+                "one nn.Parameter in both places"
+            )
+        if last > end:
+            end, owner = last, name
+
+
+class Tree:
+    """Which parameters and modules a model consists of, to notice that they were replaced."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._parts = [
+            (each, [*map(id, each._parameters.values())], [*map(id, each._modules.values())])
+            for each in model.modules()
+        ]
+
+    def is_same(self) -> bool:
+        """Whether each module still has the parameters and modules that it had."""
+        return all(
+            [*map(id, module._parameters.values())] == parameters
+            and [*map(id, module._modules.values())] == modules
+            for module, parameters, modules in self._parts
+        )
 
 
 def describe(model: nn.Module, named: Iterable[Named]) -> list[str]:
@@ -144,7 +198,8 @@ def check_loaded_state(
 class LoadMark:
     """A hook for load_state_dict: set once that has been called.
 
-    It knows nobody: a copy of the model carries a mark of its own that nobody reads.
+    It knows nobody, and a copy of the model carries one that does nothing: a model that is copied
+    or saved whole is loaded where this package is not installed.
     """
 
     def __init__(self) -> None:
@@ -152,6 +207,9 @@ class LoadMark:
 
     def __call__(self, *_: object) -> None:
         self.is_set = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial, (operator.setitem, {})  # called as a hook, it returns None
 
 
 _WRAPPERS = ("accelerate", "lightning", "lightning_fabric", "pytorch_lightning")

@@ -17,10 +17,8 @@ Options = Mapping[str, float]
 
 
 def names() -> list[str]:
-    """What ``pattern`` may be; rows that only stand in for another one are none."""
-    rows = _core.patterns()
-    stand_ins = {row.own_step for row in rows if row.own_step != row.name}
-    return [row.name for row in rows if row.name not in stand_ins]
+    """What ``pattern`` may be."""
+    return [row.name for row in _core.patterns()]
 
 
 def row_of(name: str) -> _core.Pattern:
@@ -29,12 +27,11 @@ def row_of(name: str) -> _core.Pattern:
 
 
 def engine_row(name: str, rule: Rule | None) -> _core.Pattern:
-    """The row that the engine runs for a pattern and a fused optimizer, or one with its own step.
+    """The row that the engine runs for a pattern.
 
     Under "allreduce" gradients have been averaged in the backward, so nothing is left to mix.
     """
-    row = row_of("cwa" if name == "allreduce" else name)
-    return row if rule is not None else row_of(row.own_step)
+    return row_of("cwa" if name == "allreduce" else name)
 
 
 # Options.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import torch
+
 from gossamer import patterns, setup
+from gossamer._core import TransportError
 from gossamer.checkpoints import Carried
-from gossamer.world import Seat, meet
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
@@ -17,26 +21,30 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
 
     What travels is dropped, and what the pattern keeps starts at zero unless it is ``carried``:
     on all ranks alike, else corrections would not add up to zero any more. Only parameters that are
-    new start with rank 0's values. Collective.
+    new, or thawed, start with rank 0's values; what was frozen since takes the mean of all workers,
+    so that it is equal everywhere from then on. Collective; asks nobody but the other workers.
     """
     gossip._loaded.is_set = True  # until this has been done: a failure is not the end of it
-    old = {id(parameter) for parameter in gossip._parameters}
-    steps_done = gossip._engine.steps_done if step is None else step
-    gossip._engine.quiesce()
-    if gossip._state is not None:
-        gossip._state.detach()
+    before = {id(parameter): parameter for parameter in gossip._parameters}
+    engine = gossip._engine
+    steps_done = engine.steps_done if step is None else step
+    with _told_what_to_do():
+        engine.quiesce()
     problem: Exception | None = None
     try:
         gossip._read_optimizer()
         patterns.check_optimizer(gossip._settings.pattern, gossip._rule, gossip._optimizer)
     except Exception as error:
         problem = error
-    seat = Seat(gossip._world.rank, gossip._world.size, gossip._world.group)
-    meet(seat, setup.about(gossip), problem, gossip._settings.timeout_s)
-    gossip._engine.broadcast([p for p in gossip._parameters if id(p) not in old])
-    gossip._engine.barrier()
-    gossip._totals.keep(gossip._engine)
-    gossip._engine.close()
+    with _told_what_to_do():
+        engine.require_same(setup.about(gossip) if problem is None else f"a problem: {problem}")
+    if problem is not None:
+        raise problem
+    engine.broadcast([p for p in gossip._parameters if id(p) not in before])
+    engine.average([p for p in gossip._model.parameters() if _is_frozen_now(p, before)])
+    engine.barrier()
+    gossip._totals.keep(engine)
+    engine.close()
     setup.make_engine(gossip)
     gossip._engine.set_anchors()
     if carried is not None:
@@ -46,9 +54,28 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     gossip._loaded.is_set = False
 
 
+@contextmanager
+def _told_what_to_do() -> Iterator[None]:
+    try:
+        yield
+    except TransportError as error:
+        error.args = (
+            f"{error}; every rank must add parameters, freeze, thaw or replace them, and load a "
+            "model's state when the others do",
+        )
+        raise
+
+
+def _is_frozen_now(parameter: torch.Tensor, before: dict[int, torch.Tensor]) -> bool:
+    return id(parameter) in before and not parameter.requires_grad
+
+
 def _carry(gossip: Gossip, carried: Carried) -> None:
-    for i, values in carried.sent.items():
-        gossip._engine.home(i).copy_(values)
+    """What it is carried by: the parameter's number in the optimizer."""
     vectors = setup.row_of(gossip).kept_state
-    for (name, i), values in carried.state.items():
-        gossip._engine.pattern_state(i, vectors[name]).copy_(values)
+    for i, number in enumerate(gossip._numbers):
+        if number in carried.sent:
+            gossip._engine.home(i).copy_(carried.sent[number])
+        for name, k in vectors.items():
+            if (name, number) in carried.state:
+                gossip._engine.pattern_state(i, k).copy_(carried.state[name, number])

@@ -107,10 +107,21 @@ class ShardEngine(_core.Engine):
         self._parameters = [parameter for _, parameter, _ in named]
         self._copies = [local_of(parameter).clone() for parameter in self._parameters]
         self._model = model
+        self._held = [(id(parameter), group) for _, parameter, group in named]
         copies = [
             (name, copy, group) for (name, _, group), copy in zip(named, self._copies, strict=True)
         ]
         super().__init__(transport, copies, options, bucket_bytes=bucket_bytes, recorder=recorder)
+
+    def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:
+        """As the engine's, of the parameters that the copies are of."""
+        now = [
+            (id(parameter), index)
+            for index, group in enumerate(groups)
+            for parameter in group
+            if parameter.requires_grad
+        ]
+        return now == self._held
 
     def start(self) -> None:
         """As the engine's."""

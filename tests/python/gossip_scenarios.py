@@ -21,6 +21,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = "1"  # so that there is one thread to fork
 
 import conftest  # noqa: E402, F401  the package's place, before the package
+import gossip_scenarios_actions  # noqa: E402
 import gossip_scenarios_allreduce  # noqa: E402
 import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
@@ -40,6 +41,7 @@ import torch._dynamo  # noqa: E402, F401  seconds that the first optimizer of ea
 import torch.distributed as dist  # noqa: E402
 
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
+    **gossip_scenarios_actions.SCENARIOS,
     **gossip_scenarios_allreduce.SCENARIOS,
     **gossip_scenarios_backward.SCENARIOS,
     **gossip_scenarios_basic.SCENARIOS,

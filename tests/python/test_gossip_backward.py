@@ -54,8 +54,11 @@ def test_buckets_step_in_the_backward(workers: int) -> None:
             buckets = counts["plain"][0]
             assert buckets > 4
             assert counts["plain"] == counts["checkpointed"] == [buckets] * STEPS
-            for name in ("unused", "frozen"):
-                assert all(0 < count <= buckets for count in counts[name])
+            assert all(0 < count <= buckets for count in counts["unused"])
+            # A step that freezes or thaws is left to optimizer.step().
+            assert all(0 <= count <= buckets for count in counts["frozen"])
+            assert counts["frozen"][1] > 0
+            assert counts["frozen"][-1] == buckets
                 assert min(counts[name]) < buckets
             assert counts["frozen"][-1] == buckets  # the layer has thawed
 

@@ -329,24 +329,16 @@ def test_momentum_that_goes_away_is_refused_until_it_is_back(four: Ranks) -> Non
         assert all(value == value for value in found["end"])
 
 
-def test_rows_that_stand_in_for_others_are_no_choice() -> None:
-    assert "cwa_difference" in {row.name for row in _core.patterns()}
-    assert "cwa_difference" not in patterns.names()
-
-
 def test_every_row_fits_what_python_has() -> None:
     for row in _core.patterns():
         assert set(row.optimizers) <= set(patterns.TITLES)
         assert all(hasattr(_core.Hyper(), option) for option in row.options)
-        if row.own_step:
-            stand_in = patterns.row_of(row.own_step)
-            assert not stand_in.optimizers
-            assert not stand_in.mixes_momentum
+        assert not (row.own_step and row.optimizers)
 
 
 def test_options_reach_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a row that has some: eps is one that SGD does not read."""
-    row = SimpleNamespace(options=["eps", "accumulate"], optimizers=[], own_step="")
+    row = SimpleNamespace(options=["eps", "accumulate"], optimizers=[], own_step=False)
     monkeypatch.setattr(patterns, "row_of", lambda name: row)
     patterns.check_options("any", {"eps": 0.5, "accumulate": 2})
     wrongs: list[Any] = [{"lr": 1.0}, {"eps": "x"}, {"eps": 0.0}, {"accumulate": 2.5}]

@@ -11,8 +11,6 @@ double cwa_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double cwa_moments_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
-double cwa_difference_combine(const PassArgs<T>& args, const Optimizer& optimizer);
-template <class T>
 double atc_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double atc_combine(const PassArgs<T>& args, const Optimizer& optimizer);
@@ -20,8 +18,6 @@ template <class T>
 double allreduce_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double extra_combine(const PassArgs<T>& args, const Optimizer& optimizer);
-template <class T>
-double extra_difference_combine(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
 double exact_diffusion_prepare(const PassArgs<T>& args, const Optimizer& optimizer);
 template <class T>
