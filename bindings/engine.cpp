@@ -75,13 +75,13 @@ class EngineHandle {
   }
   /// Gradients are averaged in every backward pass from now on.
   void average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
-                         std::int64_t bucket_bytes, const std::string& codec) {
+                         std::int64_t bucket_bytes, const std::string& codec, bool at_end) {
     Engine& engine = get().engine();
     const Collectives& world = engine.collectives();
     std::vector<AveragedTensor> averaged;
     for (const auto& [name, tensor] : tensors) averaged.push_back({name, tensor});
     gradients_ = std::make_unique<GradientAverage>(
-        std::move(averaged), GradientOptions{bucket_bytes, find_codec(codec), recorder_.get()},
+        averaged, GradientOptions{bucket_bytes, find_codec(codec), recorder_.get(), at_end},
         engine.runner(), world.shape(), world.rank());
   }
   GradientAverage* gradients() const { return gradients_.get(); }
@@ -243,7 +243,7 @@ void bind_engine(py::module_& module) {
           },
           "(peer, bytes sent, bytes received) so far.")
       .def("average_gradients", &EngineHandle::average_gradients, py::arg("tensors"),
-           py::arg("bucket_bytes"), py::arg("codec") = "fp32",
+           py::arg("bucket_bytes"), py::arg("codec") = "fp32", py::arg("at_end") = false,
            "Averages gradients over all ranks in every backward pass from now on.")
       .def(
           "gradients_are_averaged",

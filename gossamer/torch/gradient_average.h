@@ -4,26 +4,16 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/engine/exchange_runner.h"
+#include "gossamer/torch/gradient_options.h"
 
 namespace gossamer {
-
-/// A leaf, with the name that messages call it by.
-struct AveragedTensor {
-  std::string name;
-  at::Tensor tensor;
-};
-
-struct GradientOptions {
-  std::int64_t bucket_bytes = std::int64_t{4} << 20;  ///< unless one tensor is larger
-  Codec codec = Codec::fp32;     ///< of what crosses hosts; what it leaves out is lost
-  Recorder* recorder = nullptr;  ///< is told of exchanges and waits; null: nobody is
-};
 
 /// Throws std::invalid_argument for another device than the CPU.
 void check_averaged_on(const at::Device& device, const std::string& name);
@@ -34,12 +24,7 @@ void check_averaged_on(const at::Device& device, const std::string& name);
 /// and the pass returns. A tensor that a worker's pass does not reach counts as zero there; one
 /// that no worker's reaches keeps what it has. A tensor that requires no gradient when a pass
 /// begins does not travel in it: workers freeze and thaw alike. Sparse gradients travel by rows,
-/// see Note [Means of rows], and stay sparse.
-///
-/// Note [Several averages in one pass]: whoever waits for another worker must have sent all that
-/// this worker waits for. The end of a pass is therefore done in rounds, each of which waits for
-/// what the one before has launched; autograd calls the first rounds of all averages that the pass
-/// has reached before their second ones. So workers may reach them in any order.
+/// see Note [Means of rows], and stay sparse. See Note [Several averages in one pass], too.
 ///
 /// Note [No gradient is stepped with alone]: a gradient may be there that no pass has averaged: it
 /// was assigned, or accumulated with averaging off, or the step is made by a hook inside of the
@@ -51,7 +36,7 @@ class GradientAverage {
  public:
   /// The runner must live until stop(); the tensors are leaves in CPU memory with floating-point
   /// elements, equal on all workers, with those that are frozen meanwhile.
-  GradientAverage(std::vector<AveragedTensor> tensors, const GradientOptions& options,
+  GradientAverage(const std::vector<AveragedTensor>& tensors, const GradientOptions& options,
                   ExchangeRunner& runner, HostShape shape, int rank);
   ~GradientAverage();
   GradientAverage(const GradientAverage&) = delete;

@@ -485,9 +485,16 @@ class Engine:
         """(peer, bytes sent, bytes received) so far."""
 
     def average_gradients(
-        self, tensors: Sequence[tuple[str, torch.Tensor]], bucket_bytes: int, codec: str = "fp32"
+        self,
+        tensors: Sequence[tuple[str, torch.Tensor]],
+        bucket_bytes: int,
+        codec: str = "fp32",
+        at_end: bool = False,
     ) -> None:
-        """Averages the tensors' gradients over all ranks in every backward pass from now on."""
+        """Averages the tensors' gradients over all ranks in every backward pass from now on.
+
+        ``at_end``: they may change until the pass ends, as DistributedDataParallel changes them.
+        """
 
     def gradients_are_averaged(self) -> bool:
         """Whether no gradient is there that ``average_missed`` would average."""

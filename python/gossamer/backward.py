@@ -75,7 +75,9 @@ def watch(gossip: Gossip, *, update: str, trusts_versions: bool, bucket_bytes: i
     engine = gossip._engine
     if gossip._settings.pattern == "allreduce":
         tensors = [(name, parameter) for name, parameter, _ in gossip._named]
-        engine.average_gradients(tensors, bucket_bytes, gossip._settings.codec)
+        engine.average_gradients(
+            tensors, bucket_bytes, gossip._settings.codec, at_end=not trusts_versions
+        )
         engine.set_averaging(gossip._unsynced == 0)
     elif update == "backward":
         reference = weakref.ref(gossip)
