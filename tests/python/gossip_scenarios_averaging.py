@@ -130,6 +130,19 @@ def several_backwards(rank: int) -> float:
     return Twins(mlp(), sgd).train(step)
 
 
+def without_a_batch(rank: int) -> float:
+    """Rank 1 has one in every other step only."""
+
+    def step(model: Any, optimizer: Any, average: Any, k: int) -> None:
+        optimizer.zero_grad()
+        if rank == 0 or k % 2:
+            loss_of(model, batch(k, rank)).backward()
+        average()
+        optimizer.step()
+
+    return Twins(mlp(), sgd).train(step)
+
+
 def penalty_and_clipping(rank: int) -> float:
     """Double backward, a scaled loss, then unscaling and clipping of what has been averaged."""
 
@@ -198,8 +211,8 @@ def in_the_backward(rank: int) -> float:
         gossip.__enter__()
 
     def hook(parameter: torch.Tensor) -> None:
-        of[parameter].step()  # type: ignore[index]
-        of[parameter].zero_grad()  # type: ignore[index]
+        of[parameter].step()
+        of[parameter].zero_grad()
 
     handles = [p.register_post_accumulate_grad_hook(hook) for p in model.parameters()]
     for k in range(STEPS):
@@ -290,6 +303,7 @@ CASES: dict[str, Callable[[int], float]] = {
     "assigned": assigned,
     "never synchronised": never_synchronised,
     "several backwards": several_backwards,
+    "without a batch": without_a_batch,
     "penalty and clipping": penalty_and_clipping,
     "closure": closure,
     "checkpointed": checkpointed,

@@ -1,4 +1,4 @@
-"""pattern="allreduce": whatever makes the gradients, a step is with their means over the workers."""
+"""pattern="allreduce": whatever makes the gradients, a step is with their means."""
 
 import gossip_ranks
 import pytest
@@ -13,9 +13,7 @@ def ranks() -> list[gossip_ranks.Rank]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_steps_are_those_with_means_made_by_hand(
-    ranks: list[gossip_ranks.Rank], case: str
-) -> None:
+def test_steps_are_those_with_means_made_by_hand(ranks: list[gossip_ranks.Rank], case: str) -> None:
     for found in gossip_ranks.results(ranks, "averaged_gradients"):
         assert found[case] < NEAR
 
