@@ -75,14 +75,22 @@ class EngineHandle {
     return *transport_;
   }
   /// Gradients are averaged in every backward pass from now on.
-  void average_gradients(std::int64_t bucket_bytes, const std::string& codec) {
+  void average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+                         std::int64_t bucket_bytes, const std::string& codec, bool at_end) {
     Engine& engine = get().engine();
     const Collectives& world = engine.collectives();
+    std::vector<AveragedTensor> averaged;
+    for (const auto& [name, tensor] : tensors) averaged.push_back({name, tensor});
     gradients_ = std::make_unique<GradientAverage>(
-        get().tensors(), GradientOptions{bucket_bytes, find_codec(codec), recorder_.get()},
+        averaged, GradientOptions{bucket_bytes, find_codec(codec), recorder_.get(), at_end},
         engine.runner(), world.shape(), world.rank());
   }
   GradientAverage* gradients() const { return gradients_.get(); }
+  StepReport step(const std::vector<Hyper>& groups, bool skip) {
+    const StepReport report = get().step(groups, skip);
+    if (gradients_) gradients_->end_step();
+    return report;
+  }
   void close() {
     if (!home_.is_here()) {
       abandon(gradients_);
@@ -90,8 +98,9 @@ class EngineHandle {
       abandon(transport_);
       return;
     }
+    if (gradients_) gradients_->stop();
+    engine_.reset();  // its thread may still look at what the averages have
     gradients_.reset();
-    engine_.reset();
     transport_.reset();
   }
 
@@ -169,13 +178,8 @@ void bind_engine(py::module_& module) {
       .def(
           "set_anchors", [](EngineHandle& self) { self.get().set_anchors(); },
           "Before start_at: what the pattern starts phases from is the parameters as they are.")
-      .def(
-          "step",
-          [](EngineHandle& self, const std::vector<Hyper>& groups, bool skip) {
-            return self.get().step(groups, skip);
-          },
-          NoGil(), py::arg("groups"), py::arg("skip") = false,
-          "Steps every tensor that has a gradient, unless `skip`, and mixes all.")
+      .def("step", &EngineHandle::step, NoGil(), py::arg("groups"), py::arg("skip") = false,
+           "Steps every tensor that has a gradient, unless `skip`, and mixes all.")
       .def(
           "holds",
           [](EngineHandle& self, const std::vector<std::vector<at::Tensor>>& groups) {
@@ -269,9 +273,21 @@ void bind_engine(py::module_& module) {
             return edges;
           },
           "(peer, bytes sent, bytes received) so far.")
-      .def("average_gradients", &EngineHandle::average_gradients, py::arg("bucket_bytes"),
-           py::arg("codec") = "fp32",
+      .def("average_gradients", &EngineHandle::average_gradients, py::arg("tensors"),
+           py::arg("bucket_bytes"), py::arg("codec") = "fp32", py::arg("at_end") = false,
            "Averages gradients over all ranks in every backward pass from now on.")
+      .def(
+          "gradients_are_averaged",
+          [](EngineHandle& self) {
+            return self.gradients() == nullptr || self.gradients()->are_averaged();
+          },
+          "Whether no gradient is there that `average_missed` would average.")
+      .def(
+          "average_missed",
+          [](EngineHandle& self) {
+            if (self.gradients() != nullptr) self.gradients()->average_missed();
+          },
+          NoGil(), "Averages gradients if some are there that no backward pass has. Collective.")
       .def(
           "set_averaging",
           [](EngineHandle& self, bool enabled) {

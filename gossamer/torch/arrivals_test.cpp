@@ -27,6 +27,16 @@ TEST(GradientMark, KnowsTheSameTensorUntilItsValuesChange) {
   EXPECT_FALSE(GradientMark(at::Tensor()).is_of(at::Tensor()));
 }
 
+TEST(GradientMark, KnowsItsTensorWhateverTheValuesAreAndSparseOnes) {
+  at::Tensor gradient = at::ones({3, 4}).to_sparse();
+  const GradientMark mark(gradient);
+  EXPECT_TRUE(mark.is_of(gradient));
+  gradient.mul_(2.0);
+  EXPECT_FALSE(mark.is_of(gradient));
+  EXPECT_TRUE(mark.is_in(gradient));
+  EXPECT_FALSE(mark.is_in(gradient.clone()));
+}
+
 TEST(GradientMark, KnowsNoOtherTensorAtTheSamePlace) {
   std::vector<float> memory(12, 1.0F);
   const auto make = [&] { return at::from_blob(memory.data(), {3, 4}); };
@@ -65,14 +75,14 @@ TEST(Arrivals, ReportEachAccumulationOnceWithTheGradientInPlace) {
   EXPECT_EQ(arrived.size(), 4U);
 }
 
-TEST(Arrivals, HearOfWhatIsThawedAfterWatchNewAndOfNothingAfterTheEnd) {
+TEST(Arrivals, HearOfWhatIsThawedAndOfNothingAfterTheEnd) {
   at::Tensor frozen = at::ones({2});
   const at::Tensor other = leaf(1);
   int count = 0;
   {
-    Arrivals arrivals({frozen, other}, [&](std::size_t) { ++count; });
-    frozen.requires_grad_(true);
-    arrivals.watch_new();
+    const Arrivals arrivals({frozen, other}, [&](std::size_t) { ++count; });
+    EXPECT_FALSE(frozen.requires_grad());
+    frozen.requires_grad_(true);  // nobody is told
     (frozen.sum() * other.sum()).backward();
     EXPECT_EQ(count, 2);
     frozen.requires_grad_(false);
@@ -83,6 +93,20 @@ TEST(Arrivals, HearOfWhatIsThawedAfterWatchNewAndOfNothingAfterTheEnd) {
   EXPECT_EQ(count, 3);
   const auto accumulator = torch::autograd::impl::grad_accumulator(other);
   EXPECT_TRUE(accumulator->post_hooks().empty());
+}
+
+TEST(Arrivals, HearOfWhatIsConvertedAfterWatchNew) {
+  at::Tensor tensor = at::ones({2}, at::kInt);  // can have no gradient
+  int count = 0;
+  Arrivals arrivals({tensor}, [&](std::size_t) { ++count; });
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    tensor.set_data(tensor.detach().to(type));
+    tensor.requires_grad_(true);
+    arrivals.watch_new();
+    tensor.sum().backward();
+    tensor.mutable_grad() = at::Tensor();
+  }
+  EXPECT_EQ(count, 2);
 }
 
 TEST(Arrivals, WhatTheyThrowComesOutOfTheBackward) {

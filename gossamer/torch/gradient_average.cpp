@@ -1,327 +1,218 @@
 #include "gossamer/torch/gradient_average.h"
 
-#include <ATen/ATen.h>
 #include <torch/csrc/autograd/engine.h>
-#include <torch/csrc/autograd/utils/lambda_post_hook.h>
-#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
+#include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/torch/tensor_types.h"
-#include "gossamer/torch/tensor_views.h"
+#include "gossamer/torch/arrivals.h"
+#include "gossamer/torch/gradient_rounds.h"
 
 namespace gossamer {
 namespace {
 
-// Streams of the engine are not below −1.
-constexpr std::int32_t kPresenceStream = -2;
-constexpr std::int32_t kFirstStream = -3;
+/// Held by what autograd calls at the end of a pass: expires if the pass fails.
+struct Pass {
+  bool has_ended = false;
+};
 
-/// What is averaged in one exchange.
-struct FlatAverage {
-  DType dtype = DType::f32;
-  std::int64_t count = 0;  ///< elements of `flat`
-  at::Tensor flat;
-  Plan plan;
-  Arena arena;
-  std::shared_ptr<Exchange> exchange;  ///< of this pass, or of the last one
-
-  std::size_t flat_bytes() const {
-    return aligned(static_cast<std::size_t>(count) * size_of(dtype));
+std::vector<at::Tensor> tensors_of(const std::vector<AveragedTensor>& named) {
+  std::vector<at::Tensor> tensors;
+  for (const AveragedTensor& each : named) {
+    check_averaged_on(each.tensor.device(), each.name);
+    tensors.push_back(each.tensor);
   }
-};
-
-/// Tensors that travel together, their elements one after the other.
-struct GradientBucket {
-  FlatAverage average;
-  std::vector<std::size_t> tensors;
-  std::vector<at::Tensor> views;  ///< of the average's `flat`, by tensor
-  bool is_under_way = false;
-  std::size_t hooked = 0;  ///< tensors that can get a gradient
-  std::size_t missing = 0;
-};
+  return tensors;
+}
 
 }  // namespace
 
 struct GradientAverage::State {
   std::vector<at::Tensor> tensors;
-  std::vector<GradientBucket> buckets;
-  FlatAverage presence;  ///< by tensor: 1 where there is a gradient, 0 elsewhere
-  std::vector<std::size_t> bucket_of;
-  std::vector<bool> arrived;
-  std::vector<c10::intrusive_ptr<torch::autograd::Node>> accumulators;
-  ExchangeRunner* runner = nullptr;            ///< null when the owner is gone
-  Recorder* recorder = nullptr;                ///< null: nobody is told
-  std::shared_ptr<const SharedMemory> shared;  ///< what flats and arenas lie in, if they do
-  std::int64_t passes = 0;
+  bool at_end = false;
   bool enabled = true;
-  bool in_pass = false;
-  Overlap overlap;  ///< of the pass under way
-  double exposed_s = 0;
-  double hidden_s = 0;
+  std::optional<Arrivals> arrivals;
+  std::optional<GradientRounds> rounds;  ///< nothing when the owner is gone
+  std::weak_ptr<Pass> pass;              ///< under way; none without a backward
 
-  void make_buckets(const GradientOptions& options, const HostShape& shape, int rank);
-  void arrive(std::size_t i, const std::shared_ptr<State>& self);
-  void place();
-  void begin_pass(const std::shared_ptr<State>& self);
-  void start(FlatAverage& average, std::int32_t stream, bool is_recorded);
-  void launch(std::size_t b);
-  void launch_presence();
-  void finish_pass();
-  void wait_for(const FlatAverage& average);
-  at::Tensor collect_presence();
-  void collect(std::size_t b, const at::Tensor& present);
-  void record(TimelineEvent::Kind kind, std::size_t b) const {
-    if (recorder != nullptr) recorder->did(kind, static_cast<int>(b));
+  std::vector<GradientMark> means;  ///< by tensor: as the last pass left its gradient
+  std::vector<char> is_mean;        ///< by tensor: since the last step, and nothing has come since
+  bool has_passed = false;          ///< since the last step
+  std::size_t steps = 0;
+
+  bool is_in_pass() const {
+    const auto alive = pass.lock();
+    return alive && !alive->has_ended;
   }
+  bool is_new(std::size_t i) const;
+  bool are_averaged() const;
+
+  void arrive(std::size_t i, const std::shared_ptr<State>& self);
+  void begin_pass(const std::shared_ptr<State>& self);
+  void queue_round(const std::shared_ptr<State>& self, const std::shared_ptr<Pass>& token);
+  void open(bool in_step);
+  bool advance();
+  void finish_now();
 };
 
-void GradientAverage::State::make_buckets(const GradientOptions& options, const HostShape& shape,
-                                          int rank) {
-  std::int64_t bytes = 0;
-  bucket_of.resize(tensors.size());
-  for (std::size_t i = tensors.size(); i-- > 0;) {
-    const DType dtype = mixing_dtype(tensors[i]);
-    const auto size = static_cast<std::int64_t>(size_of(dtype)) * as_real(tensors[i]).numel();
-    const bool fits = !buckets.empty() && buckets.back().average.dtype == dtype &&
-                      bytes + size <= options.bucket_bytes;
-    if (!fits) {
-      buckets.push_back({.average = {.dtype = dtype}});
-      bytes = 0;
-    }
-    buckets.back().tensors.push_back(i);
-    bucket_of[i] = buckets.size() - 1;
-    bytes += size;
-  }
-  const auto plan = [&](FlatAverage& average, Codec codec) {
-    average.plan = compile(complete_round(shape.workers()), shape, rank, average.count,
-                           {.finished_averages = true, .codec = codec});
-  };
-  for (GradientBucket& bucket : buckets) {
-    for (const std::size_t i : bucket.tensors) bucket.average.count += as_real(tensors[i]).numel();
-    plan(bucket.average, options.codec);
-  }
-  presence.count = std::ssize(tensors);
-  plan(presence, Codec::fp32);
-  place();
-  for (GradientBucket& bucket : buckets) {
-    std::int64_t offset = 0;
-    for (const std::size_t i : bucket.tensors) {
-      const at::Tensor real = as_real(tensors[i].detach());
-      bucket.views.push_back(view_like(bucket.average.flat, offset, real));
-      offset += real.numel();
-    }
-  }
-}
+// Passes.
 
-/// Gives the averages their memory: one that peers can read, where the transport lends it.
-void GradientAverage::State::place() {
-  std::vector<FlatAverage*> averages{&presence};
-  for (GradientBucket& bucket : buckets) averages.push_back(&bucket.average);
-  const bool is_shared = runner->transport().describe().lends == Lends::shared_memory;
-  std::size_t bytes = 0;
-  for (const FlatAverage* average : averages) {
-    bytes += average->flat_bytes() + Arena::bytes_for(average->plan, average->dtype);
+void GradientAverage::State::arrive(std::size_t i, const std::shared_ptr<State>& self) {
+  if (!rounds) return;
+  if (!enabled) {
+    is_mean[i] = 0;
+    return;
   }
-  if (is_shared) shared = std::make_shared<const SharedMemory>(bytes);
-  std::byte* begin = is_shared ? shared->data() : nullptr;
-  for (FlatAverage* average : averages) {
-    const auto options = at::dtype(to_scalar_type(average->dtype));
-    if (!is_shared) {
-      average->flat = at::zeros({average->count}, options);
-      continue;
-    }
-    average->flat = at::from_blob(begin, {average->count}, [keeps = shared](void*) {}, options);
-    begin += average->flat_bytes();
-    const std::size_t arena_bytes = Arena::bytes_for(average->plan, average->dtype);
-    average->arena.use(shared, {begin, arena_bytes});
-    begin += arena_bytes;
+  if (!is_in_pass()) {
+    // A hook that has stepped was called before this one, and its step has averaged the gradient.
+    if (!is_new(i)) return;
+    begin_pass(self);
   }
+  is_mean[i] = 0;
+  rounds->arrive(i);
 }
 
 void GradientAverage::State::begin_pass(const std::shared_ptr<State>& self) {
-  in_pass = true;
-  arrived.assign(tensors.size(), false);
-  for (GradientBucket& bucket : buckets) bucket.missing = bucket.hooked;
-  torch::autograd::Engine::get_default_engine().queue_callback([self] { self->finish_pass(); });
-}
-
-void GradientAverage::State::arrive(std::size_t i, const std::shared_ptr<State>& self) {
-  if (runner == nullptr || !enabled) return;
-  if (!in_pass) begin_pass(self);
-  if (arrived[i]) {
-    fail_argument({.place = "Gossip",
-                   .what = "a second gradient arrived for a parameter in one backward pass",
-                   .got = "shape " + c10::str(tensors[i].sizes()),
-                   .remedy = "use non-reentrant checkpointing (use_reentrant=False)"});
+  // A pass of which the backward has failed may have sent something: others wait for the rest.
+  if (rounds->is_open()) rounds->drop();
+  open(false);
+  const auto token = std::make_shared<Pass>();
+  pass = token;
+  auto& engine = torch::autograd::Engine::get_default_engine();
+  if (!at_end) {
+    queue_round(self, token);
+    return;
   }
-  arrived[i] = true;
-  if (--buckets[bucket_of[i]].missing == 0) launch(bucket_of[i]);
+  // Whoever else ends the pass has asked for it by the time when this is called.
+  engine.queue_callback([self, token] { self->queue_round(self, token); });
 }
 
-void GradientAverage::State::start(FlatAverage& average, std::int32_t stream, bool is_recorded) {
-  Recorder* told = is_recorded ? recorder : nullptr;
-  std::optional<std::int64_t> recorded_step;
-  if (told != nullptr) recorded_step = told->step();  // of which there may be fewer
-  average.exchange = runner->launch({.plan = &average.plan,
-                                     .dtype = average.dtype,
-                                     .arena = &average.arena,
-                                     .step = passes,
-                                     .stream = stream,
-                                     .recorder = told,
-                                     .recorded_step = recorded_step},
-                                    {.data = average.flat.const_data_ptr(), .owner = shared});
-}
-
-/// Waits until peers have read what the last pass sent.
-void wait_back(const FlatAverage& average) {
-  if (average.exchange) average.exchange->wait_all_back();
-}
-
-void GradientAverage::State::launch(std::size_t b) {
-  const at::NoGradGuard no_grad;
-  GradientBucket& bucket = buckets[b];
-  wait_back(bucket.average);
-  for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
-    const at::Tensor& gradient = tensors[bucket.tensors[k]].grad();
-    if (gradient.defined()) {
-      bucket.views[k].copy_(as_real(gradient.detach()));
+void GradientAverage::State::queue_round(const std::shared_ptr<State>& self,
+                                         const std::shared_ptr<Pass>& token) {
+  torch::autograd::Engine::get_default_engine().queue_callback([self, token] {
+    if (token->has_ended || !self->rounds) return;
+    if (self->advance()) {
+      self->queue_round(self, token);
     } else {
-      bucket.views[k].zero_();
+      token->has_ended = true;
     }
+  });
+}
+
+/// `in_step`: also with gradients that were assigned to frozen tensors.
+void GradientAverage::State::open(bool in_step) {
+  std::vector<char> travels;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    travels.push_back(tensors[i].requires_grad() || (in_step && is_new(i)) ? 1 : 0);
   }
-  start(bucket.average, kFirstStream - static_cast<std::int32_t>(b), true);
-  bucket.is_under_way = true;
+  rounds->open(std::move(travels), steps);
 }
 
-/// By itself, and never coded: next to gradients a codec would lose it.
-void GradientAverage::State::launch_presence() {
-  wait_back(presence);
-  auto* present = presence.flat.mutable_data_ptr<float>();
-  for (const at::Tensor& tensor : tensors) *present++ = tensor.grad().defined() ? 1.0F : 0.0F;
-  start(presence, kPresenceStream, false);
-}
-
-/// Copies elements [begin, begin + count) of the means that have arrived.
-void copy_means(const FlatAverage& average, std::int64_t begin, std::int64_t count, void* into) {
-  const std::size_t element = size_of(average.dtype);
-  for (const Piece& piece : average.plan.pieces) {
-    const std::int64_t first = std::max(begin, piece.offset);
-    const std::int64_t last = std::min(begin + count, piece.offset + piece.count);
-    if (first >= last) continue;
-    const Slice own{0, piece.offset, piece.count};  // alone: the mean is what was sent
-    const std::byte* mean = average.exchange->at(piece.terms.empty() ? own : piece.terms[0].slice);
-    std::memcpy(static_cast<std::byte*>(into) + static_cast<std::size_t>(first - begin) * element,
-                mean + static_cast<std::size_t>(first - piece.offset) * element,
-                static_cast<std::size_t>(last - first) * element);
+bool GradientAverage::State::advance() {
+  if (rounds->next()) return true;
+  has_passed = true;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!rounds->travels(i)) continue;
+    means[i] = GradientMark(tensors[i].grad());
+    is_mean[i] = 1;
   }
+  return false;
 }
 
-void GradientAverage::State::wait_for(const FlatAverage& average) {
-  const auto begin = Clock::now();
-  average.exchange->wait();
-  overlap.waits.push_back({begin, Clock::now()});
-  overlap.journeys.push_back(average.exchange->journey());
+/// Ends the pass under way, or one that has failed, or makes one of what stands in `.grad`.
+void GradientAverage::State::finish_now() {
+  if (const auto token = pass.lock()) token->has_ended = true;
+  if (!rounds->is_open()) open(true);
+  while (advance()) continue;
 }
 
-/// By tensor: 0 where no worker has a gradient.
-at::Tensor GradientAverage::State::collect_presence() {
-  wait_for(presence);
-  at::Tensor present = at::empty({presence.count}, at::dtype(at::kFloat));
-  copy_means(presence, 0, presence.count, present.mutable_data_ptr());
-  presence.exchange->finish();
-  return present;
+// What has been averaged.
+
+/// Whether a gradient stands there that no pass has seen.
+bool GradientAverage::State::is_new(std::size_t i) const {
+  const at::Tensor& gradient = tensors[i].grad();
+  return gradient.defined() && !means[i].is_of(gradient);
 }
 
-/// Brings the mean of a bucket to its gradients.
-void GradientAverage::State::collect(std::size_t b, const at::Tensor& present) {
-  GradientBucket& bucket = buckets[b];
-  const FlatAverage& average = bucket.average;
-  wait_for(average);
-  bucket.is_under_way = false;
-  record(TimelineEvent::Kind::wait, b);
-  if (recorder != nullptr) {
-    recorder->exchanged(static_cast<int>(b), std::span(overlap.journeys).last(1));
+bool GradientAverage::State::are_averaged() const {
+  if (rounds->is_open() || !has_passed) return false;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const at::Tensor& gradient = tensors[i].grad();
+    if (!gradient.defined()) continue;
+    const bool is_old = tensors[i].requires_grad()
+                            ? is_mean[i] != 0 && means[i].is_in(gradient)
+                            : !is_new(i);  // what was left there when it was frozen
+    if (!is_old) return false;
   }
-  const auto* has_gradient = present.const_data_ptr<float>();
-  for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
-    if (has_gradient[bucket.tensors[k]] == 0) continue;
-    at::Tensor& tensor = tensors[bucket.tensors[k]];
-    if (!tensor.grad().defined()) tensor.mutable_grad() = at::empty_like(tensor.detach());
-    const at::Tensor& view = bucket.views[k];
-    const at::Tensor gradient = as_real(tensor.mutable_grad().detach());
-    const bool fits =
-        gradient.strides() == view.strides() && gradient.scalar_type() == view.scalar_type();
-    const at::Tensor means = fits ? gradient : at::empty_like(view);
-    copy_means(average, view.storage_offset(), view.numel(), means.mutable_data_ptr());
-    if (fits) {
-      torch::autograd::impl::bump_version(tensor.mutable_grad());
-    } else {
-      gradient.copy_(means);
-    }
-  }
-  average.exchange->finish();
-  record(TimelineEvent::Kind::update, b);
+  return true;
 }
 
-void GradientAverage::State::finish_pass() {
-  const at::NoGradGuard no_grad;
-  in_pass = false;
-  if (runner == nullptr) return;
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
-    if (buckets[b].is_under_way) continue;
-    launch(b);
-    record(TimelineEvent::Kind::backward, b);
-  }
-  launch_presence();
-  const at::Tensor present = collect_presence();
-  for (std::size_t b = 0; b < buckets.size(); ++b) collect(b, present);
-  exposed_s += overlap.exposed_s();
-  hidden_s += overlap.hidden_s();
-  overlap = {};
-  ++passes;
+// The owner's side.
+
+void check_averaged_on(const at::Device& device, const std::string& name) {
+  if (device.is_cpu()) return;
+  fail_argument({.place = "Gossip",
+                 .what = "pattern=\"allreduce\" averages gradients in CPU memory only",
+                 .got = "parameter '" + name + "' on " + device.str(),
+                 .remedy = "use DistributedDataParallel over a group of that device, another "
+                           "pattern, or model.cpu()"});
 }
 
-GradientAverage::GradientAverage(std::vector<at::Tensor> tensors, const GradientOptions& options,
-                                 ExchangeRunner& runner, HostShape shape, int rank)
+GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
+                                 const GradientOptions& options, ExchangeRunner& runner,
+                                 HostShape shape, int rank)
     : state_(std::make_shared<State>()) {
-  state_->tensors = std::move(tensors);
-  state_->runner = &runner;
-  state_->recorder = options.recorder;
-  state_->make_buckets(options, shape, rank);
-  for (std::size_t i = 0; i < state_->tensors.size(); ++i) {
-    if (!state_->tensors[i].requires_grad()) continue;
-    auto accumulator = torch::autograd::impl::grad_accumulator(state_->tensors[i]);
-    const std::weak_ptr<State> state = state_;
-    accumulator->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [state, i](const auto& outputs, const auto&) {
-          if (const auto alive = state.lock()) alive->arrive(i, alive);
-          return outputs;
-        }));
-    state_->accumulators.push_back(std::move(accumulator));
-    ++state_->buckets[state_->bucket_of[i]].hooked;
-  }
+  State& state = *state_;
+  state.tensors = tensors_of(tensors);
+  state.at_end = options.at_end;
+  state.means.resize(tensors.size());
+  state.is_mean.resize(tensors.size());
+  state.rounds.emplace(tensors, options, Averagers{&runner, std::move(shape), rank});
+  const std::weak_ptr<State> weak = state_;
+  state.arrivals.emplace(
+      state.tensors,
+      [weak](std::size_t i) {
+        if (const auto alive = weak.lock()) alive->arrive(i, alive);
+      },
+      [weak](std::size_t i) {
+        if (const auto alive = weak.lock()) alive->is_mean[i] = 0;
+      });
 }
 
 GradientAverage::~GradientAverage() {
-  state_->runner = nullptr;
-  state_->presence.exchange.reset();
-  for (GradientBucket& bucket : state_->buckets) bucket.average.exchange.reset();
+  stop();
+  state_->rounds.reset();  // what a pass under way holds lives on without the transport
+}
+
+void GradientAverage::stop() {
+  if (const auto token = state_->pass.lock()) token->has_ended = true;
+  state_->arrivals.reset();
 }
 
 void GradientAverage::set_enabled(bool enabled) { state_->enabled = enabled; }
 
-void GradientAverage::pass_without_backward() {
-  GOSSAMER_ASSERT(!state_->in_pass);
-  state_->finish_pass();
+bool GradientAverage::are_averaged() const { return state_->are_averaged(); }
+
+void GradientAverage::average_missed() {
+  if (!state_->are_averaged()) state_->finish_now();
 }
 
-std::int64_t GradientAverage::passes() const { return state_->passes; }
+void GradientAverage::end_step() {
+  State& state = *state_;
+  ++state.steps;
+  state.has_passed = false;
+  std::ranges::fill(state.is_mean, 0);
+  state.arrivals->watch_new();
+}
 
-double GradientAverage::exposed_s() const { return state_->exposed_s; }
+void GradientAverage::pass_without_backward() { state_->finish_now(); }
 
-double GradientAverage::hidden_s() const { return state_->hidden_s; }
+std::int64_t GradientAverage::passes() const { return state_->rounds->passes(); }
+
+double GradientAverage::exposed_s() const { return state_->rounds->exposed_s(); }
+
+double GradientAverage::hidden_s() const { return state_->rounds->hidden_s(); }
 
 }  // namespace gossamer

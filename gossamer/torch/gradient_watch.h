@@ -1,11 +1,12 @@
 #pragma once
 /// Tells, during a backward pass, which buckets have all their gradients.
 
+#include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "gossamer/torch/arrivals.h"
 #include "gossamer/torch/flat_parameters.h"
 
 namespace gossamer {
@@ -19,9 +20,9 @@ struct Batch;
 /// model: to be asked of one that is thrown away.
 std::vector<std::string> completion_order(const Model& model, const Batch& batch);
 
-/// Hooks into the gradient accumulation of every parameter of `flat`, whose module must not carry
-/// other post-accumulate hooks. Only backward passes between begin_backward() and
-/// finish_backward() count, so that the earlier micro-steps of gradient accumulation pass unseen.
+/// Counts the gradients of the parameters of `flat` that arrive, by bucket. Only backward passes
+/// between begin_backward() and finish_backward() count, so that the earlier micro-steps of
+/// gradient accumulation pass unseen.
 class GradientWatch {
  public:
   /// `ready` is called with the bucket's index, once per bucket and window, in the thread that
@@ -29,7 +30,6 @@ class GradientWatch {
   /// gradients only if no later part of the backward pass needs them. What it throws comes out of
   /// backward() or finish_backward().
   GradientWatch(const FlatParameters& flat, std::function<void(int bucket)> ready);
-  ~GradientWatch();
   GradientWatch(const GradientWatch&) = delete;
   GradientWatch& operator=(const GradientWatch&) = delete;
 
@@ -39,8 +39,16 @@ class GradientWatch {
   void finish_backward();
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  void arrive(std::size_t slot_index);
+  void report(int bucket);
+
+  FlatParameters flat_;
+  std::function<void(int)> ready_;
+  std::vector<int> parameters_of_bucket_;
+  std::vector<int> missing_;  ///< by bucket, counted down; −1 when reported
+  std::vector<bool> arrived_;
+  bool active_ = false;
+  Arrivals arrivals_;
 };
 
 }  // namespace gossamer

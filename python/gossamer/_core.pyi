@@ -489,8 +489,23 @@ class Engine:
     def edges(self) -> list[tuple[int, int, int]]:
         """(peer, bytes sent, bytes received) so far."""
 
-    def average_gradients(self, bucket_bytes: int, codec: str = "fp32") -> None:
-        """Averages gradients over all ranks in every backward pass from now on."""
+    def average_gradients(
+        self,
+        tensors: Sequence[tuple[str, torch.Tensor]],
+        bucket_bytes: int,
+        codec: str = "fp32",
+        at_end: bool = False,
+    ) -> None:
+        """Averages the tensors' gradients over all ranks in every backward pass from now on.
+
+        ``at_end``: they may change until the pass ends, as DistributedDataParallel changes them.
+        """
+
+    def gradients_are_averaged(self) -> bool:
+        """Whether no gradient is there that ``average_missed`` would average."""
+
+    def average_missed(self) -> None:
+        """Averages gradients if some are there that no backward pass has averaged. Collective."""
 
     def set_averaging(self, enabled: bool) -> None:
         """Whether backward passes average gradients, or step with them."""

@@ -6,6 +6,7 @@ With ``update="backward"`` the engine steps a bucket when its last gradient arri
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -73,7 +74,11 @@ def watch(gossip: Gossip, *, update: str, trusts_versions: bool, bucket_bytes: i
     """
     engine = gossip._engine
     if gossip._settings.pattern == "allreduce":
-        engine.average_gradients(bucket_bytes, gossip._settings.codec)
+        tensors = [(name, parameter) for name, parameter, _ in gossip._named]
+        engine.average_gradients(
+            tensors, bucket_bytes, gossip._settings.codec, at_end=not trusts_versions
+        )
+        engine.set_averaging(gossip._unsynced == 0)
     elif update == "backward":
         reference = weakref.ref(gossip)
 
@@ -84,6 +89,29 @@ def watch(gossip: Gossip, *, update: str, trusts_versions: bool, bucket_bytes: i
         engine.watch_gradients(before_backward)
     elif gossip._settings.check_gradients and gossip.is_fused and trusts_versions:
         engine.watch_gradients()
+
+
+def average_missed(gossip: Gossip, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Before a step with these arguments: averages gradients that no backward has averaged.
+
+    With a closure, whenever that has made gradients: returns the arguments to step with.
+    """
+    if gossip._settings.pattern != "allreduce":
+        return args, kwargs
+    closure = args[0] if args else kwargs.get("closure")
+    if not callable(closure):
+        gossip._engine.average_missed()
+        return args, kwargs
+
+    @functools.wraps(closure)
+    def averaging(*inner: Any, **named: Any) -> Any:
+        loss = closure(*inner, **named)
+        gossip._engine.average_missed()
+        return loss
+
+    if args:
+        return (averaging, *args[1:]), kwargs
+    return args, {**kwargs, "closure": averaging}
 
 
 class LateWatch:

@@ -144,6 +144,7 @@ class Gossip:
         self._engine: _core.Engine
         self._state: FusedState | None
         self._block = ""  # the one of the methods that go around a block
+        self._unsynced = 0  # blocks of no_sync() that are open
         self._closed = False
         self.last_step: _core.StepReport | None = None
         self._world = setup.meet_all(self, optimizer, model, ddp, find_seat(group))
@@ -194,12 +195,17 @@ class Gossip:
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """For the backwards of a step but the last, under "allreduce" and update="backward"."""
+        """For the backwards of a step but the last, under "allreduce" and update="backward".
+
+        Gradients that no later backward averages are averaged in ``optimizer.step()``.
+        """
+        self._unsynced += 1
         self._engine.set_averaging(False)
         try:
             yield
         finally:
-            self._engine.set_averaging(True)
+            self._unsynced -= 1
+            self._engine.set_averaging(self._unsynced == 0)
 
     # The step.
 
@@ -209,6 +215,7 @@ class Gossip:
             return own_step(*args, **kwargs)
         try:
             self._before_step()
+            args, kwargs = backward.average_missed(self, args, kwargs)
             if self._state is None:
                 return unfused_step(self, own_step, *args, **kwargs)
             return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)

@@ -163,6 +163,25 @@ def refused_groups(rank: int, size: int) -> Any:
     return {name: attempt_to(case) for name, case in cases.items()}
 
 
+def averaged_around_ddp(rank: int, size: int) -> Any:
+    """AllReduce between replicas of DDP, which averages inside them: the mean over all ranks."""
+    mesh = square()
+    model = small()
+    parallel = DistributedDataParallel(model, process_group=mesh["inner"].get_group())
+    options = {"pattern": "allreduce", "bucket_bytes": 64, "group": mesh["gossip"]}
+    with gossiping(parallel, SGD(model.parameters(), lr=0.1), **options):
+        loss_of(parallel, batch(0, rank)).backward()
+    twin = small()
+    loss_of(twin, batch(0, rank)).backward()
+    found = []
+    for parameter, other in zip(model.parameters(), twin.parameters(), strict=True):
+        assert parameter.grad is not None and other.grad is not None
+        dist.all_reduce(other.grad)
+        found.append(float((parameter.grad - other.grad / size).abs().max()))
+    return max(found)
+
+
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
-    function.__name__: function for function in (replicas, sharded_ends, refused_groups)
+    function.__name__: function
+    for function in (replicas, sharded_ends, refused_groups, averaged_around_ddp)
 }

@@ -12,7 +12,9 @@ NEAR = 1e-6
 
 @pytest.fixture(scope="module")
 def four() -> list[gossip_ranks.Rank]:
-    return gossip_ranks.run(["replicas", "sharded_ends", "refused_groups"], [2, 2])
+    return gossip_ranks.run(
+        ["replicas", "sharded_ends", "refused_groups", "averaged_around_ddp"], [2, 2]
+    )
 
 
 def gap(found: list[float], expected: list[float]) -> float:
@@ -33,6 +35,12 @@ def test_replicas_of_two_gossip_like_workers(
             assert found[value] == pytest.approx(plain[value], rel=1e-5)
         assert found["restored"]
         assert found["steps"] == STEPS
+
+
+def test_allreduce_between_replicas_of_ddp_is_the_mean_over_all(
+    four: list[gossip_ranks.Rank],
+) -> None:
+    assert max(gossip_ranks.results(four, "averaged_around_ddp")) < NEAR
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -1,0 +1,74 @@
+#pragma once
+/// FlatAverage: one flat array whose mean over all workers an exchange makes.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "gossamer/base/cluster.h"
+#include "gossamer/base/shared_memory.h"
+#include "gossamer/engine/exchange_runner.h"
+
+namespace gossamer {
+
+/// With whom means are made, and by whom. The runner must outlive its users.
+struct Averagers {
+  ExchangeRunner* runner = nullptr;
+  HostShape shape;
+  int rank = 0;
+};
+
+/// Note [A mean under way]: plan() once, then in every pass: wait_back(), fill `flat`, launch(),
+/// wait(), read(), finish(). Only launch() of all workers and wait() belong together: what is
+/// between them may be anything.
+class FlatAverage {
+ public:
+  FlatAverage() = default;
+  /// Of `count` elements.
+  FlatAverage(const Averagers& all, DType dtype, std::int64_t count, Codec codec);
+
+  /// Bytes that the array and its scratch take.
+  std::size_t bytes() const { return flat_bytes() + Arena::bytes_for(plan_, dtype_); }
+  /// Puts both into `memory` of that size, which peers may read in place.
+  void use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory);
+
+  DType dtype() const { return dtype_; }
+  std::int64_t count() const { return count_; }
+  const at::Tensor& flat() const { return flat_; }
+
+  /// Waits until peers have read what was sent last; then `flat` may change.
+  void wait_back();
+  /// Sends what `flat` holds. `recorder` may be null.
+  void launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream, Recorder* recorder);
+  bool is_under_way() const { return is_under_way_; }
+  void wait();
+  /// Copies elements [begin, begin + count) of the mean; after wait(), until finish().
+  void read(std::int64_t begin, std::int64_t count, void* into) const;
+  /// All of it.
+  at::Tensor mean() const;
+  /// Gives back what peers lent.
+  void finish();
+  /// From launch until the last payload was there.
+  Interval journey() const { return exchange_->journey(); }
+
+ private:
+  std::size_t flat_bytes() const {
+    return aligned(static_cast<std::size_t>(count_) * size_of(dtype_));
+  }
+
+  DType dtype_ = DType::f32;
+  std::int64_t count_ = 0;
+  at::Tensor flat_;
+  Plan plan_;
+  Arena arena_;
+  std::shared_ptr<const SharedMemory> shared_;  ///< null: peers get copies
+  bool is_under_way_ = false;
+  std::shared_ptr<Exchange> exchange_;  ///< of this pass, or of the last one
+};
+
+/// Gives averages their memory: one that peers can read where the transport lends it.
+void place(std::span<FlatAverage* const> averages, const Transport& transport);
+
+}  // namespace gossamer
