@@ -5,7 +5,7 @@ from __future__ import annotations
 import contenders
 import torch
 from contenders import Contender, Shared
-from native import Kernels, MomentumStep
+from native import Kernels
 
 SIZES = [*range(1, 70), 1000, 1003, 4097, 70001]
 
@@ -37,15 +37,7 @@ def _check_sgd(kernels: Kernels, n: int, option: dict) -> None:
     for t in range(3):
         parameter.grad = torch.randn(n)
         if option["momentum"]:
-            step = MomentumStep(
-                0.013,
-                option["momentum"],
-                option["dampening"],
-                option["weight_decay"],
-                option["nesterov"],
-                t == 0,
-                1.0,
-            )
+            step = kernels.step("momentum", lr=0.013, first_step=t == 0, **option)
             kernels.momentum(x, parameter.grad, buf, step)
         else:
             kernels.sgd(x, parameter.grad, 0.013, option["weight_decay"])
