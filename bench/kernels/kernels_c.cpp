@@ -131,9 +131,9 @@ void gk_mix_accum_adam(std::size_t n, float* x, const float* g, float* m, float*
                        double self_weight, const float* other, double weight,
                        const BenchStep* step) {
   const Source<float> source{other, weight};
-  gossamer::mix_accum_adam<float>(
-      {.x = {x, n}, .g = {g, n}, .m = {m, n}, .v = {v, n}, .b = {b, n}},
-      one_source(self_weight, source), std::get<AccumAdamStep>(step->value));
+  gossamer::mix_accum_adam<float>({.x = {x, n}, .g = {g, n}, .m = {m, n}, .v = {v, n}, .b = {b, n}},
+                                  one_source(self_weight, source),
+                                  std::get<AccumAdamStep>(step->value));
 }
 
 void gk_triad(std::size_t n, float* a, const float* b, const float* c) {
