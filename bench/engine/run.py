@@ -9,9 +9,11 @@ PROGRAM = Path(__file__).resolve().parents[2] / "build" / "bin" / "step_overhead
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few parameters and steps")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
     arguments = parser.parse_args()
-    rows = subprocess.run([str(PROGRAM)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    command = [str(PROGRAM), *(["--quick"] if arguments.quick else [])]
+    rows = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     if arguments.json:
         arguments.json.write_text(rows)
 

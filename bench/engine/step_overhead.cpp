@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -29,18 +30,22 @@ using namespace gossamer;
 constexpr int kHosts = 4;
 constexpr int kPerHost = 2;
 constexpr int kBuckets = 10;
-constexpr std::int64_t kBucketCount = 1 << 20;  // 10.5 M parameters
-constexpr int kSteps = 6;
-constexpr int kRounds = 9;
 constexpr Hyper kHyper{.lr = 1e-3, .weight_decay = 0.01};
 
-std::vector<at::Tensor> tensors(std::uint64_t seed, double scale) {
+struct Amount {
+  std::int64_t bucket_count = 1 << 20;  ///< elements; 10.5 M parameters
+  int steps = 6;
+  int rounds = 9;
+};
+constexpr Amount kQuick{.bucket_count = 1 << 12, .steps = 2, .rounds = 2};
+
+std::vector<at::Tensor> tensors(std::int64_t count, std::uint64_t seed, double scale) {
   std::vector<at::Tensor> all;
   Rng rng(seed);
   for (int b = 0; b < kBuckets; ++b) {
-    all.push_back(torch::empty({kBucketCount}));
+    all.push_back(torch::empty({count}));
     float* data = all.back().data_ptr<float>();
-    for (std::int64_t k = 0; k < kBucketCount; ++k) {
+    for (std::int64_t k = 0; k < count; ++k) {
       data[k] = static_cast<float>(scale * (rng.uniform() - 0.5));
     }
   }
@@ -77,8 +82,8 @@ std::unique_ptr<Engine> make_engine(Contender& c, Transport& transport,
   if (wants_spares(options, transport)) c.spares = zeros_like_all(c.x);
   std::vector<Bucket> buckets;
   for (std::size_t b = 0; b < c.x.size(); ++b) {
-    buckets.push_back(
-        {DType::f32, c.x[b].data_ptr(), c.g[b].data_ptr(), kBucketCount, {{0, kBucketCount, 0}}});
+    const std::int64_t count = c.x[b].numel();
+    buckets.push_back({DType::f32, c.x[b].data_ptr(), c.g[b].data_ptr(), count, {{0, count, 0}}});
     if (c.spares.empty()) continue;
     buckets.back().spare = c.spares[b].data_ptr();
     buckets.back().owner =
@@ -109,15 +114,15 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Seconds that all workers need for kSteps, by round: torch's and Gossamer's in turn.
+/// Seconds that all workers need for a round's steps, by round: torch's and Gossamer's in turn.
 struct Times {
   std::vector<double> torch_s, gossamer_s;
 };
 
 /// One worker alone in its group mixes nothing, so it must step exactly as torch does.
-bool answers_agree() {
-  Contender torch_side{.x = tensors(1, 1), .g = tensors(2, 0.1)};
-  Contender own_side{.x = tensors(1, 1), .g = tensors(2, 0.1)};
+bool answers_agree(std::int64_t count) {
+  Contender torch_side{.x = tensors(count, 1, 1), .g = tensors(count, 2, 0.1)};
+  Contender own_side{.x = tensors(count, 1, 1), .g = tensors(count, 2, 0.1)};
   make_torch(torch_side);
   auto transports = make_threads_transports({.hosts = {{.workers = 1}}});
   EngineOptions options{.schedule = make_topology("complete", {.shape = even_hosts(1, 1)}),
@@ -134,7 +139,8 @@ bool answers_agree() {
   return worst < 1e-6;
 }
 
-Times measure(const Setting& setting) {
+Times measure(const Setting& setting, const Amount& amount) {
+  const std::int64_t count = amount.bucket_count;
   const HostShape shape = even_hosts(kHosts, kPerHost);
   const EngineOptions options{.schedule = schedule_of(setting.topology, shape),
                               .groups = {kHyper},
@@ -147,21 +153,21 @@ Times measure(const Setting& setting) {
     use_one_torch_thread();
     const int rank = transport.describe().rank;
     const auto seed = static_cast<std::uint64_t>(rank);
-    Contender torch_side{.x = tensors(seed, 1), .g = tensors(seed + 100, 0.1)};
+    Contender torch_side{.x = tensors(count, seed, 1), .g = tensors(count, seed + 100, 0.1)};
     make_torch(torch_side);
-    Contender own_side{.x = tensors(seed, 1), .g = tensors(seed + 100, 0.1)};
+    Contender own_side{.x = tensors(count, seed, 1), .g = tensors(count, seed + 100, 0.1)};
     const auto engine = make_engine(own_side, transport, options);
     const auto run = [&](Contender& side) {
       engine->quiesce();
       everybody.arrive_and_wait();
       const auto begin = Clock::now();
-      for (int k = 0; k < kSteps; ++k) side.step();
+      for (int k = 0; k < amount.steps; ++k) side.step();
       everybody.arrive_and_wait();
       return std::chrono::duration<double>(Clock::now() - begin).count();
     };
     run(torch_side);
     run(own_side);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < amount.rounds; ++round) {
       const double torch_s = run(torch_side);
       const double own_s = run(own_side);
       if (rank == 0) {
@@ -175,9 +181,11 @@ Times measure(const Setting& setting) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   use_one_torch_thread();
-  if (!answers_agree()) {
+  const bool is_quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+  const Amount amount = is_quick ? kQuick : Amount();
+  if (!answers_agree(amount.bucket_count)) {
     std::fprintf(stderr, "step_overhead: one worker does not step as torch does\n");
     return 1;
   }
@@ -188,7 +196,7 @@ int main() {
                                                      {"ring", false},
                                                      {"alternating_exponential_ring", false},
                                                      {"alternating_exponential_ring", true}}) {
-    const Times times = measure(setting);
+    const Times times = measure(setting, amount);
     std::vector<double> ratios;
     for (std::size_t k = 0; k < times.torch_s.size(); ++k) {
       ratios.push_back(times.gossamer_s[k] / times.torch_s[k]);
@@ -196,9 +204,9 @@ int main() {
     const Json row = {{"topology", setting.topology},
                       {"check_gradients", setting.check_gradients},
                       {"workers", kHosts * kPerHost},
-                      {"parameters", kBuckets * kBucketCount},
-                      {"torch_fused_adamw_ms", 1e3 * median(times.torch_s) / kSteps},
-                      {"gossamer_step_ms", 1e3 * median(times.gossamer_s) / kSteps},
+                      {"parameters", kBuckets * amount.bucket_count},
+                      {"torch_fused_adamw_ms", 1e3 * median(times.torch_s) / amount.steps},
+                      {"gossamer_step_ms", 1e3 * median(times.gossamer_s) / amount.steps},
                       {"ratio", median(ratios)},
                       {"ratio_min", *std::ranges::min_element(ratios)},
                       {"ratio_max", *std::ranges::max_element(ratios)}};

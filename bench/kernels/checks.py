@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import contenders
 import torch
 from contenders import Contender, Shared
-from native import Kernels, MomentumStep
+from native import Kernels
 
 SIZES = [*range(1, 70), 1000, 1003, 4097, 70001]
+QUICK_SIZES = [1, 31, 33, 1003]
 
 
 def _require_bits(name: str, n: int, got: torch.Tensor, expected: torch.Tensor) -> None:
@@ -16,7 +19,7 @@ def _require_bits(name: str, n: int, got: torch.Tensor, expected: torch.Tensor) 
         raise SystemExit(f"[check] {name}, n {n}: {different} elements differ from torch in bits")
 
 
-def sgd_has_the_bits_of_torch(kernels: Kernels) -> None:
+def sgd_has_the_bits_of_torch(kernels: Kernels, sizes: Sequence[int]) -> None:
     """Plain SGD and momentum, three steps each, at sizes with and without vector tails."""
     options = [
         dict(momentum=momentum, dampening=dampening, weight_decay=decay, nesterov=nesterov)
@@ -24,7 +27,7 @@ def sgd_has_the_bits_of_torch(kernels: Kernels) -> None:
         [(0, 0, False), (0.9, 0, False), (0.9, 0.2, False), (0.9, 0, True)]
         for decay in (0, 1e-3)
     ]  # fmt: skip
-    for n in SIZES:
+    for n in sizes:
         for option in options:
             _check_sgd(kernels, n, option)
 
@@ -37,15 +40,7 @@ def _check_sgd(kernels: Kernels, n: int, option: dict) -> None:
     for t in range(3):
         parameter.grad = torch.randn(n)
         if option["momentum"]:
-            step = MomentumStep(
-                0.013,
-                option["momentum"],
-                option["dampening"],
-                option["weight_decay"],
-                option["nesterov"],
-                t == 0,
-                1.0,
-            )
+            step = kernels.step("momentum", lr=0.013, first_step=t == 0, **option)
             kernels.momentum(x, parameter.grad, buf, step)
         else:
             kernels.sgd(x, parameter.grad, 0.013, option["weight_decay"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from native import AccumAdamStep, AdamStep, Kernels
+from native import Kernels
 
 LR, BETA1, BETA2, EPS, DECAY, PERIOD = 1e-3, 0.9, 0.999, 1e-8, 0.01, 4
 SELF_WEIGHT, WEIGHT = 0.5, 0.5
@@ -34,13 +34,23 @@ class Shared:
         return Shared(torch.randn(n), torch.randn(n), torch.randn(n))
 
 
+def _adamw(decay: float) -> dict[str, float]:
+    return {
+        "lr": LR, "beta1": BETA1, "beta2": BETA2, "eps": EPS,
+        "weight_decay": decay, "decoupled": True,
+    }  # fmt: skip
+
+
 def ours_adamw(kernels: Kernels, shared: Shared, decay: float = DECAY) -> Contender:
     x = shared.start.clone()
     m, v = torch.zeros_like(x), torch.zeros_like(x)
-    step = AdamStep(LR, BETA1, BETA2, EPS, decay, True, 0, 1.0)
+    step = kernels.step("adam", **_adamw(decay))
+    t = 0
 
     def run() -> None:
-        step.t += 1
+        nonlocal t
+        t += 1
+        step.set(t=t)
         kernels.adam(x, shared.g, m, v, step,
                      self_weight=SELF_WEIGHT, source=shared.received, weight=WEIGHT)  # fmt: skip
 
@@ -49,12 +59,15 @@ def ours_adamw(kernels: Kernels, shared: Shared, decay: float = DECAY) -> Conten
 
 def ours_accum_adamw(kernels: Kernels, shared: Shared, decay: float = DECAY) -> Contender:
     x, m, v, b = shared.start.clone(), *(torch.zeros_like(shared.start) for _ in range(3))
-    step = AccumAdamStep(LR, BETA1, BETA2, EPS, decay, True, 0, PERIOD, 1.0)
+    step = kernels.step("accum_adam", **_adamw(decay), period=PERIOD)
+    t = 0
 
     def run() -> None:
+        nonlocal t
         for _ in range(PERIOD):
-            step.t += 1
-            kernels.accum_adam((x, m, v, b), shared.g, step,
+            t += 1
+            step.set(t=t)
+            kernels.accum_adam(x, shared.g, m, v, b, step,
                                self_weight=SELF_WEIGHT, source=shared.received,
                                weight=WEIGHT)  # fmt: skip
 

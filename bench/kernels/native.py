@@ -7,36 +7,45 @@ from pathlib import Path
 
 import torch
 
-f64, i64, flag = ctypes.c_double, ctypes.c_int64, ctypes.c_bool
+f64, size_t, pointer = ctypes.c_double, ctypes.c_size_t, ctypes.c_void_p
+MIX = (f64, pointer, f64)
+# Result and arguments of each function that takes anything but tensors.
+SIGNATURES = {
+    "gk_isa": (ctypes.c_char_p, ()),
+    "gk_step": (pointer, (ctypes.c_char_p,)),
+    "gk_free": (None, (pointer,)),
+    "gk_set": (ctypes.c_bool, (pointer, ctypes.c_char_p, f64)),
+    "gk_mix_sgd": (None, (size_t, pointer, pointer, *MIX, f64, f64)),
+    "gk_mix_momentum": (None, (size_t, *[pointer] * 3, *MIX, pointer)),
+    "gk_mix_adam": (None, (size_t, *[pointer] * 4, *MIX, pointer)),
+    "gk_mix_accum_adam": (None, (size_t, *[pointer] * 5, *MIX, pointer)),
+    "gk_triad": (None, (size_t, *[pointer] * 3)),
+    "gk_triad_streaming": (None, (size_t, *[pointer] * 3)),
+    "gk_copy": (None, (size_t, *[pointer] * 2)),
+}
 
 
-class MixStruct(ctypes.Structure):
-    _fields_ = [("self_weight", f64), ("source", ctypes.c_void_p), ("weight", f64)]
+class Step:
+    """What a kernel is told of a step, by the names of the kernel's struct. What is not set has the
+    kernel's default."""
 
+    def __init__(self, library: ctypes.CDLL, kind: str, **fields: float):
+        self._c, self.kind = library, kind
+        self.handle = library.gk_step(kind.encode())
+        if not self.handle:
+            raise ValueError(f"[native] gk_step in kernels_c.cpp makes no step, got {kind!r}")
+        self.set(**fields)
 
-class MomentumStep(ctypes.Structure):
-    _fields_ = [
-        ("lr", f64), ("momentum", f64), ("dampening", f64), ("weight_decay", f64),
-        ("nesterov", flag), ("first_step", flag), ("grad_scale", f64),
-    ]  # fmt: skip
+    def set(self, **fields: float) -> None:
+        for name, value in fields.items():
+            if not self._c.gk_set(self.handle, name.encode(), float(value)):
+                raise ValueError(
+                    f"[native] the tables in kernels_c.cpp have no such field of {self.kind}, "
+                    f"got {name!r}; add it there"
+                )
 
-
-class AdamStep(ctypes.Structure):
-    _fields_ = [
-        ("lr", f64), ("beta1", f64), ("beta2", f64), ("eps", f64), ("weight_decay", f64),
-        ("decoupled", flag), ("t", i64), ("grad_scale", f64),
-    ]  # fmt: skip
-
-
-class AccumAdamStep(ctypes.Structure):
-    _fields_ = [
-        ("lr", f64), ("beta1", f64), ("beta2", f64), ("eps", f64), ("weight_decay", f64),
-        ("decoupled", flag), ("t", i64), ("period", i64), ("grad_scale", f64),
-    ]  # fmt: skip
-
-
-def _pointer(tensor: torch.Tensor) -> ctypes.c_void_p:
-    return ctypes.c_void_p(tensor.data_ptr())
+    def __del__(self) -> None:
+        self._c.gk_free(self.handle)
 
 
 class Kernels:
@@ -44,39 +53,39 @@ class Kernels:
 
     def __init__(self, path: Path):
         self._c = ctypes.CDLL(str(path))
-        self._c.gk_isa.restype = ctypes.c_char_p
+        for name, (result, arguments) in SIGNATURES.items():
+            function = getattr(self._c, name)
+            function.restype, function.argtypes = result, arguments
 
     def isa(self) -> str:
         return self._c.gk_isa().decode()
 
-    def _mix(self, self_weight=1.0, source=None, weight=0.0):
-        pointer = None if source is None else source.data_ptr()
-        return ctypes.byref(MixStruct(self_weight, pointer, weight))
+    def step(self, kind: str, **fields: float) -> Step:
+        return Step(self._c, kind, **fields)
 
     def sgd(self, x, g, lr, weight_decay=0.0, **mix):
-        n = ctypes.c_size_t(x.numel())
-        self._c.gk_mix_sgd(
-            n, _pointer(x), _pointer(g), self._mix(**mix), f64(lr), f64(weight_decay)
-        )
+        self._c.gk_mix_sgd(x.numel(), *_places(x, g), *_mix(**mix), lr, weight_decay)
 
-    def momentum(self, x, g, buf, step: MomentumStep, **mix):
-        n = ctypes.c_size_t(x.numel())
-        buffers = (_pointer(x), _pointer(g), _pointer(buf))
-        self._c.gk_mix_momentum(n, *buffers, self._mix(**mix), ctypes.byref(step))
+    def momentum(self, x, g, buf, step: Step, **mix):
+        self._c.gk_mix_momentum(x.numel(), *_places(x, g, buf), *_mix(**mix), step.handle)
 
-    def adam(self, x, g, m, v, step: AdamStep, **mix):
-        n = ctypes.c_size_t(x.numel())
-        buffers = (_pointer(x), _pointer(g), _pointer(m), _pointer(v))
-        self._c.gk_mix_adam(n, *buffers, self._mix(**mix), ctypes.byref(step))
+    def adam(self, x, g, m, v, step: Step, **mix):
+        self._c.gk_mix_adam(x.numel(), *_places(x, g, m, v), *_mix(**mix), step.handle)
 
-    def accum_adam(self, xmvb, g, step: AccumAdamStep, **mix):
-        n = ctypes.c_size_t(g.numel())
-        pointers = (ctypes.c_void_p * 4)(*[t.data_ptr() for t in xmvb])
-        self._c.gk_mix_accum_adam(n, pointers, _pointer(g), self._mix(**mix), ctypes.byref(step))
+    def accum_adam(self, x, g, m, v, b, step: Step, **mix):
+        self._c.gk_mix_accum_adam(x.numel(), *_places(x, g, m, v, b), *_mix(**mix), step.handle)
 
     def triad(self, a, b, c, streaming=False):
         function = self._c.gk_triad_streaming if streaming else self._c.gk_triad
-        function(ctypes.c_size_t(a.numel()), _pointer(a), _pointer(b), _pointer(c))
+        function(a.numel(), *_places(a, b, c))
 
     def copy(self, a, b):
-        self._c.gk_copy(ctypes.c_size_t(a.numel()), _pointer(a), _pointer(b))
+        self._c.gk_copy(a.numel(), *_places(a, b))
+
+
+def _places(*tensors: torch.Tensor) -> list[int]:
+    return [tensor.data_ptr() for tensor in tensors]
+
+
+def _mix(self_weight: float = 1.0, source: torch.Tensor | None = None, weight: float = 0.0):
+    return self_weight, None if source is None else source.data_ptr(), weight

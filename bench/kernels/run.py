@@ -21,6 +21,8 @@ import torch
 from contenders import Contender
 from native import Kernels
 
+QUICK_PARAMETERS = 100_003
+
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -29,8 +31,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
                         help="cpu: time of this thread, for a machine with other work")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="few parameters, once each")
     parser.add_argument("--json", type=Path, help="also write the results here")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.parameters, arguments.rounds = QUICK_PARAMETERS, 1
+    return arguments
 
 
 def time_rounds(entries: list[Contender], rounds: int, clock: str) -> dict[str, list[float]]:
@@ -101,7 +107,7 @@ def main() -> None:
         contenders.torch_accum_adamw(shared),
         *contenders.yardsticks(kernels, shared),
     ]
-    checks.sgd_has_the_bits_of_torch(kernels)
+    checks.sgd_has_the_bits_of_torch(kernels, checks.QUICK_SIZES if args.quick else checks.SIZES)
     checks.adam_has_the_answer_of_torch(kernels)
     seconds = time_rounds(entries, args.rounds, args.clock)
     report = {

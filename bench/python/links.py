@@ -27,6 +27,7 @@ from gossamer import _core, gloo_edges  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
 SIZES = {"8 B": 8, "64 KB": 1 << 16, "1 MB": 1 << 20, "4 MB": 4 << 20, "16 MB": 16 << 20}
+QUICK_SIZES = {"8 B": 8, "64 KB": 1 << 16}
 Move = Callable[[torch.Tensor, int], None]
 Link = tuple[Move, Move]
 
@@ -89,7 +90,7 @@ def run(link: Link, rank: int, payload: torch.Tensor, first: int, times: int) ->
     return seconds
 
 
-def work(rank: int, port: int, rounds: int) -> list[dict]:
+def work(rank: int, port: int, rounds: int, sizes: dict[str, int]) -> list[dict]:
     torch.set_num_threads(1)
     limit = timedelta(seconds=60)
     store = dist.TCPStore(LOOPBACK, port, is_master=False, timeout=limit)
@@ -97,7 +98,7 @@ def work(rank: int, port: int, rounds: int) -> list[dict]:
     made = links(rank, store)
     rows = []
     first = 0
-    for label, size in SIZES.items():
+    for label, size in sizes.items():
         sent = torch.arange(size, dtype=torch.int64).to(torch.uint8)
         payload = sent.clone() if rank == 0 else torch.zeros_like(sent)
         times = max(4, min(50, (64 << 20) // size))
@@ -132,19 +133,22 @@ def work(rank: int, port: int, rounds: int) -> list[dict]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one round of the smaller sizes")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
     arguments = parser.parse_args()
+    rounds = 1 if arguments.quick else arguments.rounds
+    sizes = QUICK_SIZES if arguments.quick else SIZES
     listener = socket.create_server((LOOPBACK, 0))
     port = listener.getsockname()[1]
     child = os.fork()
     if child == 0:
         listener.close()
-        rows = work(1, port, arguments.rounds)
+        rows = work(1, port, rounds, sizes)
         os._exit(0 if rows else 1)
     store = dist.TCPStore(
         LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach()
     )
-    rows = work(0, port, arguments.rounds)
+    rows = work(0, port, rounds, sizes)
     os.waitpid(child, 0)
     for row in rows:
         line = f"{row['link']:20} {row['size']:>6} {row['ms']:9.3f} ms"

@@ -20,15 +20,17 @@ from models import MODELS  # noqa: E402
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--quick", action="store_true", help="two rounds")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
     arguments = parser.parse_args()
+    rounds = 2 if arguments.quick else arguments.rounds
     torch.set_num_threads(1)
     rows = []
     for kind, (_, make_batch) in MODELS.items():
         plain, gossip = CONTENDERS["alone"](kind), gossamer("ring")(kind)
         ratios, milliseconds = [], []
         generator = torch.Generator().manual_seed(0)
-        for number in range(arguments.rounds + 3):
+        for number in range(rounds + 3):
             batch = make_batch(generator)
             times = {}
             order = [plain, gossip] if number % 2 else [gossip, plain]

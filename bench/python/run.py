@@ -55,8 +55,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--models", default="transformer,conv")
     parser.add_argument("--memory", action="store_true", help="one run each for the peak memory")
+    parser.add_argument("--quick", action="store_true", help="two workers, one model, two steps")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.workers, arguments.models = 2, "conv"
+        arguments.rounds, arguments.steps = 1, 2
     names = ["alone", "ddp", "gossamer allreduce", "gossamer ring", "gossamer complete"]
     if importlib.util.find_spec("decent_dp"):
         names += ["decent-dp ring", "decent-dp complete"]

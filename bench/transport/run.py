@@ -29,6 +29,20 @@ MOST_TIMES = 200
 LIMIT_S = 120.0  # of one turn
 
 
+@dataclass(frozen=True)
+class Amount:
+    """How much is measured."""
+
+    sizes: dict[str, int]
+    rounds: int
+    most_times: int  # of a payload, in one turn
+
+
+OWN = "net"  # so begin the names of Gossamer's
+QUICK = Amount({"8 B": 8, "1 MB": MEGA}, 1, 4)
+QUICK_WITH_GLOO = "loopback"
+
+
 @dataclass
 class Contender:
     name: str
@@ -83,6 +97,10 @@ class Pair:
     """The two processes of one contender."""
 
     def __init__(self, contender: Contender, link: Link, folder: Path) -> None:
+        if not Path(contender.program[0]).is_file():
+            raise FileNotFoundError(
+                f"{contender.program[0]}: no such file; it is built where UCX is"
+            )
         self.processes = []
         for rank in range(2):
             words = [*link.starts[rank], *contender.program, str(rank), str(folder)]
@@ -145,6 +163,8 @@ def pairs(link: Link, made: list[Contender]) -> Iterator[list[Pair]]:
                 try:
                     found.append(Pair(contender, link, place))
                 except (OSError, RuntimeError) as error:
+                    if contender.name.startswith(OWN):
+                        raise
                     print(f"without {contender.name}: {error}", file=sys.stderr)
             yield found
         finally:
@@ -152,17 +172,17 @@ def pairs(link: Link, made: list[Contender]) -> Iterator[list[Pair]]:
                 pair.end()
 
 
-def measure(link: Link, found: list[Pair], rounds: int) -> list[dict]:
+def measure(link: Link, found: list[Pair], amount: Amount) -> list[dict]:
     rows = []
-    for label, size in SIZES.items():
-        times = min(MOST_TIMES, BYTES_A_TURN // size)
+    for label, size in amount.sizes.items():
+        times = min(amount.most_times, BYTES_A_TURN // size)
         times = max(2, round(times * link.times))
         for pair in found:
             pair.order("check", size, 1)
         for way in ("exchange", "forward"):
             seconds: dict[str, list[float]] = {pair.name: [] for pair in found}
             cpu: dict[str, list[float]] = {pair.name: [] for pair in found}
-            for turn in range(rounds + 1):
+            for turn in range(amount.rounds + 1):
                 for pair in found if turn % 2 else reversed(found):
                     passed, used = pair.order(way, size, times)
                     if turn > 0:  # the first one makes room
@@ -188,9 +208,10 @@ def measure(link: Link, found: list[Pair], rounds: int) -> list[dict]:
 
 
 def show(rows: list[dict]) -> None:
+    sizes = dict.fromkeys(row["size"] for row in rows)
     for way in ("exchange", "forward"):
         print(f"\n{rows[0]['link']}, {way}: GB/s each direction (CPU s per GB)")
-        print(f"{'':16}" + "".join(f"{size:>18}" for size in SIZES))
+        print(f"{'':16}" + "".join(f"{size:>18}" for size in sizes))
         for name in dict.fromkeys(row["contender"] for row in rows):
             line = f"{name:16}"
             for row in rows:
@@ -203,18 +224,24 @@ def show(rows: list[dict]) -> None:
             print(line, flush=True)
 
 
-def chosen(link: Link, arguments: argparse.Namespace) -> list[Contender]:
+def chosen(name: str, link: Link, arguments: argparse.Namespace) -> list[Contender]:
     made = contenders(link, arguments.build, arguments.ucx)
-    return [each for each in made if each.name.startswith(arguments.only or "")]
+    prefix = arguments.only or (OWN if arguments.quick and name != QUICK_WITH_GLOO else "")
+    return [each for each in made if each.name.startswith(prefix)]
 
 
-def main() -> None:
+def full(arguments: argparse.Namespace) -> Amount:
+    return Amount(SIZES, arguments.rounds, MOST_TIMES)
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("links", nargs="*", help=f"of {', '.join(LINKS)}; default all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--build", type=Path, default=FOLDER.parents[1] / "build")
     parser.add_argument("--ucx", action="append", default=[], help="folder of another libucp.so.0")
     parser.add_argument("--only", help="contenders whose name begins so")
+    parser.add_argument("--quick", action="store_true", help="few payloads, Gloo on one link only")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
     arguments = parser.parse_args()
     rows = []
@@ -222,9 +249,9 @@ def main() -> None:
         try:
             with (
                 LINKS[name]() as link,
-                pairs(link, chosen(link, arguments)) as found,
+                pairs(link, chosen(name, link, arguments)) as found,
             ):
-                measured = measure(link, found, arguments.rounds)
+                measured = measure(link, found, QUICK if arguments.quick else full(arguments))
         except (OSError, RuntimeError, subprocess.CalledProcessError) as error:
             print(f"without {name}: {error}", file=sys.stderr)
             continue
@@ -232,7 +259,8 @@ def main() -> None:
         rows += measured
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=2))
+    return 0 if rows else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

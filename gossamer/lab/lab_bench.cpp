@@ -1,5 +1,4 @@
-// Virtual workers per second: one-sample logistic regression, d = 10, set-up and minimiser not
-// counted.
+// Virtual workers per second: one-sample logistic regression, set-up and minimiser not counted.
 
 #include <benchmark/benchmark.h>
 
@@ -16,7 +15,7 @@ void run(benchmark::State& state, const std::string& topology) {
   const auto workers = static_cast<int>(state.range(0));
   const std::int64_t steps = state.range(1);
   const auto problem = make_logistic({.workers = workers,
-                                      .dimension = 10,
+                                      .dimension = static_cast<int>(state.range(2)),
                                       .samples = workers > 1000 ? 200 : 2000,
                                       .heterogeneity = 1});
   const std::vector<double> minimiser = problem->minimiser();
@@ -37,22 +36,22 @@ void run(benchmark::State& state, const std::string& topology) {
 }
 
 BENCHMARK_CAPTURE(run, ring, "ring")
-    ->ArgNames({"workers", "steps"})
-    ->Args({256, 10'000})
-    ->Args({1024, 2'000})
-    ->Args({10'000, 200})
+    ->ArgNames({"workers", "steps", "dimension"})
+    ->ArgsProduct({{256}, {10'000}, {5, 10, 15, 16, 20, 30, 40}})
+    ->Args({1024, 2'000, 10})
+    ->Args({10'000, 200, 10})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(run, exponential, "exponential")
-    ->ArgNames({"workers", "steps"})
-    ->Args({256, 10'000})
+    ->ArgNames({"workers", "steps", "dimension"})
+    ->Args({256, 10'000, 10})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(run, star, "star")
-    ->ArgNames({"workers", "steps"})
-    ->Args({256, 10'000})
+    ->ArgNames({"workers", "steps", "dimension"})
+    ->Args({256, 10'000, 10})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(run, random, "random")
-    ->ArgNames({"workers", "steps"})
-    ->Args({256, 500})
+    ->ArgNames({"workers", "steps", "dimension"})
+    ->Args({256, 500, 10})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

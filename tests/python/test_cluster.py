@@ -257,6 +257,17 @@ def test_the_comparison_checks_the_answer_and_cleans_up(tmp_path: Path) -> None:
     assert row["busiest_host_bytes"] > payload / 4
     assert row["ratio_to_compute"] > 1
     assert namespaces(f"b{runner.pid}") == []
+    assert_predictable(out, tmp_path / "predictions.json")
+
+
+def assert_predictable(measured: Path, out: Path) -> None:
+    """The other script reads what the comparison wrote."""
+    command = [sys.executable, str(BENCH.parent / "predict.py"), str(measured), "--json", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(out.read_text())
+    assert (row["setting"], row["contender"]) == ("tiny", "gossamer aer")
+    assert row["predicted_s"] >= row["compute_s"] > 0
 
 
 @needs_cluster

@@ -14,13 +14,17 @@ constexpr Seconds kSlow{0.002};
 constexpr Seconds kFast{0.001};
 constexpr std::size_t kBytes = std::size_t{16} << 10;
 constexpr std::size_t kSegments = 4;
-// Windows that come in a round trip: if so much of one, it may be what limits; if so many without
-// a limit, it was.
+// Windows that come in a round trip: if so much of one, it may be what limits; if so many where
+// more are granted, it was.
 constexpr double kFull = 0.75;
 constexpr double kGain = 2;
 // How often that is measured: with a limit long enough to have seen a connection alone on its link.
 constexpr int kRates = 64;
 constexpr int kRatesTried = 8;
+// Of these so many with two windows. What shares a link with a larger window has less of it
+// meanwhile, so it ends there unless it brings so much more.
+constexpr int kRatesWithTwo = 3;
+constexpr double kPromising = 1.5;
 // What is long, or much, enough not to be a burst: without a limit, what has waited behind a lost
 // segment comes at once.
 constexpr Seconds kMeasured{0.040};
@@ -67,7 +71,8 @@ ReceiveWindow::State ReceiveWindow::next_state(double bytes_per_s, double window
       if (windows_per_round_trip >= kGain && bytes_per_s >= kGain * limited_) {
         return State::long_way;
       }
-      return ++rates_ < kRatesTried ? State::tried : State::settled;
+      if (++rates_ == kRatesWithTwo && bytes_per_s < kPromising * limited_) return State::settled;
+      return rates_ < kRatesTried ? State::tried : State::settled;
     case State::settled:
       return is_fast ? State::open : State::settled;
     case State::long_way:
@@ -90,7 +95,12 @@ std::optional<std::size_t> ReceiveWindow::fit(double bytes_per_s, const Way& way
     rates_ = 0;
     if (state_ == State::limited) limited_ = 0;
   }
-  return is_limited() ? std::optional(window) : std::nullopt;
+  return is_limited() ? std::optional(windows() * window) : std::nullopt;
+}
+
+std::size_t ReceiveWindow::windows() const {
+  if (state_ != State::tried) return 1;
+  return rates_ < kRatesWithTwo ? 2 : 4;
 }
 
 }  // namespace gossamer

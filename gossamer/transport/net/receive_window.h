@@ -33,10 +33,13 @@ struct Way {
 ///
 /// Over a long way a window may be all that makes a connection slow: then what comes in a round
 /// trip is the window. But so it is where a queue is all that makes the way long, and a connection
-/// that was made while its link was busy has seen no shorter round trip. So the limit is taken back
-/// once, after enough measurements to have been alone on the link in some: where a round trip then
-/// brings two windows, and a second twice as much as the best before, it stays away, else it is
-/// there for good.
+/// that was made while its link was busy has seen no shorter round trip. So larger windows are
+/// tried once, after enough measurements to have been alone on the link in some: two windows, and
+/// four where two brought more. Where a round trip then brings two windows, and a second twice as
+/// much as the best before, the limit is taken back, else it is there for good. To try without a
+/// limit would be simpler, but the system then promises megabytes, takes no promise back, and the
+/// sender fills the link's queue until they are used up: for seconds, in which whatever shares the
+/// link crawls.
 class ReceiveWindow {
  public:
   /// So many bytes have been read up to `now`. `all`: no more are there. `is_inside`: others of the
@@ -47,17 +50,18 @@ class ReceiveWindow {
   bool may_change(double bytes_per_s) const;
   /// What may be under way on a connection that brings so many bytes per second; none: no limit.
   std::optional<std::size_t> fit(double bytes_per_s, const Way& way);
-  bool is_limited() const { return state_ == State::limited || state_ == State::settled; }
+  bool is_limited() const { return state_ != State::open && state_ != State::long_way; }
 
  private:
   enum class State {
     open,
     limited,
-    tried,    ///< without a limit, to see what becomes of it
+    tried,    ///< with larger windows, to see what becomes of it
     settled,  ///< limited, and the window is not what makes it slow
     long_way,
   };
   State next_state(double bytes_per_s, double window, const Way& way);
+  std::size_t windows() const;
 
   std::optional<Clock::time_point> since_;  ///< when nothing was there, but more to come
   std::size_t bytes_ = 0;                   ///< that have come since
