@@ -205,7 +205,7 @@ def place_of(seat: Seat) -> Place:
 
 def find_hosts(places: Sequence[Sequence[Any]], who: str) -> tuple[list[int], list[str], str]:
     """As in ``_core``, of places that have come as JSON."""
-    return _core.find_hosts([tuple(place) for place in places], who)  # type: ignore[misc]
+    return _core.find_hosts([tuple(place) for place in places], who)
 
 
 def _number(variable: str, otherwise: int) -> int:
