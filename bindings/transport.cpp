@@ -3,13 +3,19 @@
 #include "bindings/transport.h"
 
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <tuple>
+#include <utility>
+#include <vector>
 
+#include "gossamer/base/address.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/launchers.h"
+#include "gossamer/base/timeout.h"
+#include "gossamer/transport/net/hosts.h"
 #include "gossamer/transport/net/net_transport.h"
 
 namespace gossamer::python {
@@ -47,16 +53,7 @@ std::span<std::byte> bytes_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
 }
 
-Deadline in_seconds(double seconds) {
-  if (!(seconds >= 0)) {
-    fail_argument({.place = "transport",
-                   .what = "a timeout must be a number of seconds from 0 up",
-                   .got = std::to_string(seconds)});
-  }
-  constexpr double kYear = 365.0 * 86400;
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            std::chrono::duration<double>(std::min(seconds, kYear)));
-}
+Deadline in_seconds(double seconds) { return Clock::now() + duration_of(seconds, "transport"); }
 
 Request send(TransportHandle& handle, int peer, const at::Tensor& tensor, Tag tag,
              double timeout_s) {
@@ -178,7 +175,8 @@ void stop_at_exit(const std::shared_ptr<TransportHandle>& handle) {
 std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict& groups,
                                            double linger_s) {
   C10dOptions options = c10d_options(rank, workers, groups);
-  options.linger = std::chrono::milliseconds(std::lround(linger_s * 1e3));
+  options.linger =
+      std::chrono::duration_cast<std::chrono::milliseconds>(duration_of(linger_s, "transport"));
   std::shared_ptr<TransportHandle> handle;
   {
     const py::gil_scoped_release no_gil;
@@ -278,6 +276,18 @@ C10dOptions c10d_options(int rank, int workers, const py::dict& groups) {
   return options;
 }
 
+using PlaceWords = std::tuple<std::string, std::string, std::string, int, int>;
+
+std::tuple<std::vector<int>, std::vector<std::string>, std::string> hosts_of(
+    const std::vector<PlaceWords>& places, const std::string& who) {
+  std::vector<Place> found;
+  for (const auto& [machine, name, node, local_rank, local_workers] : places) {
+    found.push_back({machine, name, node, local_rank, local_workers});
+  }
+  const FoundHosts hosts = find_hosts(found, who);
+  return {hosts.shape.workers_per_host, hosts.names, hosts.warning};
+}
+
 void bind_transport(py::module_& module) {
   py::class_<Tag>(module, "Tag", "Matches a send to its receive; never used twice for one pair.")
       .def(py::init<std::int64_t, std::int32_t, std::int32_t>(), py::arg("step") = 0,
@@ -315,6 +325,21 @@ void bind_transport(py::module_& module) {
       py::arg("tls") = false, py::arg("generation") = 0, py::arg("longest_silence_s") = 30.0,
       "A transport over shared memory inside a host and TCP between hosts; share(mine) gives "
       "everybody's words by rank.");
+  module.def(
+      "started_together",
+      []() -> std::optional<std::pair<std::string, std::string>> {
+        const auto found = started_together(environment_variable);
+        if (!found) return std::nullopt;
+        return {{std::string(name_of(found->launcher)), found->says}};
+      },
+      "Which launcher has started this process as one of several, and the variables that say so.");
+  module.def(
+      "is_loopback", [](const std::string& address) { return is_loopback(address); },
+      py::arg("address"), "Whether an address, in numbers, leads to no other machine.");
+  module.def("machine_of_this_process", &machine_of_this_process,
+             "The same for all processes of one machine in one network namespace.");
+  module.def("find_hosts", &hosts_of, py::arg("places"), py::arg("who"),
+             "(workers per host, names of the hosts, warning) of places by rank.");
   module.def("reach_of_shared_memory", &reach_of_shared_memory,
              "The same for all processes that can share memory; empty where none can.");
 }

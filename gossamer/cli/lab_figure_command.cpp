@@ -93,7 +93,14 @@ Json to_json(const Figure& figure) {
 
 void write(const Options& o, const std::string& name, const std::string& text) {
   const std::filesystem::path folder = o.out.empty() ? "." : o.out;
-  std::filesystem::create_directories(folder);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    fail_io({.place = "lab figure",
+             .what = "cannot make the folder " + folder.string(),
+             .got = error.message(),
+             .remedy = "check the path"});
+  }
   write_text_file("lab figure", "the picture", folder / name, text);
 }
 

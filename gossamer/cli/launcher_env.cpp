@@ -1,8 +1,8 @@
 #include "gossamer/cli/launcher_env.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "gossamer/base/errors.h"
 
@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kPlace = "launcher";
 constexpr int kMost = std::numeric_limits<int>::max();
 constexpr const char* kLoopback = "127.0.0.1";
+constexpr std::string_view kOrThreads =
+    ", or train with threads of one process: --transport threads";
 
 struct Range {
   int low = 0;
@@ -50,8 +52,7 @@ class Reader {
     fail_argument({.place = kPlace,
                    .what = what + ", as it would be under " + launcher,
                    .got = got,
-                   .remedy = "start the workers with " + launcher +
-                             ", or train with threads of one process: --transport threads"});
+                   .remedy = "start the workers with " + launcher + std::string(kOrThreads)});
   }
 
  private:
@@ -69,31 +70,54 @@ int port_of(const std::string& job) {
   return kFirst + static_cast<int>(hash % kPorts);
 }
 
-void read_local(const Reader& read, LauncherEnv& env, const std::string& rank,
-                const std::string& workers) {
-  env.local_workers = read.number_or(workers, {1, env.workers}, 0);
+/// What the launcher's own row of variables says.
+void read_place(const Reader& read, const LauncherVariables& row, LauncherEnv& env) {
+  env.workers = read.number(row.workers, {1});
+  env.workers_from = std::string(row.workers) + "=" + std::to_string(env.workers);
+  const Range ranks{0, env.workers - 1};
+  // Of a worker alone there is nothing to be said.
+  env.rank = env.workers == 1 ? read.number_or(row.rank, ranks, 0) : read.number(row.rank, ranks);
+  if (row.local_workers != nullptr) {
+    env.local_workers = read.number_or(row.local_workers, {1, env.workers}, 0);
+  }
   const int most = env.local_workers > 0 ? env.local_workers : env.workers;
-  env.local_rank = read.number_or(rank, {0, most - 1}, -1);
+  if (row.local_rank != nullptr) {
+    env.local_rank = read.number_or(row.local_rank, {0, most - 1}, -1);
+  }
+  if (row.node != nullptr) env.node = read.text(row.node);
+  for (const char* job : row.jobs) {
+    if (job != nullptr && env.job.empty()) env.job = read.text(job);
+  }
 }
 
 /// Where rank 0 serves a store for those that have none.
 void read_meeting_place(const Reader& read, LauncherEnv& env, const std::string& elsewhere) {
+  if (env.workers == 1) {  // nobody to meet
+    env.address = kLoopback;
+    return;
+  }
   env.address = read.text("MASTER_ADDR");
   if (env.address.empty()) env.address = elsewhere;
   if (env.address.empty()) {
-    fail_argument({.place = kPlace,
-                   .what = "nobody says where the workers of several hosts meet",
-                   .got = "no MASTER_ADDR",
-                   .remedy =
-                       "set MASTER_ADDR to an address of rank 0's host that the others reach, "
-                       "with mpirun -x MASTER_ADDR=..."});
+    fail_argument(
+        {.place = kPlace,
+         .what = "nobody says where the workers of several hosts meet",
+         .got = "no MASTER_ADDR",
+         .remedy = "set MASTER_ADDR to an address of rank 0's host that the others reach, "
+                   "with " +
+                   std::string(variables_of(env.launcher).passes) + std::string(kOrThreads)});
   }
   env.port = read.number_or("MASTER_PORT", {1, 65535}, 0);
   if (env.port == 0 && env.job.empty()) {
-    fail_argument({.place = kPlace,
-                   .what = "the job has no number to derive a port from",
-                   .got = "no MASTER_PORT",
-                   .remedy = "set MASTER_PORT to a free port of rank 0's host"});
+    std::string list;
+    for (const char* job : variables_of(env.launcher).jobs) {
+      if (job != nullptr) list += std::string(" nor ") + job;
+    }
+    fail_argument(
+        {.place = kPlace,
+         .what = "the job has no number to derive a port from",
+         .got = (list.empty() ? "no MASTER_PORT" : "neither MASTER_PORT") + list,
+         .remedy = "set MASTER_PORT to a free port of rank 0's host" + std::string(kOrThreads)});
   }
   if (env.port == 0) env.port = port_of(env.job);
 }
@@ -101,26 +125,24 @@ void read_meeting_place(const Reader& read, LauncherEnv& env, const std::string&
 LauncherEnv from_torchrun(const Environment& get) {
   const Reader read(get, Launcher::torchrun);
   LauncherEnv env{.launcher = Launcher::torchrun};
-  env.workers = read.number("WORLD_SIZE", {1});
-  env.rank = read.number("RANK", {0, env.workers - 1});
-  read_local(read, env, "LOCAL_RANK", "LOCAL_WORLD_SIZE");
-  env.node = read.text("GROUP_RANK");
-  env.address = read.needed("MASTER_ADDR");
-  env.port = read.number("MASTER_PORT", {1, 65535});
-  env.has_store = read.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  read_place(read, variables_of(env.launcher), env);
   env.job = read.text("TORCHELASTIC_RUN_ID") + "." + read.text("TORCHELASTIC_RESTART_COUNT");
+  if (env.workers > 1) {
+    read.needed("MASTER_ADDR");
+    read.needed("MASTER_PORT");
+    env.has_store = read.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  }
+  read_meeting_place(read, env, "");
   return env;
 }
 
-LauncherEnv from_mpirun(const Environment& get) {
-  const Reader read(get, Launcher::mpirun);
-  LauncherEnv env{.launcher = Launcher::mpirun};
-  env.workers = read.number("OMPI_COMM_WORLD_SIZE", {1});
-  env.rank = read.number("OMPI_COMM_WORLD_RANK", {0, env.workers - 1});
-  read_local(read, env, "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
-  env.job = read.text("OMPI_MCA_ess_base_jobid");
-  if (env.job.empty()) env.job = read.text("PMIX_NAMESPACE");
-  const bool is_one_host = env.local_workers == env.workers;
+/// Of a launcher that says how many workers there are, and nothing of where they meet.
+LauncherEnv from_row(const Environment& get, const LauncherVariables& row) {
+  const Reader read(get, row.launcher);
+  LauncherEnv env{.launcher = row.launcher};
+  read_place(read, row, env);
+  const bool is_one_host =
+      env.local_workers == env.workers || (row.hosts != nullptr && read.text(row.hosts) == "1");
   read_meeting_place(read, env, is_one_host ? kLoopback : "");
   return env;
 }
@@ -145,36 +167,78 @@ std::string meeting_host_of_slurm(const Reader& read) {
   return read.text("SLURM_LAUNCH_NODE_IPADDR");
 }
 
-int tasks_of_slurm(const Reader& read) {
-  const int all = read.number("SLURM_NTASKS", {1});
-  return read.number_or("SLURM_STEP_NUM_TASKS", {1}, all);
-}
-
 LauncherEnv from_srun(const Environment& get) {
   const Reader read(get, Launcher::srun);
   LauncherEnv env{.launcher = Launcher::srun};
-  env.workers = tasks_of_slurm(read);
+  std::string variable = "SLURM_STEP_NUM_TASKS";
+  slurm_tasks(get, &variable);
+  env.workers = read.number(variable, {1});
+  env.workers_from = variable + "=" + std::to_string(env.workers);
   env.rank = read.number("SLURM_PROCID", {0, env.workers - 1});
   env.local_rank = read.number_or("SLURM_LOCALID", {0, env.workers - 1}, -1);
   env.node = read.text("SLURM_NODEID");
-  env.job = read.needed("SLURM_JOB_ID") + "." + read.text("SLURM_STEP_ID");
+  env.job = read.text("SLURM_JOB_ID");
+  if (!env.job.empty()) env.job += "." + read.text("SLURM_STEP_ID");
   read_meeting_place(read, env, meeting_host_of_slurm(read));
   return env;
+}
+
+bool is_in_slurm_step(const Environment& get) {
+  for (const char* name : {"SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_LAUNCH_NODE_IPADDR"}) {
+    if (get(name)) return true;
+  }
+  return false;
 }
 
 /// Whether srun started this process as one of several. The script of a batch job has the variables
 /// of a task as well, but none of a step.
 bool is_slurm_task(const Environment& get) {
   if (!get("SLURM_PROCID")) return false;
-  if (tasks_of_slurm(Reader(get, Launcher::srun)) == 1) return false;
-  for (const char* name : {"SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_LAUNCH_NODE_IPADDR"}) {
-    if (get(name)) return true;
-  }
+  std::string variable;
+  const auto tasks = slurm_tasks(get, &variable);
+  if (tasks == 1) return false;
+  if (is_in_slurm_step(get)) return true;
+  if (!tasks) return false;  // a script of one process, whatever it starts later
   fail_argument({.place = kPlace,
                  .what = "a batch script of Slurm is one process, but the job has several tasks",
-                 .got = "SLURM_NTASKS=" + *get("SLURM_NTASKS"),
+                 .got = variable + "=" + std::to_string(*tasks),
                  .remedy = "write srun gossamer train ..., or train with threads of one process: "
                            "--transport threads"});
+}
+
+/// srun with a PMI of MPI's sets both; it knows more than mpiexec of where the workers are.
+bool is_pmi_of_slurm(const Environment& get) {
+  const bool is_of_hydra = get("MPI_LOCALNRANKS").has_value();
+  return !is_of_hydra && is_in_slurm_step(get) && get("PMI_RANK") == get("SLURM_PROCID") &&
+         get("PMI_SIZE") == get("SLURM_STEP_NUM_TASKS");
+}
+
+/// A launcher of the table whose variables are there; but for mpirun, a worker alone is what it
+/// would be without one.
+const LauncherVariables* find_row(const Environment& get) {
+  for (const LauncherVariables& row : launchers()) {
+    const bool is_special = row.launcher == Launcher::torchrun || row.launcher == Launcher::srun;
+    if (is_special || row.workers == nullptr) continue;
+    if (row.launcher == Launcher::mpiexec && is_pmi_of_slurm(get)) continue;
+    const bool has_own_size = row.launcher != Launcher::pals;  // PMI_SIZE is mpiexec's, too
+    if (!get(row.rank) && !(has_own_size && get(row.workers))) continue;
+    if (row.launcher != Launcher::mpirun && get(row.workers) == "1") continue;
+    return &row;
+  }
+  return nullptr;
+}
+
+/// Where something of MPI started this process, but nothing says how many there are.
+void refuse_unknown_size(const Environment& get) {
+  const LauncherVariables& row = variables_of(Launcher::pmix);
+  const auto rank = get(row.rank);
+  const bool is_known_to_be_alone = get("SLURM_PROCID") && slurm_tasks(get) == 1;
+  if (!rank || is_known_to_be_alone) return;
+  fail_argument({.place = kPlace,
+                 .what = "a launcher started this process, but nothing says how many there are",
+                 .got = std::string(row.rank) + "=" + *rank,
+                 .remedy = "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or train with "
+                           "threads of one process: --transport threads"});
 }
 
 /// RANK and WORLD_SIZE may be given next to a launcher's own variables, but not say otherwise.
@@ -193,35 +257,19 @@ void check_agrees(const Environment& get, const LauncherEnv& env) {
 
 }  // namespace
 
-std::string_view name_of(Launcher launcher) {
-  switch (launcher) {
-    case Launcher::torchrun:
-      return "torchrun";
-    case Launcher::mpirun:
-      return "mpirun";
-    case Launcher::srun:
-      return "srun";
-  }
-  GOSSAMER_ASSERT(false);
-  return "";
-}
-
-std::optional<std::string> environment_variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
-
 std::optional<LauncherEnv> find_launcher(const Environment& get) {
   std::optional<LauncherEnv> env;
+  const LauncherVariables* row = find_row(get);
   if (get("TORCHELASTIC_RUN_ID")) {
     env = from_torchrun(get);
-  } else if (get("OMPI_COMM_WORLD_RANK") || get("OMPI_COMM_WORLD_SIZE")) {
-    env = from_mpirun(get);
+  } else if (row != nullptr) {
+    env = from_row(get, *row);
   } else if (is_slurm_task(get)) {
     env = from_srun(get);
   } else if (get("RANK") || get("WORLD_SIZE")) {
     env = from_torchrun(get);
+  } else {
+    refuse_unknown_size(get);
   }
   if (!env) return env;
   check_agrees(get, *env);

@@ -156,6 +156,81 @@ TEST(FindLauncher, RefusesABatchScriptOfSeveralTasks) {
   EXPECT_NE(message_for(script).find("srun gossamer train"), std::string::npos);
 }
 
+TEST(FindLauncher, NeedsNoNumberOfTasksInABatchScript) {
+  const Variables script = {{"SLURM_PROCID", "0"}, {"SLURM_JOB_ID", "7"}};  // sbatch without -n
+  EXPECT_FALSE(found_in(script));
+  EXPECT_NE(message_for(with(script, {{"SLURM_STEP_ID", "0"}})).find("SLURM_STEP_NUM_TASKS"),
+            std::string::npos);
+}
+
+TEST(FindLauncher, AWorkerAloneMeetsNobody) {
+  const Variables alone[] = {{{"RANK", "0"}, {"WORLD_SIZE", "1"}},
+                             {{"WORLD_SIZE", "1"}},
+                             {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}};
+  for (const Variables& variables : alone) {
+    const auto env = found_in(variables);
+    ASSERT_TRUE(env);
+    EXPECT_EQ(env->workers, 1);
+    EXPECT_EQ(env->address, "127.0.0.1");
+    EXPECT_EQ(env->port, 0);
+  }
+}
+
+/// Rank 1 of two, as each launcher of the table says it.
+Variables as_told_by(const LauncherVariables& row) { return {{row.rank, "1"}, {row.workers, "2"}}; }
+
+TEST(FindLauncher, NoLauncherLooksLikeNone) {
+  const Variables meeting = {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+  for (const LauncherVariables& row : launchers()) {
+    if (row.workers == nullptr) continue;
+    const bool is_slurm = row.launcher == Launcher::srun;
+    const Variables told = with(as_told_by(row), {{is_slurm ? "SLURM_STEP_ID" : "NONE", "0"}});
+    EXPECT_NE(message_for(told).find("MASTER_ADDR"), std::string::npos) << message_for(told);
+    const auto env = found_in(with(told, meeting));
+    ASSERT_TRUE(env) << row.workers;
+    EXPECT_EQ(env->launcher, row.launcher) << row.workers;
+    EXPECT_EQ(env->rank, 1);
+    EXPECT_EQ(env->workers, 2);
+    EXPECT_EQ(env->workers_from, std::string(row.workers) + "=2");
+  }
+}
+
+TEST(FindLauncher, JoinsOnOneHostWhatSaysThatItIsOne) {
+  const auto flux = found_in({{"FLUX_TASK_RANK", "1"},
+                              {"FLUX_JOB_SIZE", "2"},
+                              {"FLUX_JOB_NNODES", "1"},
+                              {"FLUX_JOB_ID", "f1"},
+                              {"PMI_RANK", "1"},  // for its MPI
+                              {"PMI_SIZE", "2"}});
+  ASSERT_TRUE(flux);
+  EXPECT_EQ(flux->launcher, Launcher::flux);
+  EXPECT_EQ(flux->address, "127.0.0.1");
+  const auto intel = found_in({{"PMI_RANK", "1"},
+                               {"PMI_SIZE", "2"},
+                               {"MPI_LOCALRANKID", "1"},
+                               {"MPI_LOCALNRANKS", "2"},
+                               {"MASTER_PORT", "9"}});
+  ASSERT_TRUE(intel);
+  EXPECT_EQ(intel->local_workers, 2);
+  EXPECT_EQ(intel->address, "127.0.0.1");
+}
+
+TEST(FindLauncher, RefusesALauncherThatDoesNotSayHowManyThereAre) {
+  EXPECT_NE(message_for({{"PMIX_RANK", "0"}}).find("PMIX_RANK=0; set RANK, WORLD_SIZE"),
+            std::string::npos);
+  EXPECT_FALSE(found_in({{"PMIX_RANK", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}));
+  EXPECT_FALSE(found_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}));
+}
+
+TEST(FindLauncher, TakesSrunForItsOwnPmi) {
+  const Variables step = with(kSrun, {{"SLURM_STEP_NUM_TASKS", "8"}});
+  EXPECT_EQ(found_in(with(step, {{"PMI_RANK", "6"}, {"PMI_SIZE", "8"}}))->launcher, Launcher::srun);
+  const Variables within =
+      with(step,
+           {{"PMI_RANK", "0"}, {"PMI_SIZE", "16"}, {"MASTER_ADDR", "gpu03"}, {"MASTER_PORT", "9"}});
+  EXPECT_EQ(found_in(within)->launcher, Launcher::mpiexec);
+}
+
 TEST(FindLauncher, TakesTheInnermostLauncher) {
   EXPECT_EQ(found_in(with(kSrun, kTorchrun))->launcher, Launcher::torchrun);
   EXPECT_EQ(found_in(with(kSrun, kMpirun))->launcher, Launcher::mpirun);

@@ -4,11 +4,9 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 
+#include "gossamer/base/address.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/shared_memory.h"
 
@@ -21,13 +19,6 @@ namespace {
                  .got = got,
                  .remedy = "set GLOO_SOCKET_IFNAME to the interface that leads to the other hosts, "
                            "or MASTER_ADDR to an address of rank 0's host that they reach"});
-}
-
-std::string in_numbers(const sockaddr* address, socklen_t length) {
-  std::array<char, NI_MAXHOST> text{};
-  const int error =
-      ::getnameinfo(address, length, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
-  return error == 0 ? text.data() : "";
 }
 
 /// The first IPv4 address of the interface, else its first IPv6 one; empty where it has none.
@@ -56,37 +47,30 @@ std::string address_towards(const std::string& host) {
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> list(found, &::freeaddrinfo);
   for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {
     const Descriptor probe(::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, 0));
-    sockaddr_storage own{};
-    socklen_t length = sizeof own;
-    auto* address = reinterpret_cast<sockaddr*>(&own);
-    if (probe && ::connect(probe.get(), at->ai_addr, at->ai_addrlen) == 0 &&
-        ::getsockname(probe.get(), address, &length) == 0) {
-      return in_numbers(address, length);
+    if (probe && ::connect(probe.get(), at->ai_addr, at->ai_addrlen) == 0) {
+      const std::string address = bound_to(probe.get()).host;
+      if (!address.empty()) return address;
     }
   }
   return "";
 }
 
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1";
-}
-
 }  // namespace
 
 std::string address_for_peers(const LauncherEnv& env, const AddressOptions& options) {
-  if (!env.interface.empty()) {
-    const std::string name = env.interface.substr(0, env.interface.find(','));
-    const std::string address = address_of_interface(name);
-    if (address.empty()) fail(env, "no interface with an address has the name", name);
-    return address;
+  const std::string name = env.interface.substr(0, env.interface.find(','));
+  const std::string address =
+      name.empty() ? address_towards(env.address) : address_of_interface(name);
+  if (address.empty() && !name.empty()) {
+    fail(env, "no interface with an address has the name", name);
   }
-  const std::string address = address_towards(env.address);
   if (address.empty()) fail(env, "no way leads to the host of the store", env.address);
-  if (is_loopback(address) && !options.may_be_loopback) {
+  if (!is_loopback(address) || options.may_be_loopback) return address;
+  if (name.empty()) {
     fail(env, "other hosts cannot reach this one at the address of the store",
          env.address + ", which is " + address + " here");
   }
-  return address;
+  fail(env, "the interface in GLOO_SOCKET_IFNAME leads to no other host", name + ", " + address);
 }
 
 }  // namespace gossamer

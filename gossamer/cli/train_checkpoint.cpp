@@ -10,12 +10,18 @@
 namespace gossamer {
 namespace {
 
+constexpr const char* kContent = "content of the data";
+
 std::filesystem::path checkpoints_in(const std::filesystem::path& out) {
   return out / "checkpoints";
 }
 
-/// All fields that shape the numbers; a run may be resumed with more steps or other file options.
-Json run_identity(const TrainSpec& spec) {
+/// All fields that shape the numbers, and what the data contain; a run may be resumed with more
+/// steps, other file options, and data that lie elsewhere. Checkpoints of earlier versions know the
+/// data only by where they lay.
+enum class DataBy { content, path };
+
+Json run_identity(const TrainSpec& spec, const std::string& content, DataBy by) {
   TrainSpec copy = spec;
   Json identity = Json::object();
   for (const TrainField& field : train_fields(copy)) {
@@ -23,9 +29,10 @@ Json run_identity(const TrainSpec& spec) {
                                 field.section == "algorithm" || field.key == "optimizer" ||
                                 field.key == "seed" || field.key == "hosts" ||
                                 field.key == "per_host";
-    if (!shapes_numbers) continue;
+    if (!shapes_numbers || (by == DataBy::content && is_data_path(field.key))) continue;
     std::visit([&](const auto* value) { identity[std::string(field.key)] = *value; }, field.target);
   }
+  if (by == DataBy::content) identity[kContent] = content;
   if (update_of(spec) == UpdateAt::backward) identity["layout"] = "completion";
   return identity;
 }
@@ -70,11 +77,15 @@ void fill(const SafetensorsFile& file, const StateVector& vector) {
 
 }  // namespace
 
-void save_checkpoint(const std::filesystem::path& out, const TrainSpec& spec, Engine& engine,
-                     torch::nn::Module& module) {
+bool is_data_path(std::string_view key) {
+  return key == "data" || key == "target" || key == "validation" || key == "validation_target" ||
+         key == "vocabulary_file";
+}
+
+void save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module) {
   constexpr std::string_view kAttempt = "save";
   Collectives& collectives = engine.collectives();
-  const auto folder = checkpoints_in(out);
+  const auto folder = checkpoints_in(run.out);
   const std::int64_t step = engine.steps_done();
   if (collectives.rank() == 0) begin_checkpoint(folder, step, kAttempt);
   collectives.barrier();
@@ -93,9 +104,9 @@ void save_checkpoint(const std::filesystem::path& out, const TrainSpec& spec, En
                       {.step = step,
                        .workers = collectives.workers(),
                        .files = files,
-                       .seed = spec.seed,
-                       .run = run_identity(spec)});
-    prune_checkpoints(folder, spec.keep);
+                       .seed = run.spec.seed,
+                       .run = run_identity(run.spec, run.content, DataBy::content)});
+    prune_checkpoints(folder, run.spec.keep);
   }
   collectives.barrier();
 }
@@ -104,21 +115,21 @@ bool has_checkpoint(const std::filesystem::path& out) {
   return latest_checkpoint(checkpoints_in(out)).has_value();
 }
 
-std::filesystem::path checkpoint_to_resume(const std::filesystem::path& out,
-                                           const TrainSpec& spec) {
-  const auto checkpoint = latest_checkpoint(checkpoints_in(out));
+std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
+  const auto checkpoint = latest_checkpoint(checkpoints_in(run.out));
   if (!checkpoint) {
     fail_io({.place = "train",
-             .what = "no checkpoint in " + checkpoints_in(out).string(),
+             .what = "no checkpoint in " + checkpoints_in(run.out).string(),
              .remedy = "train with --checkpoint-every N first"});
   }
-  require_same_run(read_manifest(*checkpoint), run_identity(spec));
+  const Manifest manifest = read_manifest(*checkpoint);
+  const DataBy by = manifest.run.contains(kContent) ? DataBy::content : DataBy::path;
+  require_same_run(manifest, run_identity(run.spec, run.content, by));
   return *checkpoint;
 }
 
-void load_checkpoint(const std::filesystem::path& out, const TrainSpec& spec, Engine& engine,
-                     torch::nn::Module& module) {
-  const auto checkpoint = checkpoint_to_resume(out, spec);
+void load_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module) {
+  const auto checkpoint = checkpoint_to_resume(run);
   const Manifest manifest = read_manifest(checkpoint);
   const SafetensorsFile file = open_worker_file(checkpoint, manifest, engine.collectives().rank());
   for (const StateVector& vector : engine.state()) fill(file, vector);

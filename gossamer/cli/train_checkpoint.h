@@ -3,6 +3,8 @@
 /// every worker.
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "gossamer/cli/train_spec.h"
 #include "gossamer/engine/engine.h"
@@ -13,22 +15,30 @@ class Module;
 
 namespace gossamer {
 
+/// What a checkpoint is of.
+struct TrainedRun {
+  const std::filesystem::path& out;  ///< the run folder
+  const TrainSpec& spec;
+  const std::string& content;  ///< of the data: Task::content
+};
+
+/// Whether the field says where data lie. What they contain is Task::content.
+bool is_data_path(std::string_view key);
+
 /// Collective: all workers write into `out`/checkpoints, rank 0 commits. Either the checkpoint is
 /// there as a whole afterwards, or IoError was thrown and the earlier ones are untouched.
-void save_checkpoint(const std::filesystem::path& out, const TrainSpec& spec, Engine& engine,
-                     torch::nn::Module& module);
+void save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module);
 
 /// Whether there is a checkpoint in the run folder, which need not exist.
 bool has_checkpoint(const std::filesystem::path& out);
 
 /// The newest checkpoint in the run folder. Throws IoError where there is none and
-/// std::invalid_argument where it is of another run than `spec`.
-std::filesystem::path checkpoint_to_resume(const std::filesystem::path& out, const TrainSpec& spec);
+/// std::invalid_argument where it is of another run, or of other data.
+std::filesystem::path checkpoint_to_resume(const TrainedRun& run);
 
 /// Collective: fills engine and module from the newest checkpoint and starts the engine there. What
 /// follows is, bit for bit, what would have followed the save. Throws as checkpoint_to_resume()
 /// does, and IoError for a damaged checkpoint.
-void load_checkpoint(const std::filesystem::path& out, const TrainSpec& spec, Engine& engine,
-                     torch::nn::Module& module);
+void load_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module);
 
 }  // namespace gossamer

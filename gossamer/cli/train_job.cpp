@@ -4,16 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <exception>
 #include <functional>
 #include <random>
-#include <set>
 #include <sstream>
 #include <utility>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
+#include "gossamer/base/timeout.h"
 #include "gossamer/cli/train_address.h"
+#include "gossamer/transport/net/hosts.h"
 #include "gossamer/transport/net/net_transport.h"
 
 namespace gossamer {
@@ -36,63 +38,52 @@ std::string host_name() {
 
 /// What a rank says of itself when it comes.
 struct Card {
-  std::string host;  ///< the launcher's number for it, else its name
-  int local_rank = -1;
-  int local_workers = 0;
-  std::string reach;
+  Place place;
+  std::string reach;  ///< see reach_of_shared_memory()
   std::string token;
 };
 
 std::string to_text(const Card& card) {
-  return Json{{"host", card.host},
-              {"local_rank", card.local_rank},
-              {"local_workers", card.local_workers},
-              {"reach", card.reach},
-              {"token", card.token}}
-      .dump();
+  const Json json = {{"machine", card.place.machine},
+                     {"name", card.place.name},
+                     {"node", card.place.node},
+                     {"local_rank", card.place.local_rank},
+                     {"local_workers", card.place.local_workers},
+                     {"reach", card.reach},
+                     {"token", card.token}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // a name may be any bytes
 }
 
 Card card_of(const std::string& text) {
   const Json json = Json::parse(text);
-  return {json["host"], json["local_rank"], json["local_workers"], json["reach"], json["token"]};
+  return {.place = {.machine = json["machine"],
+                    .name = json["name"],
+                    .node = json["node"],
+                    .local_rank = json["local_rank"],
+                    .local_workers = json["local_workers"]},
+          .reach = json["reach"],
+          .token = json["token"]};
 }
 
-[[noreturn]] void refuse_deal(const std::string& what, const std::string& got) {
-  fail_argument({.place = kPlace,
-                 .what = what,
-                 .got = got,
-                 .remedy = "start the job with torchrun, with mpirun --map-by slot, or with srun "
-                           "--distribution=block"});
+Place place_of(const LauncherEnv& env) {
+  return {.machine = machine_of_this_process(),
+          .name = host_name(),
+          .node = env.node,
+          .local_rank = env.local_rank,
+          .local_workers = env.local_workers};
 }
 
-/// Counts the ranks of each host, which must follow each other and be as many as the host says.
-HostShape shape_of(const std::vector<Card>& cards) {
-  HostShape shape;
-  std::set<std::string> seen;
-  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-    const bool goes_on = rank > 0 && cards[rank].host == cards[rank - 1].host;
-    if (!goes_on && !seen.insert(cards[rank].host).second) {
-      refuse_deal("ranks must be dealt host by host",
-                  "rank " + std::to_string(rank) + " on host '" + cards[rank].host + "' again");
-    }
-    if (!goes_on) shape.workers_per_host.push_back(0);
-    const int place = shape.workers_per_host.back()++;
-    if (cards[rank].local_rank >= 0 && cards[rank].local_rank != place) {
-      refuse_deal("rank " + std::to_string(rank) + " must be local rank " + std::to_string(place) +
-                      " of host '" + cards[rank].host + "'",
-                  std::to_string(cards[rank].local_rank));
-    }
-  }
-  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-    const int count =
-        shape.workers_per_host[static_cast<std::size_t>(shape.host_of(static_cast<int>(rank)))];
-    const int told = cards[rank].local_workers;
-    if (told == 0 || told == count) continue;
-    refuse_deal("host '" + cards[rank].host + "' must have " + std::to_string(told) +
-                    " workers, as rank " + std::to_string(rank) + " was told",
-                std::to_string(count));
-  }
-  return shape;
+void say(const std::string& words) { std::fprintf(stderr, "gossamer: %s\n", words.c_str()); }
+
+std::string why_so_many(const LauncherEnv& env) {
+  return env.workers_from + " says that there are " + std::to_string(env.workers) +
+         " workers: start all of them with " + std::string(name_of(env.launcher)) +
+         ", or train in this process alone with --transport threads";
+}
+
+template <class Values>
+bool are_alike(const Values& values) {
+  return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) == values.end();
 }
 
 /// How an exception is told to other ranks, so that they can throw one of its kind.
@@ -125,6 +116,7 @@ std::string line_that_differs(const std::string& here, const std::string& there)
 }  // namespace
 
 TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
+  check_timeout(timeout_s, kPlace);
   const std::string launcher(name_of(env_.launcher));
   store_ = std::make_unique<JobStore>(
       JobStoreOptions{.rank = env_.rank,
@@ -133,18 +125,27 @@ TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
                       .port = env_.port,
                       .serves = env_.rank == 0 && !env_.has_store,
                       .prefix = launcher + "/" + env_.job + "/" + std::to_string(env_.workers),
-                      .timeout_s = timeout_s});
-  const Card mine{.host = env_.node.empty() ? host_name() : env_.node,
-                  .local_rank = env_.local_rank,
-                  .local_workers = env_.local_workers,
+                      .timeout_s = timeout_s,
+                      .why_so_many = why_so_many(env_),
+                      .on_wait = say});
+  const Card mine{.place = place_of(env_),
                   .reach = reach_of_shared_memory(),
                   .token = env_.rank == 0 ? make_token() : ""};
-  std::vector<Card> cards;
-  for (const std::string& text : store_->share("meet", to_text(mine)))
-    cards.push_back(card_of(text));
-  for (const Card& card : cards) reaches_.push_back(card.reach);
-  token_ = cards[0].token;
-  shape_ = shape_of(cards);
+  std::vector<Place> places;
+  std::vector<std::string> reaches;
+  std::vector<std::string> machines;
+  for (const std::string& text : store_->share("meet", to_text(mine))) {
+    const Card card = card_of(text);
+    places.push_back(card.place);
+    reaches.push_back(card.reach);
+    machines.push_back(card.place.machine.empty() ? card.place.name : card.place.machine);
+    if (token_.empty()) token_ = card.token;  // rank 0's
+  }
+  is_one_reach_ = !reaches[0].empty() && are_alike(reaches);
+  is_one_machine_ = are_alike(machines);
+  const FoundHosts found = find_hosts(places, kPlace);
+  shape_ = found.shape;
+  if (env_.rank == 0 && !found.warning.empty()) say("warning: " + found.warning);
 }
 
 void TrainJob::together(const std::string& what, const std::function<void()>& work) {
@@ -180,14 +181,10 @@ void TrainJob::require_same(const std::string& words) {
 }
 
 std::unique_ptr<Transport> TrainJob::connect(const ConnectOptions& options) {
-  const auto all_alike = [](const auto& words) {
-    return std::ranges::adjacent_find(words, std::ranges::not_equal_to()) == words.end();
-  };
-  std::vector<std::string> networks;
-  for (const std::string& reach : reaches_) networks.push_back(reach.substr(0, reach.rfind('/')));
   std::string address;
-  if (reaches_[0].empty() || !all_alike(reaches_)) {
-    address = address_for_peers(env_, {.may_be_loopback = all_alike(networks)});
+  if (!is_one_reach_) {
+    together("find an address for the others",
+             [&] { address = address_for_peers(env_, {.may_be_loopback = is_one_machine_}); });
   }
   auto transport = make_net_transport(
       {.rank = env_.rank,

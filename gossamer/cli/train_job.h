@@ -21,14 +21,14 @@ struct ConnectOptions {
 /// TransportError, which names the rank, where another one does not come within the timeout.
 class TrainJob {
  public:
-  /// Meets the others. Throws std::invalid_argument where ranks are not dealt host by host, or the
-  /// launcher's numbers do not fit each other.
+  /// Meets the others. Throws std::invalid_argument where find_hosts() does. Rank 0 says on stderr
+  /// what is odd, and everybody for whom it has waited for some seconds.
   TrainJob(LauncherEnv env, double timeout_s);
 
   int rank() const { return env_.rank; }
   int workers() const { return env_.workers; }
   const LauncherEnv& env() const { return env_; }
-  /// The workers of each host, by the launcher's node numbers, else by the hosts' names.
+  /// The workers of each host; see find_hosts().
   const HostShape& shape() const { return shape_; }
 
   /// Runs `work` here and waits for the others to have run theirs. Where it throws on any rank, all
@@ -46,7 +46,8 @@ class TrainJob {
   std::unique_ptr<JobStore> store_;
   HostShape shape_;
   std::string token_;
-  std::vector<std::string> reaches_;  ///< by rank, see reach_of_shared_memory()
+  bool is_one_reach_ = false;    ///< all can share memory
+  bool is_one_machine_ = false;  ///< all are in one network
 };
 
 }  // namespace gossamer

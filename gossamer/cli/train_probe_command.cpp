@@ -125,7 +125,7 @@ ProbedJob probe_process(TrainRequest& request, const LauncherEnv& env,
                         const std::atomic<bool>& stop) {
   TrainJob job(env, request.spec.timeout_s);
   const Task task = begin_process("probe", request, job, env);
-  job.require_same(to_toml(request.spec) + "data: " + task.description);
+  job.require_same(shared_words(request.spec, task));
   if (env.rank == 0) {
     std::cerr << "gossamer: " << name_of(env.launcher) << " has started " << describe(job.shape())
               << '\n';

@@ -10,6 +10,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_probe.h"
+#include "gossamer/engine/disk.h"
 
 namespace gossamer {
 namespace {
@@ -46,7 +47,7 @@ void refuse_emulation(const TrainSpec& spec, const TrainJob& job) {
 
 void find_folder(const std::filesystem::path& out) {
   const auto limit = Clock::now() + kFileIsThere;
-  while (!std::filesystem::exists(out / "run.toml")) {
+  while (!is_there(out / "run.toml")) {
     if (Clock::now() > limit) {
       fail_io({.place = "train",
                .what = out.string() + " is not the folder that rank 0 writes to",
@@ -59,17 +60,18 @@ void find_folder(const std::filesystem::path& out) {
 
 /// Everything that must be alike for the workers to train the same thing.
 std::string agreement(const TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
-  std::string text = to_toml(spec) + "data: " + task.description + "\nfolder: ";
+  std::string text = shared_words(spec, task) + "\nfolder: ";
   text += args.out.empty() ? "none" : args.out.string();
   if (args.resume) {
-    text += "\ncheckpoint: " + checkpoint_to_resume(args.out, spec).filename().string();
+    text +=
+        "\ncheckpoint: " + checkpoint_to_resume({args.out, spec, task.content}).filename().string();
   }
   return text;
 }
 
 void prepare(const TrainSpec& spec, const Task& task, const TrainRunArgs& args, TrainJob& job) {
   job.together("prepare the run", [&] {
-    if (job.rank() == 0) prepare_folder(spec, args);
+    if (job.rank() == 0) prepare_folder(spec, task, args);
   });
   std::string words;
   job.together("see the run folder", [&] {
@@ -179,6 +181,14 @@ std::optional<RunPrediction> settle_together(TrainSpec& spec, const Task& task,
 }
 
 }  // namespace
+
+std::string shared_words(const TrainSpec& spec, const Task& task) {
+  TrainSpec copy = spec;
+  for (const TrainField& field : train_fields(copy)) {
+    if (is_data_path(field.key)) std::get<std::string*>(field.target)->clear();
+  }
+  return to_toml(copy) + "content of the data: " + task.content;
+}
 
 Task begin_process(const std::string& command, TrainRequest& request, TrainJob& job,
                    const LauncherEnv& env) {

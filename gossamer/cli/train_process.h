@@ -1,6 +1,8 @@
 #pragma once
 /// A training run with workers as processes that a launcher started: this process's part of it.
 
+#include <string>
+
 #include "gossamer/cli/train_job.h"
 #include "gossamer/cli/train_request.h"
 
@@ -11,6 +13,10 @@ namespace gossamer {
 /// not started, and for a spec that emulates links: only those between threads of one process are.
 Task begin_process(const std::string& command, TrainRequest& request, TrainJob& job,
                    const LauncherEnv& env);
+
+/// What must be alike for the workers to do the same thing: the recipe, and what the data contain,
+/// wherever they lie.
+std::string shared_words(const TrainSpec& spec, const Task& task);
 
 /// Trains as worker job.rank() of what run_training() trains with threads, with the same numbers;
 /// rank 0 writes run.toml and summary.json. With `topology = auto` the job is probed first. All

@@ -26,6 +26,17 @@ std::string run_to_go_on_with(const std::vector<std::string>& arguments) {
   return has_checkpoint(out) ? out : "";
 }
 
+/// A run goes on in its own folder, whose name may be written in several ways.
+void check_same_folder(const std::filesystem::path& resume, const std::filesystem::path& out) {
+  std::error_code error;
+  if (resume == out || std::filesystem::equivalent(resume, out, error)) return;
+  fail_argument({.place = "train",
+                 .what = "a run goes on in its own folder, " + resume.string(),
+                 .got = "--out " + out.string(),
+                 .remedy = "leave --out out; for another folder copy the run there first, and "
+                           "resume the copy"});
+}
+
 }  // namespace
 
 std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
@@ -65,6 +76,7 @@ std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
       ->capture_default_str();
   add_train_flags(app, request.spec);
   if (!parse_flags(app, help.name, arguments)) return std::nullopt;
+  if (!resume.empty() && !out.empty()) check_same_folder(resume, out);
   if (!out.empty()) request.args.out = out;
   if (request.args.resume && request.spec.topology == kAutoTopology) {
     request.spec.topology = settled;  // as it was chosen when the run began

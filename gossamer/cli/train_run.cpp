@@ -55,7 +55,7 @@ ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s) {
   return cluster;
 }
 
-void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args) {
+void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
   if (args.out.empty()) {
     if (spec.checkpoint_every > 0) {
       fail_argument({.place = "train",
@@ -72,15 +72,15 @@ void prepare_folder(const TrainSpec& spec, const TrainRunArgs& args) {
              .got = error.message()});
   }
   const auto recipe = args.out / "run.toml";
-  const bool was_lost = args.may_begin_again && !std::filesystem::exists(args.out / "summary.json");
-  if (!args.resume && !was_lost && std::filesystem::exists(recipe)) {
+  const bool was_lost = args.may_begin_again && !is_there(args.out / "summary.json");
+  if (!args.resume && !was_lost && is_there(recipe)) {
     fail_argument({.place = "train",
                    .what = args.out.string() + " already holds a run",
                    .remedy = "continue it with --resume " + args.out.string() +
                              ", or choose another folder"});
   }
   if (args.resume) {
-    checkpoint_to_resume(args.out, spec);  // before anything is replaced
+    checkpoint_to_resume({args.out, spec, task.content});  // before anything is replaced
     remove_traces(args.out);
   }
   write_file(recipe, to_toml(spec));
@@ -205,7 +205,7 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
                    .got = "'auto'",
                    .remedy = "give gamma or link_rate, or start under a launcher"});
   }
-  prepare_folder(spec, args);
+  prepare_folder(spec, task, args);
   TrainResult result{.data = task.description};
   if (!spec.link_rate.empty()) result.link_bytes_per_s = parse_rate(spec.link_rate, "link_rate");
   const bool wants_compute = spec.gamma > 0 || spec.topology == kAutoTopology;

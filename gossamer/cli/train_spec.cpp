@@ -1,7 +1,10 @@
 #include "gossamer/cli/train_spec.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cmath>
+#include <cstdio>
 #include <numbers>
 #include <sstream>
 
@@ -31,19 +34,17 @@ std::size_t index_of(std::string_view kind, std::string_view word,
   return static_cast<std::size_t>(found - valid.begin());
 }
 
-void require(bool valid, std::string_view key, std::string_view range, const std::string& got) {
-  if (valid) return;
-  fail_argument(
-      {.place = "train", .what = std::string(key) + " must be " + std::string(range), .got = got});
-}
-
 void read_field(const TomlTable& table, const TrainField& field) {
   const auto read = [&](auto* target) {
     using Type = std::remove_pointer_t<decltype(target)>;
     if constexpr (std::is_same_v<Type, std::uint64_t>) {
       std::int64_t value = 0;
       if (!table.read(field.key, value)) return;
-      require(value >= 0, field.key, "not negative", std::to_string(value));
+      if (value < 0) {
+        fail_argument({.place = "train",
+                       .what = std::string(field.key) + " must be not negative",
+                       .got = std::to_string(value)});
+      }
       *target = static_cast<std::uint64_t>(value);
     } else {
       table.read(field.key, *target);
@@ -54,7 +55,13 @@ void read_field(const TomlTable& table, const TrainField& field) {
 
 std::string quoted_toml(const std::string& text) {
   std::string quoted = "\"";
-  for (char c : text) {
+  for (const char c : text) {
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0) {  // no line of TOML may hold it
+      std::array<char, 8> code{};
+      std::snprintf(code.data(), code.size(), "\\u%04x", static_cast<unsigned char>(c));
+      quoted += code.data();
+      continue;
+    }
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += c;
   }
@@ -311,40 +318,8 @@ double consensus_factor(const TrainSpec& spec, std::int64_t t) {
   return spec.hyper.consensus * std::pow(lr_factor(spec, t), spec.consensus_power);
 }
 
-void check_train_spec(const TrainSpec& spec) {
-  const int workers = host_shape_of(spec).workers();
-  find_pattern(spec.pattern);
-  find_optimizer(spec.optimizer);
-  check_hyper(spec.hyper);
-  if (spec.topology != kAutoTopology) {
-    check_pattern(find_pattern(spec.pattern), spec.optimizer, schedule_of(spec), {&spec.hyper, 1});
-  }
-  require(spec.link_rates.empty() || spec.topology == "fitted", "link_rates",
-          "absent but for the topology fitted", "topology '" + spec.topology + "'");
-  update_of(spec);
-  group_method_of(spec);
-  late_of(spec);
-  find_codec(spec.codec);
+void check_lr_schedule(const TrainSpec& spec) {
   index_of("lr_schedule", spec.lr_schedule, kLrSchedules);
-  require(spec.label_smoothing >= 0 && spec.label_smoothing < 1, "label_smoothing",
-          "at least 0 and less than 1", std::to_string(spec.label_smoothing));
-  require(spec.dropout == kUsualDropout || (spec.dropout >= 0 && spec.dropout < 1), "dropout",
-          "at least 0 and less than 1, or -1 for the model's usual", std::to_string(spec.dropout));
-  require(spec.steps >= 1, "steps", "at least 1", std::to_string(spec.steps));
-  require(std::isfinite(spec.consensus_power) && spec.consensus_power >= 0, "consensus_power",
-          "finite and not negative", std::to_string(spec.consensus_power));
-  require(spec.warmup >= 0, "warmup", "not negative", std::to_string(spec.warmup));
-  require(spec.buckets >= 1, "buckets", "at least 1", std::to_string(spec.buckets));
-  require(spec.keep >= 1, "keep", "at least 1", std::to_string(spec.keep));
-  require(spec.trace_steps >= 0, "trace_steps", "not negative", std::to_string(spec.trace_steps));
-  require(spec.timeout_s > 0, "timeout_s", "positive", std::to_string(spec.timeout_s));
-  require(std::isfinite(spec.gamma) && spec.gamma >= 0, "gamma", "not negative",
-          std::to_string(spec.gamma));
-  require(spec.gamma == 0 || spec.link_rate.empty(), "link_rate", "absent where gamma is given",
-          spec.link_rate);
-  require(spec.global_batch >= workers, "global_batch",
-          "at least the number of workers (" + std::to_string(workers) + ")",
-          std::to_string(spec.global_batch));
 }
 
 }  // namespace gossamer

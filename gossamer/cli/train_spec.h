@@ -115,8 +115,12 @@ void read_recipe_text(std::string_view text, std::string_view name, TrainSpec& s
 /// The whole spec as TOML that read_recipe() takes.
 std::string to_toml(const TrainSpec& spec);
 
-/// Throws std::invalid_argument for values that cannot work together or are out of range.
+/// Throws std::invalid_argument for values that cannot work together or are out of range, and for
+/// texts that the files of a run cannot hold.
 void check_train_spec(const TrainSpec& spec);
+
+/// Throws std::invalid_argument for an unknown lr_schedule.
+void check_lr_schedule(const TrainSpec& spec);
 
 /// hosts × per_host.
 HostShape host_shape_of(const TrainSpec& spec);

@@ -69,7 +69,7 @@ Translator open_translator(const std::filesystem::path& run) {
                    .what = run.string() + " must be a run of the task translation",
                    .got = spec.task});
   }
-  if (!std::filesystem::exists(run / kModelFile)) {
+  if (!is_there(run / kModelFile)) {
     fail_io({.place = "translate",
              .what = run.string() + " has no " + std::string(kModelFile),
              .remedy = "a run writes it at its end: gossamer train --resume " + run.string()});

@@ -94,7 +94,7 @@ class Worker {
  private:
   void begin() {
     if (context_.resume) {
-      load_checkpoint(context_.out, spec_, engine_, *model_.model.module);
+      load_checkpoint(saved_run(), engine_, *model_.model.module);
     } else {
       for (const FrozenParameter& frozen : model_.flat.frozen) {
         engine_.collectives().broadcast(
@@ -179,7 +179,9 @@ class Worker {
     if (recorder_ != nullptr) recorder_->resume();
   }
 
-  void save() { save_checkpoint(context_.out, spec_, engine_, *model_.model.module); }
+  TrainedRun saved_run() const { return {context_.out, spec_, context_.task->content}; }
+
+  void save() { save_checkpoint(saved_run(), engine_, *model_.model.module); }
 
   /// Runs `work` on the mean of all workers' parameters and buffers, and brings the local ones
   /// back.

@@ -34,6 +34,14 @@ std::string remedy_for(int error) {
       return "choose a folder on a disk mounted for writing";
     case ENOTDIR:
       return "a part of the path is a file; choose another folder";
+    case EMFILE:
+      return "raise the limit on open files of a process (ulimit -n)";
+    case ENFILE:
+      return "raise the limit on open files of the system (sysctl fs.file-max)";
+    case ENAMETOOLONG:
+      return "choose a shorter name";
+    case ELOOP:
+      return "mend the links in the path, which lead back to themselves";
     case ENOENT:
       return "check the path";
     case EIO:
@@ -204,6 +212,13 @@ void sync_folder(const std::filesystem::path& folder) {
   if (failed != 0 && failed != EINVAL) {
     fail_system(folder, "cannot bring the folder to the disk", failed);
   }
+}
+
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  const bool is_found = std::filesystem::exists(path, error);
+  if (error) fail_system(path, "cannot look for", error.value());
+  return is_found;
 }
 
 void fail_system(const std::filesystem::path& path, std::string_view what, int error) {

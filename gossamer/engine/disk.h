@@ -74,6 +74,10 @@ FileDigest digest_file(const std::filesystem::path& path);
 /// Brings the entries of a folder (names made, changed or removed) to the disk.
 void sync_folder(const std::filesystem::path& folder);
 
+/// Whether there is something of this name. Throws IoError where the system does not tell: a folder
+/// on the way may not be entered.
+bool is_there(const std::filesystem::path& path);
+
 /// Throws IoError: `path`, what could not be done, the system's reason, and what to do about it.
 [[noreturn]] void fail_system(const std::filesystem::path& path, std::string_view what, int error);
 

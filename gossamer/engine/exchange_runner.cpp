@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/timeout.h"
 #include "gossamer/kernels/codec.h"
 #include "gossamer/kernels/sum.h"
 
@@ -43,10 +44,7 @@ void add_slices(std::byte* into, const Sum& sum, std::span<const Part> parts, Co
 
 }  // namespace
 
-Deadline deadline_after(double seconds) {
-  return Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
+Deadline deadline_after(double seconds) { return Clock::now() + duration_of(seconds, "engine"); }
 
 std::size_t Arena::bytes_for(const Plan& plan, DType dtype) {
   std::size_t needed = 0;
@@ -331,6 +329,7 @@ void Exchange::wait() {
 
 ExchangeRunner::ExchangeRunner(Transport& transport, double timeout_s, WhileWaiting while_waiting)
     : transport_(transport), timeout_s_(timeout_s), while_waiting_(std::move(while_waiting)) {
+  check_timeout(timeout_s, "engine");
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 

@@ -14,8 +14,10 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <utility>
 
+#include "gossamer/base/address.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/base/timeout.h"
 
 namespace gossamer {
 namespace {
@@ -49,7 +51,7 @@ Descriptor open_socket(const JobStoreOptions& options, std::string& why,
   for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {
     Descriptor socket(::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol));
     if (socket && use(socket.get(), *at)) return socket;
-    why = std::strerror(errno);
+    why = in_numbers(at->ai_addr, at->ai_addrlen) + ": " + std::strerror(errno);
   }
   return Descriptor();
 }
@@ -100,26 +102,62 @@ auto ask(const JobStoreOptions& options, const Call& call) {
 struct JobStore::State {
   JobStoreOptions options;
   c10::intrusive_ptr<c10d::TCPStore> store;
+  std::string listens_at;  ///< in numbers; empty where another process serves
+  bool all_have_come = false;
 
   std::string key(const std::string& topic, int rank) const {
     return "gossamer/" + options.prefix + "/" + topic + "/" + std::to_string(rank);
   }
-  void wait_until(int peer, const std::string& late, const std::function<bool()>& done) const;
+  bool has(const std::string& key) const;
+  int count_of(const std::string& topic) const;
+  std::string about_the_start() const;
+  void wait_until(int peer, const std::function<std::string()>& late,
+                  const std::function<bool()>& done) const;
   void wait_for_server() const;
 };
 
+bool JobStore::State::has(const std::string& key) const {
+  return ask(options, [&] { return store->check({key}); });
+}
+
+/// How many have come to it.
+int JobStore::State::count_of(const std::string& topic) const {
+  int count = 0;
+  for (int rank = 0; rank < options.workers; ++rank) count += has(key(topic, rank)) ? 1 : 0;
+  return count;
+}
+
+/// What may keep workers from coming at all.
+std::string JobStore::State::about_the_start() const {
+  if (all_have_come) return "";
+  std::string words;
+  if (is_loopback(listens_at)) {
+    words = "; this process listens at " + listens_at + ", which is what '" + options.address +
+            "' means here and no other machine reaches: for several machines set MASTER_ADDR to "
+            "another address of this one";
+  }
+  return options.why_so_many.empty() ? words : words + "; " + options.why_so_many;
+}
+
 /// Asks again and again: c10d's own waits write to stderr what they think of a timeout.
-void JobStore::State::wait_until(int peer, const std::string& late,
+void JobStore::State::wait_until(int peer, const std::function<std::string()>& late,
                                  const std::function<bool()>& done) const {
   const auto begin = Clock::now();
   std::chrono::milliseconds nap{1};
+  bool has_told = !options.on_wait;
   while (!done()) {
     const std::chrono::duration<double> elapsed = Clock::now() - begin;
     if (elapsed.count() > options.timeout_s) {
       fail_late(options, peer, "meeting", elapsed.count(),
-                late +
+                late() +
                     "; it has failed, or was started too late: see what it said, or raise "
-                    "timeout_s");
+                    "timeout_s" +
+                    about_the_start());
+    }
+    if (!has_told && elapsed.count() > options.patience_s) {
+      options.on_wait("rank " + std::to_string(options.rank) + " waits for rank " +
+                      std::to_string(peer) + ": " + late() + about_the_start());
+      has_told = true;
     }
     std::this_thread::sleep_for(nap);
     nap = std::min(2 * nap, kLongestNap);
@@ -133,13 +171,8 @@ void JobStore::State::wait_for_server() const {
       return ::connect(number, to.ai_addr, to.ai_addrlen) == 0;
     }));
   };
-  try {
-    wait_until(0, "nobody answers at " + place_of(options), connects);
-  } catch (const TransportError& error) {
-    TransportError::Details details = error.details();
-    details.reason += " (" + why + ")";
-    throw TransportError(details);
-  }
+  wait_until(
+      0, [&] { return "nobody answers at " + place_of(options) + " (" + why + ")"; }, connects);
 }
 
 JobStore::JobStore(JobStoreOptions options) : state_(std::make_unique<State>()) {
@@ -149,9 +182,14 @@ JobStore::JobStore(JobStoreOptions options) : state_(std::make_unique<State>()) 
   store.port = static_cast<std::uint16_t>(own.port);
   store.isServer = own.serves;
   store.waitWorkers = false;
-  store.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * own.timeout_s));
+  store.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+      duration_of(own.timeout_s, "job store"));
   if (own.serves) {
     store.masterListenFd = listen_on(own);
+    const BoundTo bound = bound_to(*store.masterListenFd);
+    state_->listens_at = bound.host;
+    state_->options.port = bound.port;
+    store.port = static_cast<std::uint16_t>(bound.port);
   } else {
     state_->wait_for_server();
   }
@@ -177,7 +215,8 @@ void JobStore::done() {
   const int workers = state_->options.workers;
   if (count(1) == workers || !state_->options.serves) return;
   const int last = workers - 1;  // whoever it is
-  state_->wait_until(last, "not all workers have connected", [&] { return count(0) == workers; });
+  state_->wait_until(
+      last, [] { return "not all workers have connected"; }, [&] { return count(0) == workers; });
 }
 
 void JobStore::tell(const std::string& topic, const std::string& words) {
@@ -188,10 +227,11 @@ void JobStore::tell(const std::string& topic, const std::string& words) {
 
 std::string JobStore::hear(const std::string& topic, int rank) {
   const std::string key = state_->key(topic, rank);
-  const auto is_there = [&] {
-    return ask(state_->options, [&] { return state_->store->check({key}); });
+  const auto late = [&] {
+    return "it has not come to '" + topic + "', " + std::to_string(state_->count_of(topic)) +
+           " of " + std::to_string(state_->options.workers) + " have";
   };
-  state_->wait_until(rank, "it has not come to '" + topic + "'", is_there);
+  state_->wait_until(rank, late, [&] { return state_->has(key); });
   const std::vector<std::uint8_t> bytes =
       ask(state_->options, [&] { return state_->store->get(key); });
   return {bytes.begin(), bytes.end()};
@@ -201,6 +241,7 @@ std::vector<std::string> JobStore::share(const std::string& topic, const std::st
   tell(topic, mine);
   std::vector<std::string> all;
   for (int rank = 0; rank < state_->options.workers; ++rank) all.push_back(hear(topic, rank));
+  state_->all_have_come = true;
   return all;
 }
 

@@ -2,6 +2,7 @@
 /// Where the processes of a job meet before they have a transport: c10d's TCPStore, of which
 /// torchrun serves one and rank 0 another under launchers that serve none.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,10 +13,15 @@ struct JobStoreOptions {
   int rank = 0;
   int workers = 1;
   std::string address;    ///< a name or number of the host that serves
-  int port = 0;           ///< TCP, on that host
+  int port = 0;           ///< TCP, on that host; 0: any, for a worker alone
   bool serves = false;    ///< this process does, on `address` and on no other interface
   std::string prefix;     ///< of all keys: what tells this start of this job from others
   double timeout_s = 60;  ///< of every wait for another process
+  /// Why there are so many workers and what else can be done, for who waits until all have come.
+  std::string why_so_many;
+  /// Hears for whom this process waits, once for each wait that is longer than `patience_s`.
+  std::function<void(const std::string&)> on_wait;
+  double patience_s = 8;
 };
 
 /// One process's connection to the store. All functions block; they throw TransportError, which

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,6 +92,39 @@ TEST(JobStore, NamesTheWorkerThatDoesNotCome) {
     EXPECT_GE(error.details().elapsed_s, 0.2);
     EXPECT_NE(std::string(error.what()).find("'names'"), std::string::npos) << error.what();
   }
+}
+
+TEST(JobStore, SaysForWhomItWaitsAndWhatMadeItWait) {
+  std::vector<std::string> said;
+  JobStoreOptions options = options_of(0, 2, free_port(), 0.2);
+  options.why_so_many = "SIZE=2 says 2 workers";
+  options.on_wait = [&](const std::string& words) { said.push_back(words); };
+  options.patience_s = 0;
+  std::string failure;
+  try {
+    JobStore(options).share("names", "");
+  } catch (const TransportError& error) {
+    failure = error.what();
+  }
+  ASSERT_FALSE(said.empty());
+  for (const std::string& words : {said[0], failure}) {
+    EXPECT_NE(words.find("come to 'names', 1 of 2 have"), std::string::npos) << words;
+    EXPECT_NE(words.find("SIZE=2 says 2 workers"), std::string::npos) << words;
+    EXPECT_NE(words.find("listens at 127.0.0.1, which is what '127.0.0.1' means here"),
+              std::string::npos)
+        << words;
+  }
+  EXPECT_EQ(said[0].find("rank 0 waits for rank 1: "), 0u) << said[0];
+}
+
+TEST(JobStore, AWorkerAloneTakesAnyPort) {
+  JobStore store(options_of(0, 1, 0));
+  EXPECT_EQ(store.share("names", "me"), std::vector<std::string>{"me"});
+}
+
+TEST(JobStore, ATimeoutMayBeWithoutLimit) {
+  JobStore store(options_of(0, 1, free_port(), std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(store.share("names", "me"), std::vector<std::string>{"me"});
 }
 
 TEST(JobStore, NamesTheWorkerThatShouldServe) {

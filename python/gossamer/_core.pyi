@@ -125,6 +125,28 @@ def net_transport(
     some have ``tls``; IoError where the system gives no sockets or no memory.
     """
 
+def started_together() -> tuple[str, str] | None:
+    """Which launcher has started this process as one of several, and the variables that say so;
+    None where no variable does."""
+
+def is_loopback(address: str) -> bool:
+    """Whether an address, in numbers, leads to no other machine."""
+
+def machine_of_this_process() -> str:
+    """The same for all processes of one machine in one network namespace, and for no others; empty
+    where the system does not say."""
+
+def find_hosts(
+    places: Sequence[tuple[str, str, str, int, int]], who: str
+) -> tuple[list[int], list[str], str]:
+    """(workers per host, names of the hosts, warning) of places by rank.
+
+    A place: machine_of_this_process(), the machine's name, the launcher's number of the host or
+    nothing, its number of the worker on the host or -1, its number of the host's workers or 0. The
+    warning, if any, says where the launcher's words are not true. ValueError, with ``who`` as its
+    place, where a host's ranks do not follow each other.
+    """
+
 def reach_of_shared_memory() -> str:
     """The same for all processes that can share memory with each other; empty where none can."""
 

@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import os
-import socket
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -16,7 +15,7 @@ import torch.distributed as dist
 
 from gossamer import _core, _links, _machine
 from gossamer.edges import make_transport
-from gossamer.world import World
+from gossamer.world import Seat, World, find_hosts, place_of
 
 NO_TIME = "no time was left"
 
@@ -130,7 +129,7 @@ def _examine(mine: Findings, clock: Clock) -> Team | None:
     rank, size = dist.get_rank(), dist.get_world_size()
     store = dist.PrefixStore("gossamer/doctor", dist.distributed_c10d._get_default_store())
     mine.stage = "hearing from all workers"
-    hosts = _hosts(store, rank, size, clock)
+    hosts = _hosts(mine, store, rank, size, clock)
     pairs = pairs_of(hosts)
     transport = _connect(mine, rank, size, pairs, clock)
     mine.facts["listens"] = [str(listener) for listener in _machine.own_listeners()]
@@ -165,17 +164,21 @@ def _has(store: dist.Store, keys: list[str], timeout: timedelta) -> bool:
     return True
 
 
-def _hosts(store: dist.Store, rank: int, size: int, clock: Clock) -> list[str]:
-    """A name for each rank's host; the launcher's number of it where two have one name."""
-    number = os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or ""
-    store.set(f"host/{rank}", json.dumps([socket.gethostname(), number]))
+def _hosts(mine: Findings, store: dist.Store, rank: int, size: int, clock: Clock) -> list[str]:
+    """A name for each rank's host."""
+    store.set(f"host/{rank}", json.dumps(place_of(Seat(rank, size, dist.group.WORLD))))
     keys = [f"host/{peer}" for peer in range(size)]
     store.wait(keys, clock.left())
-    cards = [tuple(json.loads(store.get(key))) for key in keys]
-    names = {name for name, _ in cards}
-    if len(names) == len(set(cards)):
-        return [name for name, _ in cards]
-    return [f"{name}#{number}" for name, number in cards]
+    places = [json.loads(store.get(key)) for key in keys]
+    try:
+        counts, names, warning = find_hosts(places, "doctor")
+    except ValueError as problem:
+        if rank == 0:
+            mine.problems.append(str(problem))
+        return [str(peer) for peer in range(size)]  # all links are looked at then
+    if warning and rank == 0:
+        mine.warnings.append(warning)
+    return [name for count, name in zip(counts, names, strict=True) for _ in range(count)]
 
 
 def _connect(

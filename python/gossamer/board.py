@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,10 +17,26 @@ from gossamer._core import TransportError
 
 T = TypeVar("T")
 
+_LOG = logging.getLogger("gossamer")
+# Whoever waits longer for another rank says so.
+_PATIENCE_S = 10.0
+
 # A wait for the store is rounded to milliseconds.
 _ROUNDING_S = 0.1
+# Stands for "no limit": what torch and the system count in fits.
+_LONGEST_S = 50 * 365 * 86400.0
 # For the way to the store and back, on top of what the store itself is told to wait.
 _GRACE_S = 1.0
+
+
+def wait_s(seconds: float) -> float:
+    """What a wait of so many seconds is told; infinity and what no clock holds is no limit.
+
+    Raises ValueError for NaN.
+    """
+    if math.isnan(seconds):
+        raise ValueError("[Gossip] timeout_s must be a number of seconds, got nan")
+    return min(max(seconds, 1e-3), _LONGEST_S)
 
 
 @dataclass(frozen=True)
@@ -44,6 +62,7 @@ class Board:
         self._store = store
         self._rank = rank
         self._timeout_s = timeout_s
+        self._has_told = False
 
     def set(self, key: str, value: str) -> None:
         self._ask(lambda: self._store.set(key, value))
@@ -74,18 +93,18 @@ class Board:
                 raise _failure(who, f"rank {who.peer} {late} ({reason})", reason) from cause
             return bytes(self._store.get(key))
 
-        left_s = max(who.deadline - time.monotonic(), 1e-3)
+        left_s = wait_s(who.deadline - time.monotonic())
         return self._ask(fetch, left_s + _GRACE_S, who)
 
     def _ask(
         self, call: Callable[[], T], limit_s: float | None = None, who: Waiting | None = None
     ) -> T:
-        limit_s = self._timeout_s if limit_s is None else limit_s
+        limit_s = wait_s(self._timeout_s if limit_s is None else limit_s)
         answer = _Answer(call)
         thread = threading.Thread(target=answer.run, name="gossamer-store", daemon=True)
         thread.start()
         problem = ""
-        if not answer.is_there.wait(limit_s):
+        if not self._wait(answer, limit_s, who):
             problem = f"has not answered for {limit_s:.3g} s"
         else:
             thread.join()  # one that still ends while the interpreter does would abort it
@@ -104,6 +123,20 @@ class Board:
         operation = who.operation if who else "meet"
         waiting = Waiting(self._rank, peer, operation, 0.0, limit_s)
         raise _failure(waiting, what, problem) from answer.error
+
+    def _wait(self, answer: _Answer[T], limit_s: float, who: Waiting | None) -> bool:
+        """Whether it has come; says for whom it waits where that takes long, once."""
+        if who is None or self._has_told or limit_s <= _PATIENCE_S:
+            return answer.is_there.wait(limit_s)
+        if answer.is_there.wait(_PATIENCE_S):
+            return True
+        self._has_told = True
+        _LOG.warning(
+            "[Gossip] rank %d waits for rank %d to %s, for %.3g s at most; see whether that rank "
+            "has been started, has failed, or is at work",
+            *(who.rank, who.peer, who.operation, who.timeout_s),
+        )
+        return answer.is_there.wait(limit_s - _PATIENCE_S)
 
 
 class _Answer(Generic[T]):

@@ -211,12 +211,6 @@ def _judge(mine: _team.Findings, team: _team.Team) -> None:
         if link.error:
             words = mine.warnings if link.error == _team.NO_TIME else mine.problems
             words.append(f"workers {link.low} and {link.high}: {link.error}")
-    runs = [host for i, host in enumerate(team.hosts) if i == 0 or team.hosts[i - 1] != host]
-    if len(runs) != len(set(runs)):
-        mine.problems.append(
-            f"ranks must be dealt host by host, got {', '.join(team.hosts)} in rank order; start "
-            "the job with torchrun, or with --distribution=block under Slurm"
-        )
 
 
 def _report(mine: _team.Findings, team: _team.Team, as_json: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterable
 
@@ -38,9 +39,19 @@ def make_transport(
 
 
 def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
-    mine = {"reach": _core.reach_of_shared_memory(), "token": secrets.token_hex(32)}
+    mine = {
+        "reach": _core.reach_of_shared_memory(),
+        "machine": _core.machine_of_this_process(),
+        "token": secrets.token_hex(32),
+    }
     cards = exchange(world, "connect", mine, None, timeout_s)
-    is_one_host = mine["reach"] != "" and all(card["reach"] == mine["reach"] for card in cards)
+    address = ""
+    if mine["reach"] == "" or any(card["reach"] != mine["reach"] for card in cards):
+        address = _machine.address_for_peers()
+        problem = None
+        if any(card["machine"] != mine["machine"] for card in cards):
+            problem = _leads_nowhere(world, address)
+        exchange(world, "connect", {}, problem, timeout_s)
 
     def share(words: str) -> list[str]:
         told = exchange(world, "connect", {"words": words}, None, timeout_s)
@@ -51,6 +62,24 @@ def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
         world.size,
         token=cards[0]["token"],
         share=share,
-        address="" if is_one_host else _machine.address_for_peers(),
+        address=address,
         tls=tls,
+    )
+
+
+def _leads_nowhere(world: World, address: str) -> ValueError | None:
+    """What is wrong with an address that the workers of other machines are to reach."""
+    if not _core.is_loopback(address):
+        return None
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")
+    chosen = (
+        f"of GLOO_SOCKET_IFNAME={interface}"
+        if interface
+        else f"that leads to MASTER_ADDR={os.environ.get('MASTER_ADDR', '')} or is the host name's"
+    )
+    return ValueError(
+        f"[Gossip] rank {world.rank}: workers of other machines must reach this one, got "
+        f"{address}, the address {chosen}, which leads to no other machine; set "
+        "GLOO_SOCKET_IFNAME to the interface that does, or MASTER_ADDR to an address of rank 0's "
+        "machine that the others reach"
     )

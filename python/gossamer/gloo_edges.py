@@ -12,6 +12,7 @@ from datetime import timedelta
 from torch.distributed import PrefixStore, ProcessGroupGloo, Store
 
 from gossamer._core import TransportError
+from gossamer.board import wait_s
 
 
 def _device(address: str | None) -> object:
@@ -63,7 +64,7 @@ def connect(
     # All workers make their edges in the same order, so that the lowest one that is still missing
     # has both its ends waiting for each other.
     for peer in sorted(set(peers), key=lambda other: sorted((rank, other))):
-        left_s = max(timeout_s - (time.monotonic() - start), 1e-3)
+        left_s = wait_s(timeout_s - (time.monotonic() - start))
         try:
             groups[peer] = _connect(rank, peer, store, address, left_s)
         except RuntimeError as error:

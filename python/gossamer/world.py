@@ -7,9 +7,12 @@ import json
 import os
 import socket
 import time
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
 from pathlib import Path
+from typing import Any
 
 import torch.distributed as dist
 
@@ -43,11 +46,15 @@ def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> 
     """
     members = group_of(group)
     if not dist.is_available() or not dist.is_initialized():
-        started = int(os.environ.get("WORLD_SIZE", "1"))
-        if started > 1:
+        together = _core.started_together()
+        if together is not None:
+            launcher, says = together
+            variable = says.split("=")[0]
             raise RuntimeError(
-                f"[Gossip] torch.distributed must be initialised: the launcher started {started} "
-                'workers; call torch.distributed.init_process_group("gloo") first, as for DDP'
+                "[Gossip] torch.distributed must be initialised: the launcher started several "
+                f"workers, as {says} of {launcher} says; call "
+                'torch.distributed.init_process_group("gloo") first, as for DDP, or unset '
+                f"{variable} where this process is to train alone"
             )
         return Seat(0, 1, None)
     members = members or dist.group.WORLD
@@ -137,7 +144,7 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
     if problem is not None:
         explain(problem, seat)
     card = {
-        "host": _host_name(),
+        "place": place_of(seat),
         "about": hashlib.sha256(about.encode()).hexdigest(),
         "problem": message,
     }
@@ -156,13 +163,15 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
                 rank,
                 board.get(f"{place}/about/{rank}").decode(),
             )
-    hosts = _hosts_in_order([other["host"] for other in cards])
-    return World(seat.rank, seat.size, seat.group, hosts)
+    hosts, _, warning = find_hosts([other["place"] for other in cards], "Gossip")
+    if warning and seat.rank == 0:
+        warnings.warn(f"[Gossip] {warning}", stacklevel=4)
+    return World(seat.rank, seat.size, seat.group, tuple(hosts))
 
 
 def _card(
     board: Board, place: str, rank: int, peer: int, deadline: float, timeout_s: float
-) -> dict[str, str | None]:
+) -> dict[str, Any]:
     late = (
         f"has not made its Gossip within {timeout_s:g} s; every rank of the group must make one, "
         "and add parameters or load a model's state when the others do"
@@ -180,24 +189,25 @@ def _refuse(expected: str, rank: int, found: str) -> None:
     )
 
 
-def _host_name() -> str:
-    """What tells hosts apart: the launcher's node number, else the machine's name."""
-    return os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or socket.gethostname()
+Place = tuple[str, str, str, int, int]
 
 
-def _hosts_in_order(names: list[str | None]) -> tuple[int, ...]:
-    counts: list[int] = []
-    seen: set[str | None] = set()
-    for previous, name in zip([None, *names], names, strict=False):
-        if name == previous:
-            counts[-1] += 1
-            continue
-        if name in seen:
-            raise ValueError(
-                "[Gossip] ranks must be dealt host by host, got hosts "
-                f"{', '.join(map(str, names))} in rank order; start the job with torchrun, or with "
-                "--distribution=block under Slurm"
-            )
-        seen.add(name)
-        counts.append(1)
-    return tuple(counts)
+def place_of(seat: Seat) -> Place:
+    """Where this rank is, as it tells the others: for ``find_hosts``."""
+    name = socket.gethostname().encode(errors="replace").decode()
+    node = os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or ""
+    # They count all ranks of the launcher, so they say nothing of a group of some of them.
+    is_of_all = seat.group is not None and seat.size == dist.get_world_size()
+    local_rank = _number("LOCAL_RANK", -1) if is_of_all else -1
+    local_size = _number("LOCAL_WORLD_SIZE", 0) if is_of_all else 0
+    return (_core.machine_of_this_process(), name, node, local_rank, local_size)
+
+
+def find_hosts(places: Sequence[Sequence[Any]], who: str) -> tuple[list[int], list[str], str]:
+    """As in ``_core``, of places that have come as JSON."""
+    return _core.find_hosts([tuple(place) for place in places], who)
+
+
+def _number(variable: str, otherwise: int) -> int:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdecimal() else otherwise

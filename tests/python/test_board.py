@@ -1,5 +1,6 @@
 """What ranks tell each other through a store that stands still, ends, or knows nothing."""
 
+import math
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import conftest  # noqa: F401  the package's place, before the package
+import gossamer.board
 import pytest
 from gossamer.board import Board, Waiting, next_number
 from torch.distributed import HashStore, TCPStore
@@ -73,6 +75,31 @@ def test_a_rank_that_is_late_is_named() -> None:
     with pytest.raises(TransportError, match=f"rank 2: rank 1 {LATE}") as caught:
         board.read("absent", waiting(SHORT_S), LATE)
     assert (caught.value.rank, caught.value.peer, caught.value.operation) == (2, 1, "save")
+
+
+def test_who_waits_says_for_whom(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(gossamer.board, "_PATIENCE_S", 0.01)
+    board = Board(HashStore(), 2, 20.0)
+    for _ in range(2):  # and says it once
+        with pytest.raises(TransportError):
+            board.read("absent", waiting(SHORT_S), LATE)
+    (said,) = caplog.messages
+    assert "rank 2 waits for rank 1 to save, for 0.3 s at most" in said
+
+
+@pytest.mark.parametrize("seconds", [math.inf, 1e10])
+def test_a_wait_may_be_without_limit(seconds: float) -> None:
+    store = HashStore()
+    board = Board(store, 2, seconds)
+    board.set("key", "value")
+    assert board.read("key", waiting(seconds), LATE) == b"value"
+
+
+def test_no_number_of_seconds_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be a number of seconds, got nan"):
+        Board(HashStore(), 2, math.nan).set("key", "value")
 
 
 def test_a_board_is_a_store() -> None:

@@ -127,6 +127,55 @@ def test_workers_meet_over_the_links_and_nothing_is_left(pair: str) -> None:
     assert f"no cluster '{pair}' is up" in gone.stderr
 
 
+GOSSIP = """
+import json, warnings
+import torch, torch.distributed as dist
+from gossamer import Gossip
+dist.init_process_group("gloo")
+model = torch.nn.Linear(2, 2)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    gossip = Gossip(model, torch.optim.SGD(model.parameters(), lr=0.1), timeout_s=float("inf"))
+hosts = gossip._world.workers_per_host
+gossip.close()
+if dist.get_rank() == 0:
+    print(json.dumps([hosts, [str(each.message) for each in said]]))
+"""
+
+
+@needs_cluster
+def test_hosts_are_machines_though_no_launcher_says_so(pair: str, tmp_path: Path) -> None:
+    """Both have one name; no door of ours may take them for one host."""
+    cluster = emulated.load(pair)
+    alone = ["env", *(f"-u{name}" for name in ("GROUP_RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"))]
+
+    def said(*command: str) -> tuple[list[int], str]:
+        with (tmp_path / "said").open("w+") as output:
+            codes = emulated.finish(
+                emulated.start(cluster, [*alone, *command], output=output), LIMIT_S
+            )
+            output.seek(0)
+            return codes, output.read()
+
+    words = "ranks 0 and 1 are on different machines, but both have the name"
+    codes, text = said(sys.executable, "-c", GOSSIP)
+    assert codes == [0, 0], text
+    hosts, warned = json.loads(text.splitlines()[-1])
+    assert hosts == [1, 1]
+    assert len(warned) == 1 and words in warned[0]
+    flags = "--width 16 --layers 1 --heads 2 --context 16 --global-batch 4 --steps 2".split()
+    gossamer = str(ROOT / "build" / "bin" / "gossamer")
+    data = tmp_path / "text.txt"
+    data.write_text("one two three four " * 1000)
+    train = [gossamer, "train", "--data", str(data), "--validation-samples", "16", *flags]
+    codes, text = said(*train)
+    assert codes == [0, 0], text
+    assert words in text and "has started 2 hosts x 1 worker" in text
+    codes, text = said("env", "GLOO_SOCKET_IFNAME=lo", *train)
+    assert codes == [2, 2]
+    assert text.count("GLOO_SOCKET_IFNAME leads to no other host, got lo, 127.0.0.1") == 2
+
+
 @needs_cluster
 def test_one_worker_that_fails_ends_the_others(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emulated, "KILL_AFTER_S", 0.2)

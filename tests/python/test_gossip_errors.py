@@ -79,6 +79,13 @@ def under_a_launcher() -> None:
         Gossip(mlp(), sgd(mlp()))
 
 
+def under_an_unknown_launcher() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PMI_RANK", "0")
+        patch.setenv("PMI_SIZE", "4")
+        Gossip(mlp(), sgd(mlp()))
+
+
 def not_finite(make: Callable[..., torch.optim.Optimizer], value: float) -> None:
     model = mlp()
     optimizer = make(model.parameters(), lr=0.01)
@@ -247,6 +254,7 @@ CASES: dict[str, Callable[[], object]] = {
     "disagreement after close": lambda: closed(Gossip.disagreement),
     "stats after close": lambda: closed(Gossip.stats),
     "no process group": under_a_launcher,
+    "no process group, another launcher": under_an_unknown_launcher,
     "init_process_group without a launcher": without_a_launcher,
     "init_process_group on a port in use": a_busy_port,
     "doctor: a variable is missing": lambda: doctor(RANK="0", WORLD_SIZE="2", MASTER_PORT="1"),

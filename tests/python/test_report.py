@@ -138,6 +138,13 @@ def test_names_are_text(tmp_path: Path, capsys: Any) -> None:
     assert "<b>" not in (tmp_path / "p").read_text()
 
 
+def test_a_name_may_be_any_bytes(tmp_path: Path, capfdbinary: Any) -> None:
+    odd = make_run(tmp_path / os.fsdecode(b"caf\xe9"), "cwa", 4.0)
+    assert report.main([str(odd)]) == 0
+    assert capfdbinary.readouterr().out == os.fsencode(odd / "report.html") + b"\n"
+    assert "caf\ufffd" in (odd / "report.html").read_text()
+
+
 def test_what_is_missing_is_said(tmp_path: Path, capsys: Any) -> None:
     said, page = made([make_run(tmp_path / "alone", "cwa", 4.0)], tmp_path / "page", capsys)
     assert said["runs"][0]["parts_ms"]["hidden"] is None

@@ -207,9 +207,12 @@ def test_a_worker_that_does_not_come_is_named(text: list[str]) -> None:
     flags = [*text, "--timeout-s", "0.5"]
     done = finish(start(as_torchrun(3, per_host=3), [0, 1], *flags))
     assert [each.returncode for each in done] == [1, 1]
-    assert all("worker 2 failed" in each.stderr for each in done), done[0].stderr
+    for each in done:
+        for words in ("worker 2 failed", "2 of 3 have", "WORLD_SIZE=3 says that there are 3"):
+            assert words in each.stderr
     done = finish(start(as_torchrun(3, per_host=3), [1], *flags))
     assert "worker 0 failed" in done[0].stderr
+    assert "(127.0.0.1: Connection refused)" in done[0].stderr
 
 
 REFUSED: dict[str, tuple[str, str]] = {
@@ -253,6 +256,8 @@ def test_what_is_wrong_for_one_ends_all(flags: str, words: str, text: list[str])
         ({}, "--transport net", "torchrun --no-python"),
         ({}, "--transport nett", "did you mean 'net'?"),
         ({"WORLD_SIZE": "2"}, "", "the environment lacks RANK"),
+        ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "", "mpiexec -genv MASTER_ADDR"),
+        ({"PMIX_RANK": "0"}, "", "nothing says how many there are"),
         ({**as_torchrun(2, 2)(0), "RANK": "2"}, "", "RANK must be a whole number from 0 to 1"),
         ({**as_mpirun(2)(0), "RANK": "1"}, "", "RANK must be 0, as mpirun has it, got 1"),
         ({**as_torchrun(2, 2)(0), "MASTER_ADDR": "192.0.2.1"}, "", "cannot listen on 192.0.2.1"),
@@ -276,6 +281,29 @@ def test_ranks_that_are_not_dealt_host_by_host_are_refused(text: list[str]) -> N
     done = finish(start(in_turns, [0, 1, 2, 3], *text))
     assert [each.returncode for each in done] == [2] * 4
     assert all("host by host" in each.stderr for each in done), done[0].stderr
+
+
+def test_local_ranks_that_begin_again_split_a_machine(text: list[str]) -> None:
+    in_order = as_torchrun(2, per_host=1)
+    flags = [*text, "--steps", "2", "--timeout-s", "inf"]
+    done = finish(start(lambda rank: {**in_order(rank), "GROUP_RANK": ""}, [0, 1], *flags))
+    assert [each.returncode for each in done] == [0, 0], done[0].stderr
+    assert "has started 2 hosts x 1 worker" in done[0].stderr
+    assert "warning" not in done[0].stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "workers"),
+    [
+        ({"RANK": "0", "WORLD_SIZE": "1"}, 1),
+        ({"SLURM_JOB_ID": "7", "SLURM_PROCID": "0"}, 8),  # a batch script: threads
+    ],
+)
+def test_variables_are_needed_only_where_they_decide(
+    variables: Variables, workers: int, text: list[str]
+) -> None:
+    done = train(*text, "--steps", "2", "--json", variables=variables)
+    assert json.loads(done.stdout)["workers"] == workers
 
 
 def test_threads_can_be_asked_for_under_a_launcher(text: list[str]) -> None:

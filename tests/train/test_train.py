@@ -211,6 +211,16 @@ BAD = {
     "--gamma 1 --link-rate 1Gbit/s": ["link_rate", "gamma"],
     "--resume /nowhere": ["/nowhere"],
     "--auto-resume": ["--out FOLDER"],
+    "--checkpoint-every -3": ["checkpoint_every must be not negative", "-3"],
+    "--evaluate-every -1": ["evaluate_every must be not negative", "-1"],
+    "--width -16": ["width must be not negative", "-16"],
+    "--local-steps -2": ["local_steps must be not negative", "-2"],
+    "--kernel-threads 0": ["kernel_threads must be at least 1", "0"],
+    "--clip-norm nan": ["clip_norm must be finite", "nan"],
+    "--final-lr -1": ["final_lr must be finite and not negative", "-1"],
+    "--timeout-s nan": ["timeout_s must be positive", "nan", "inf means no limit"],
+    "--timeout-s 0": ["timeout_s must be positive"],
+    os.fsdecode(b"--suffixes caf\xe9"): ["suffixes must be UTF-8", "caf\ufffd", "rename"],
 }
 
 
@@ -287,6 +297,41 @@ def test_damaged_checkpoint_is_named_and_nothing_is_lost(damage: str, saved_run:
     assert "step-00000002" in message  # the remedy: an earlier checkpoint
     after = {path: path.read_bytes() for path in saved_run.glob("checkpoints/**/*.safetensors")}
     assert after == before
+
+
+def test_data_are_what_they_contain_not_where_they_lie(text: list[str], saved_run: Path) -> None:
+    data = Path(text[text.index("--data") + 1])
+    moved = data.rename(data.with_name('moved "to" a\nlong\tname.txt'))
+    train("--resume", str(saved_run), "--steps", "5", "--data", str(moved))
+    train("--resume", str(saved_run), "--steps", "6")  # run.toml holds any name
+    recipe = (saved_run / "run.toml").read_text()
+    moved.write_text(moved.read_text().replace("times", "timed"))  # of the same length
+    done = train("--resume", str(saved_run), "--steps", "7", check=False)
+    assert done.returncode == 2
+    assert "content of the data = " in done.stderr
+    assert (saved_run / "run.toml").read_text() == recipe
+
+
+def test_a_run_goes_on_in_its_own_folder(saved_run: Path, tmp_path: Path) -> None:
+    more = ["--resume", str(saved_run), "--steps", "5", "--out"]
+    done = train(*more, str(tmp_path / "other"), check=False)
+    assert done.returncode == 2
+    assert f"goes on in its own folder, {saved_run}" in done.stderr
+    assert not (tmp_path / "other").exists()
+    train(*more, f"{saved_run}/.")
+
+
+def test_waits_may_be_without_limit(text: list[str]) -> None:
+    for seconds in ("inf", "1e10"):
+        done = train(*text, *f"--hosts 1 --per-host 2 --steps 2 --timeout-s {seconds}".split())
+        assert done.stdout
+
+
+def test_a_limit_of_open_files_is_named(text: list[str], tmp_path: Path) -> None:
+    flags = "--hosts 8 --per-host 8 --global-batch 64 --steps 3 --checkpoint-every 3 --out".split()
+    done = train(*text, *flags, str(tmp_path / "run"), check=False, open_files=100)
+    assert done.returncode == 2
+    assert "ulimit -n" in done.stderr
 
 
 def test_checkpoint_of_another_run_is_refused(saved_run: Path) -> None:

@@ -19,13 +19,23 @@ Done = subprocess.CompletedProcess[str]
 Variables = dict[str, str]
 
 
-def train(*arguments: str, check: bool = True, variables: Variables | None = None) -> Done:
-    return gossamer("train", *arguments, check=check, variables=variables)
+def train(
+    *arguments: str,
+    check: bool = True,
+    variables: Variables | None = None,
+    open_files: int | None = None,
+) -> Done:
+    limit = [] if open_files is None else ["sh", "-c", f'ulimit -n {open_files}; exec "$0" "$@"']
+    return _run([*limit, str(GOSSAMER), "train", *arguments], check, variables)
 
 
 def gossamer(*arguments: str, check: bool = True, variables: Variables | None = None) -> Done:
+    return _run([str(GOSSAMER), *arguments], check, variables)
+
+
+def _run(command: list[str], check: bool, variables: Variables | None) -> Done:
     done = subprocess.run(
-        [str(GOSSAMER), *arguments],
+        command,
         capture_output=True,
         text=True,
         timeout=300,

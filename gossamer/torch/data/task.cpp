@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/torch/data/content.h"
 #include "gossamer/torch/data/image_batches.h"
 #include "gossamer/torch/data/text.h"
 #include "gossamer/torch/data/translation.h"
@@ -59,6 +60,9 @@ Task open_images(const TaskArgs& args) {
   check_augmentation(args.augmentation, task->images.height, task->images.width);
   task->augmentation = args.augmentation;
   const ImageSet& set = task->images;
+  Content content;
+  content.add(set.pixels);
+  content.add(set.labels);
   const auto count = static_cast<std::int64_t>(split.training.size());
   return {
       .kind = InputKind::images,
@@ -75,7 +79,8 @@ Task open_images(const TaskArgs& args) {
       .steps_per_epoch = std::max<std::int64_t>(1, count / args.global_batch),
       .description = describe(files) + ": " + std::to_string(count) + " images of " +
                      std::to_string(set.classes) + " classes to train on, " +
-                     std::to_string(split.validation.size()) + " held out"};
+                     std::to_string(split.validation.size()) + " held out",
+      .content = content.text()};
 }
 
 template <Task (*open)(const TaskArgs&)>

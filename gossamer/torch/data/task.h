@@ -30,6 +30,8 @@ struct Task {
   std::int64_t steps_per_epoch = 0;
   /// One line for the log: what was read and how it was split.
   std::string description;
+  /// What was read, by its content alone: see Content::text().
+  std::string content = {};
   /// Of tasks whose classes are pieces of text.
   std::optional<Vocabulary> vocabulary = {};
 };

@@ -7,6 +7,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/rng.h"
+#include "gossamer/torch/data/content.h"
 #include "gossamer/torch/data/masking.h"
 #include "gossamer/torch/data/token_corpus.h"
 #include "gossamer/torch/data/token_windows.h"
@@ -28,9 +29,11 @@ bool is_masked(const TaskArgs& args) {
   fail_unknown_name("text", "objective", args.objective, kObjectives);
 }
 
-TokenCorpus read_tokens(const TaskArgs& args) {
+/// Adds the text that was read to `content`.
+TokenCorpus read_tokens(const TaskArgs& args, Content& content) {
   const auto text =
       read_corpus(args.path, {.suffixes = args.suffixes, .max_bytes = args.max_bytes});
+  content.add(text);
   const CorpusSplit split = split_corpus(static_cast<std::int64_t>(text.size()),
                                          {.validation_fraction = args.validation_fraction});
   if (!args.vocabulary_file.empty()) {
@@ -97,7 +100,9 @@ std::string describe(const TaskArgs& args, const TokenCorpus& corpus) {
 Task open_text(const TaskArgs& args) {
   const bool masked = is_masked(args);
   if (masked) check_masking({.share = args.mask_share});
-  TokenCorpus corpus = read_tokens(args);
+  Content content;
+  TokenCorpus corpus = read_tokens(args, content);
+  if (corpus.pieces) content.add(corpus.pieces->model());
   std::optional<Masking> masking;
   if (masked) masking = Masking{.share = args.mask_share, .vocabulary = corpus.vocabulary};
   const std::int64_t tokens = total(corpus.split.training);
@@ -112,6 +117,7 @@ Task open_text(const TaskArgs& args) {
           .validation = task->validation(),
           .steps_per_epoch = std::max<std::int64_t>(1, tokens / (args.global_batch * args.context)),
           .description = describe(args, task->corpus),
+          .content = content.text(),
           .vocabulary = task->corpus.pieces};
 }
 

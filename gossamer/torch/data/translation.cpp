@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/torch/data/content.h"
 #include "gossamer/torch/data/parallel_text.h"
 #include "gossamer/torch/data/validation_batches.h"
 
@@ -125,6 +126,12 @@ Task open_translation(const TaskArgs& args) {
   }
   const Texts texts = read_texts(args);
   const Vocabulary vocabulary = vocabulary_of(args, texts.training);
+  Content content;
+  for (const ParallelText* side : {&texts.training, &texts.validation}) {
+    content.add_lines(side->sources);
+    content.add_lines(side->targets);
+  }
+  content.add(vocabulary.model());
   std::vector<PiecePair> pairs = encode(texts.training, vocabulary);
   const std::size_t read = pairs.size();
   drop_long(pairs, args.context);
@@ -148,6 +155,7 @@ Task open_translation(const TaskArgs& args) {
                      std::to_string(args.context) + " pieces left out), " +
                      std::to_string(held_out.size()) + " held out, " +
                      std::to_string(vocabulary.pieces()) + " pieces",
+      .content = content.text(),
       .vocabulary = vocabulary};
 }
 

@@ -1,13 +1,12 @@
 #include "gossamer/transport/net/card.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <sstream>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/hosts.h"
 #include "gossamer/transport/net/net_transport.h"
 
 namespace gossamer {
@@ -61,11 +60,8 @@ std::string reach_of_shared_memory() {
   } catch (const IoError&) {
     return "";
   }
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat network {};
-  if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return "";
-  return boot + "/" + std::to_string(network.st_ino) + "/" + std::to_string(::geteuid());
+  const std::string machine = machine_of_this_process();
+  return machine.empty() ? "" : machine + "/" + std::to_string(::geteuid());
 }
 
 }  // namespace gossamer

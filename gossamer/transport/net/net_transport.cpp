@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/timeout.h"
 #include "gossamer/kernels/copy.h"
 #include "gossamer/transport/bell.h"
 #include "gossamer/transport/net/card.h"
@@ -80,7 +81,7 @@ NetTransport::NetTransport(const NetOptions& options)
       token_(options.token),
       keys_(options.tls ? std::make_shared<const TlsKeys>(token_) : nullptr),
       generation_(options.generation),
-      longest_silence_(std::chrono::duration_cast<Clock::duration>(options.longest_silence)),
+      longest_silence_(duration_of(options.longest_silence.count(), "net")),
       is_local_(static_cast<std::size_t>(options.workers)),
       last_beat_(Clock::now()),
       loop_(kBeat),

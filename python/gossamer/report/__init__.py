@@ -6,6 +6,7 @@ Nothing here imports the rest of the package, so that a report needs no torch.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -24,6 +25,8 @@ def main(arguments: list[str]) -> int:
     """The command; returns 0 where the page is written, 1 where it cannot be written, 2 where
     something is wrong with the runs or a library is missing."""
     options = _parse(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # the name of a file may be any bytes
     try:
         from .run import read_runs
 

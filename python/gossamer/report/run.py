@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,12 @@ def _names(folders: list[Path]) -> list[str]:
     depth = 1
     while len({each.parts[-depth:] for each in folders}) < len(folders):
         depth += 1
-    return ["/".join(each.parts[-depth:]) for each in folders]
+    return [_readable("/".join(each.parts[-depth:])) for each in folders]
+
+
+def _readable(name: str) -> str:
+    """The name of a file as text that every page and picture takes: a name may be any bytes."""
+    return os.fsencode(name).decode("utf-8", errors="replace")
 
 
 def _read_run(folder: Path, name: str) -> Run:
