@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,9 @@ T = TypeVar("T")
 
 # A wait for the store is rounded to milliseconds.
 _ROUNDING_S = 0.1
+# A store that has not answered for so long is lost, however long a peer may take.
+_LONGEST_ANSWER_S = 300.0
+_LONGEST_WAIT_S = 10.0
 # For the way to the store and back, on top of what the store itself is told to wait.
 _GRACE_S = 1.0
 
@@ -62,25 +66,43 @@ class Board:
 
     def read(self, key: str, who: Waiting, late: str) -> bytes:
         """What a peer has put there or puts there in time; raises TransportError, which says
-        ``late`` of it, when it does not."""
+        ``late`` of it, when it does not. After a while a line on stderr says who is waited for."""
+        has_said = False
+        while True:
+            left_s = max(who.deadline - time.monotonic(), 1e-3)
+            found = self._read_soon(key, who, late, min(left_s, _LONGEST_WAIT_S))
+            if found is not None:
+                return found
+            if not has_said:
+                print(
+                    f"[Gossip] rank {who.rank}: waiting for rank {who.peer} in {who.operation}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+            has_said = True
 
-        def fetch() -> bytes:
+    def _read_soon(self, key: str, who: Waiting, late: str, wait_s: float) -> bytes | None:
+        """Nothing where it is not there yet and there is time."""
+
+        def fetch() -> bytes | None:
+            end = time.monotonic() + wait_s
             try:
-                self._store.wait([key], timedelta(seconds=left_s))
+                self._store.wait([key], timedelta(seconds=wait_s))
             except RuntimeError as cause:
-                if time.monotonic() < who.deadline - _ROUNDING_S:
+                if time.monotonic() < end - _ROUNDING_S:
                     raise  # it is the store that fails
+                if end < who.deadline - _ROUNDING_S:
+                    return None
                 reason = str(cause).splitlines()[0]
                 raise _failure(who, f"rank {who.peer} {late} ({reason})", reason) from cause
             return bytes(self._store.get(key))
 
-        left_s = max(who.deadline - time.monotonic(), 1e-3)
-        return self._ask(fetch, left_s + _GRACE_S, who)
+        return self._ask(fetch, wait_s + _GRACE_S, who)
 
     def _ask(
         self, call: Callable[[], T], limit_s: float | None = None, who: Waiting | None = None
     ) -> T:
-        limit_s = self._timeout_s if limit_s is None else limit_s
+        limit_s = min(self._timeout_s, _LONGEST_ANSWER_S) if limit_s is None else limit_s
         answer = _Answer(call)
         thread = threading.Thread(target=answer.run, name="gossamer-store", daemon=True)
         thread.start()

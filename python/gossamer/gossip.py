@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -20,15 +20,18 @@ from gossamer import (
     backward,
     checkpoints,
     consensus,
+    means,
     mesh,
     parameters,
     patterns,
+    plain,
     setup,
     shards,
 )
 from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
+from gossamer.roll_call import agree, within
 from gossamer.totals import Totals
 from gossamer.tracing import Trace
 from gossamer.uneven import uneven_epoch
@@ -63,7 +66,8 @@ class Gossip:
         check_gradients: refuse a gradient that is not finite before it touches anything.
         update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
             completed its gradients, which then must not change any more.
-        timeout_s: seconds that a wait for another worker may take.
+        timeout_s: seconds that a wait for another worker may take. One that has died or is silent
+            is noticed sooner.
         codec: ``"bf16"`` or ``"int8"``: what crosses hosts takes a half or a quarter of the bytes;
             the mean over the workers is preserved, each keeps what its own coding leaves out. Of
             averaged gradients that is lost.
@@ -107,7 +111,7 @@ class Gossip:
         codec: str = "fp32",
         late: str = "wait",
         staleness: int = 1,
-        timeout_s: float = 300.0,
+        timeout_s: float = 1800.0,
         bucket_bytes: int | None = None,
         transport: str = "auto",
         tls: bool = False,
@@ -154,8 +158,8 @@ class Gossip:
         self._trusts_versions = ddp is None
         self._watch_backward()
         mixed = {id(parameter) for parameter in self._parameters}
-        frozen = [p for p in self._model.parameters() if id(p) not in mixed]
-        self._engine.broadcast([*frozen, *self._model.buffers()])
+        frozen = [(n, p) for n, p in self._model.named_parameters() if id(p) not in mixed]
+        self._engine.broadcast(plain.of_all([*frozen, *self._model.named_buffers()]))
         self._patch()
         self._trace.resume()
 
@@ -208,7 +212,8 @@ class Gossip:
                 return unfused_step(self, own_step, *args, **kwargs)
             return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
         except Exception as error:
-            explain(error, self._world)
+            where = f"step {self._engine.steps_done + 1} of the optimizer"
+            explain(error, self._world, where, self._settings.timeout_s)
             raise
 
     def _before_step(self) -> None:
@@ -273,29 +278,40 @@ class Gossip:
             self._state.adopt()
 
     @contextlib.contextmanager
-    def averaged(self) -> Iterator[nn.Module]:
+    def averaged(self, *, also: consensus.Also = ()) -> Iterator[nn.Module]:
         """The model with the mean of all workers' parameters; afterwards the local ones are back.
 
-        This is the model to evaluate and to save. Collective: every worker must enter and leave
-        it, after equally many steps. Raises RuntimeError inside of itself.
+        This is the model to evaluate and to save. ``also``: other modules and tensors that are the
+        mean meanwhile, such as a moving average of the parameters; whole numbers stay. Collective:
+        every worker must enter and leave it, after equally many steps. ValueError on every worker
+        where buffers differ in name, shape or dtype; RuntimeError inside of itself.
         """
         consensus.refuse_inside(self._block, "averaged()")
-        buffers = self._model.buffers() if self._settings.buffers == "averaged" else ()
-        self._block = "averaged()"
-        try:
-            with consensus.averaged(self._engine, [b for b in buffers if b.is_floating_point()]):
-                yield self._model
-        finally:
-            self._block = ""
-            self._trace.resume()
+        with contextlib.ExitStack() as stack:
+            with within(self, "averaged()"):
+                stack.enter_context(consensus.agreed(self, also))
+            yield self._model
 
     def disagreement(self) -> float:
         """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖, how far the workers are apart. Collective."""
         consensus.refuse_inside(self._block, "disagreement()")
-        value = self._engine.load_average()
-        self._engine.restore_local()
+        with within(self, "disagreement()"):
+            agree(self, "disagreement()")
+            value = self._engine.load_average()
+            self._engine.restore_local()
         self._trace.resume()
         return value
+
+    def mean(
+        self, tensors: torch.Tensor | Iterable[torch.Tensor]
+    ) -> torch.Tensor | list[torch.Tensor]:
+        """The mean over all workers of one tensor, or of each in a list, as new tensors.
+
+        Of any shapes and floating-point dtypes, formed in double precision. Collective, with equal
+        shapes and dtypes. TypeError for whole numbers, ValueError on every worker where they
+        differ.
+        """
+        return means.mean(self, tensors)
 
     # Epochs and checkpoints.
 

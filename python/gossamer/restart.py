@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gossamer import patterns, setup
 from gossamer.checkpoints import Carried
-from gossamer.world import Seat, meet
+from gossamer.roll_call import agree, within
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
+
+
+RESTART = "the start with other parameters or loaded values"
 
 
 def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = None) -> None:
@@ -22,17 +26,11 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     gossip._loaded.is_set = True  # until this has been done: a failure is not the end of it
     old = {id(parameter) for parameter in gossip._parameters}
     steps_done = gossip._engine.steps_done if step is None else step
-    gossip._engine.quiesce()
+    with within(gossip, RESTART):
+        gossip._engine.quiesce()
     if gossip._state is not None:
         gossip._state.detach()
-    problem: Exception | None = None
-    try:
-        gossip._read_optimizer()
-        patterns.check_optimizer(gossip._settings.pattern, gossip._rule, gossip._optimizer)
-    except Exception as error:
-        problem = error
-    seat = Seat(gossip._world.rank, gossip._world.size, gossip._world.group)
-    meet(seat, setup.about(gossip), problem, gossip._settings.timeout_s)
+    agree(gossip, RESTART, partial(_about_now, gossip), compares_steps=False if step else None)
     gossip._engine.broadcast([p for p in gossip._parameters if id(p) not in old])
     gossip._engine.barrier()
     gossip._totals.keep(gossip._engine)
@@ -44,6 +42,12 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     gossip._engine.start_at(steps_done)
     gossip._watch_backward()
     gossip._loaded.is_set = False
+
+
+def _about_now(gossip: Gossip) -> list[str]:
+    gossip._read_optimizer()
+    patterns.check_optimizer(gossip._settings.pattern, gossip._rule, gossip._optimizer)
+    return setup.about(gossip).splitlines()
 
 
 def _carry(gossip: Gossip, carried: Carried) -> None:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from gossamer import _core, backward, mesh, parameters, patterns, planning, shards, tracing
+from gossamer import (
+    _core,
+    backward,
+    mesh,
+    parameters,
+    patterns,
+    planning,
+    roll_call,
+    shards,
+    tracing,
+)
 from gossamer.edges import make_transport
 from gossamer.fused import FusedState
 from gossamer.world import Seat, World, explain, meet, schedule_for
@@ -224,9 +234,13 @@ def connect(gossip: Gossip) -> _core.Transport | None:
     """The transport to all with whom the schedule has it exchange. Collective."""
     settings = gossip._settings
     peers = _core.peers_of(engine_options(gossip), gossip._world.rank)
-    return make_transport(
+    transport = make_transport(
         gossip._world, peers, settings.timeout_s, settings.transport, tls=settings.tls
     )
+    if transport is not None:
+        waits = settings.late == "wait"
+        roll_call.begin(transport, peers, gossip._world.rank, compares_steps=waits)
+    return transport
 
 
 def engine_options(gossip: Gossip) -> _core.EngineOptions:

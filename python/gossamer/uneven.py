@@ -20,8 +20,8 @@ import torch
 
 from gossamer import _core, patterns
 from gossamer.board import Board, next_number
-from gossamer.cards import exchange
 from gossamer.consensus import refuse_inside
+from gossamer.roll_call import exchange
 from gossamer.world import board_of, explain
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _follow(gossip: Gossip, tally: Tally) -> None:
     """
     world = gossip._world
     tensors = _floats_of(gossip)
-    cards = exchange(world, "uneven()", {"keys": list(tensors)}, None, gossip._settings.timeout_s)
+    cards = exchange(gossip, "uneven()", {"keys": list(tensors)})
     common = [key for key in tensors if all(key in card["keys"] for card in cards)]
     is_last = world.rank == tally.closed_by
     with torch.no_grad():
