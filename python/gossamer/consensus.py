@@ -23,10 +23,10 @@ Also: TypeAlias = "nn.Module | torch.Tensor | Iterable[Also]"
 def beside(model: nn.Module, buffers: bool, also: Also) -> list[tuple[str, torch.Tensor]]:
     """What is averaged besides the trained parameters: the model's ``buffers`` and the tensors of
     ``also``, by name; each once, and none of the model's parameters."""
-    seen = {id(tensor) for tensor in model.parameters()}
-    found = list(model.named_buffers()) if buffers else []
-    found += _named("also", also)
-    return [(name, t) for name, t in found if not (id(t) in seen or seen.add(id(t)))]
+    own = {id(parameter) for parameter in model.parameters()}
+    named = [*(model.named_buffers() if buffers else ()), *_named("also", also)]
+    found = {id(tensor): (name, tensor) for name, tensor in named if id(tensor) not in own}
+    return list(found.values())
 
 
 def _named(name: str, also: Also) -> Iterator[tuple[str, torch.Tensor]]:
@@ -59,11 +59,12 @@ def agreed(gossip: Gossip, also: Also) -> Iterator[None]:
     pieces = [piece for each in named for _, piece in plain.with_mean(*each)]
     gossip._block = "averaged()"
     try:
-        with averaged(gossip._engine, pieces):
+        with averaged(gossip._engine, pieces) as disagreement:
             yield
+        gossip._metrics.check(gossip, disagreement=disagreement)
     finally:
         gossip._block = ""
-        gossip._trace.resume()
+        gossip._resume()
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def pieces(name: str, tensor: Any) -> list[Piece]:
     if tensor.layout != torch.strided:
         raise _refused(name, tensor, "convert it with to_dense(), or leave it out of the model")
     if type(tensor) is not torch.Tensor:
-        if _dispatches(tensor) and tensor.untyped_storage().nbytes() == 0 < tensor.numel():
+        if _dispatches(tensor) and not _has_memory(tensor):
             raise _refused(name, tensor, "give its class __tensor_flatten__, which names them")
         tensor = tensor.as_subclass(torch.Tensor)
     return [(name, _each_once(tensor))]
@@ -97,14 +97,20 @@ def _dispatches(tensor: torch.Tensor) -> bool:
     return own is not torch.Tensor.__torch_dispatch__
 
 
+def _has_memory(tensor: torch.Tensor) -> bool:
+    """Whether it is not only a wrapper around what has."""
+    try:
+        return tensor.data_ptr() != 0
+    except RuntimeError:
+        return False
+
+
 def _inner(tensor: torch.Tensor) -> list[Piece]:
     if not _dispatches(tensor):
         return []
     flatten = getattr(tensor, "__tensor_flatten__", None)
     if flatten is not None:
         return [(key, getattr(tensor, key)) for key in flatten()[0]]
-    if tensor.layout == torch.strided and tensor.untyped_storage().nbytes() > 0:
-        return []  # it has its values like any other
     return [(key, value) for key, value in vars(tensor).items() if isinstance(value, torch.Tensor)]
 
 

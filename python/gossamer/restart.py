@@ -42,6 +42,9 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     gossip._engine.start_at(steps_done)
     gossip._watch_backward()
     gossip._loaded.is_set = False
+    if step is not None:
+        gossip._metrics.restart(step)
+    gossip._resume()
 
 
 def _about_now(gossip: Gossip) -> list[str]:

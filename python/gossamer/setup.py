@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -60,6 +60,12 @@ class Settings:
     plan: str | os.PathLike[str] | None
     trace: str | os.PathLike[str] | None
     trace_steps: int
+    metrics: str | os.PathLike[str] | None
+
+    @classmethod
+    def of(cls, arguments: dict[str, Any]) -> Settings:
+        """From all that Gossip was called with, by name."""
+        return cls(**{each.name: arguments[each.name] for each in fields(cls)})
 
     def check(self) -> None:
         """Raises ValueError for what no Gossip can be made with."""
@@ -134,7 +140,8 @@ def prepare(
     try:
         gossip._optimizer = parameters.unwrapped_optimizer(optimizer)
         gossip._settings.check()
-        tracing.prepare_folder(gossip._settings.trace)
+        tracing.prepare_folder("trace", gossip._settings.trace)
+        tracing.prepare_folder("metrics", gossip._settings.metrics)
         parameters.check_unused(gossip._optimizer)
         gossip._read_optimizer()
         settings = gossip._settings
