@@ -2,6 +2,7 @@
 
 #include <pybind11/functional.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +11,8 @@
 #include "bindings/signals.h"
 #include "bindings/transport.h"
 #include "gossamer/base/errors.h"
-#include "gossamer/engine/agreement.h"
 #include "gossamer/engine/peers.h"
+#include "gossamer/engine/roll_call.h"
 #include "gossamer/torch/gradient_average.h"
 #include "gossamer/torch/tensor_engine.h"
 #include "gossamer/transport/threads.h"
@@ -48,9 +49,14 @@ class EngineHandle {
                std::int64_t bucket_bytes, std::shared_ptr<Recorder> recorder)
       : recorder_(std::move(recorder)) {
     transport_ = transport ? transport->get() : alone();
+    roll_call_ = transport ? transport->roll_call() : nullptr;
     std::vector<NamedTensor> named;
     for (const auto& [name, tensor, group] : tensors) named.push_back({name, tensor, group});
     options.recorder = recorder_.get();
+    options.while_waiting = [this, before = std::move(options.while_waiting)] {
+      if (before) before();
+      look();
+    };
     const int period = static_cast<int>(std::max<std::int64_t>(options.schedule.period, 1));
     LayoutOptions layout{.bucket_bytes = bucket_bytes, .min_buckets = 1};
     layout.bucket_multiple = std::min(period, 16);
@@ -91,16 +97,33 @@ class EngineHandle {
     if (gradients_) gradients_->end_step();
     return report;
   }
+
+  /// Does what no step waits in: what the others have come to meanwhile does not end it.
+  template <class Work>
+  auto aside(Work work) {
+    struct Counted {
+      std::atomic<int>& count;
+      explicit Counted(std::atomic<int>& of) : count(of) { ++count; }
+      ~Counted() { --count; }
+    };
+    const Counted counted(aside_);
+    return work(get());
+  }
+  /// What all workers say that have come to `what`, by rank, once all have.
+  std::vector<py::bytes> call(const std::string& what, const std::string& own);
+
   void close() {
     if (!home_.is_here()) {
       abandon(gradients_);
       abandon(engine_);
+      abandon(roll_call_);
       abandon(transport_);
       return;
     }
     if (gradients_) gradients_->stop();
     engine_.reset();  // its thread may still look at what the averages have
     gradients_.reset();
+    roll_call_.reset();
     transport_.reset();
   }
 
@@ -109,12 +132,39 @@ class EngineHandle {
     return std::move(make_threads_transports({.hosts = {{.workers = 1}}})[0]);
   }
 
+  Progress progress() const {
+    return {.steps = engine_->engine().steps_done(),
+            .passes = gradients_ ? gradients_->passes() : 0};
+  }
+  /// Now and then while something is waited for; not before the engine is there.
+  void look() const {
+    if (roll_call_ && engine_) roll_call_->look(progress(), aside_ == 0);
+  }
+
   const HomeProcess home_;
   const std::shared_ptr<Recorder> recorder_;
+  std::atomic<int> aside_ = 0;
   std::shared_ptr<Transport> transport_;
+  std::shared_ptr<RollCall> roll_call_;
   std::unique_ptr<TensorEngine> engine_;
   std::unique_ptr<GradientAverage> gradients_;
 };
+
+std::vector<py::bytes> EngineHandle::call(const std::string& what, const std::string& own) {
+  std::vector<std::string> said;
+  {
+    const py::gil_scoped_release no_gil;
+    said = aside([&](TensorEngine& engine) {
+      Progress here = progress();
+      if (engine.in_step()) ++here.steps;  // the others need not wait for this worker in it
+      if (roll_call_) roll_call_->come_to(what, here);
+      auto all = engine.engine().collectives().gather(own);
+      if (roll_call_) roll_call_->all_have_come();
+      return all;
+    });
+  }
+  return {said.begin(), said.end()};
+}
 
 void bind_hyper(py::module_& module) {
   py::class_<Hyper>(module, "Hyper", "One parameter group's settings for the coming step.")
@@ -169,10 +219,13 @@ void bind_engine(py::module_& module) {
            py::arg("transport").none(true), py::arg("tensors"), py::arg("options"), py::kw_only(),
            py::arg("bucket_bytes"), py::arg("recorder") = nullptr)
       .def(
-          "start", [](EngineHandle& self) { self.get().start(); }, NoGil(),
-          "Checks that all ranks agree, gives everybody rank 0's values. Collective.")
+          "start", [](EngineHandle& self) { self.aside([](auto& engine) { engine.start(); }); },
+          NoGil(), "Checks that all ranks agree, gives everybody rank 0's values. Collective.")
       .def(
-          "start_at", [](EngineHandle& self, std::int64_t step) { self.get().start_at(step); },
+          "start_at",
+          [](EngineHandle& self, std::int64_t step) {
+            self.aside([&](auto& engine) { engine.start_at(step); });
+          },
           NoGil(), py::arg("step"),
           "Checks that all ranks agree, goes on after `step` steps with own values. Collective.")
       .def(
@@ -231,38 +284,45 @@ void bind_engine(py::module_& module) {
       .def(
           "quiesce",
           [](EngineHandle& self) {
-            self.get().refuse_in_step("changing or loading parameters");
-            self.get().engine().quiesce();
+            self.aside([](auto& engine) {
+              engine.refuse_in_step("changing or loading parameters");
+              engine.engine().quiesce();
+            });
           },
           NoGil(), "Waits until everything under way has left and arrived.")
       .def(
-          "require_same",
-          [](EngineHandle& self, const std::string& text) {
-            require_same(self.get().engine().collectives(), "Gossip", text,
-                         "change model and optimizer in the same way on every rank");
+          "barrier",
+          [](EngineHandle& self) {
+            self.aside([](auto& engine) { engine.engine().collectives().barrier(); });
           },
-          NoGil(), py::arg("text"), "ValueError on all ranks where one says otherwise. Collective.")
-      .def(
-          "barrier", [](EngineHandle& self) { self.get().engine().collectives().barrier(); },
           NoGil())
+      .def("call", &EngineHandle::call, py::arg("what"), py::arg("own"),
+           "What all ranks say that have come to `what`, once all have. Collective.")
       .def(
-          "load_average", [](EngineHandle& self) { return self.get().load_average(); }, NoGil(),
+          "load_average",
+          [](EngineHandle& self) {
+            return self.aside([](auto& engine) { return engine.load_average(); });
+          },
+          NoGil(),
           "Puts the mean over all ranks in place of the local values; returns the disagreement. "
           "Collective.")
       .def(
-          "restore_local", [](EngineHandle& self) { self.get().restore_local(); }, NoGil())
+          "restore_local",
+          [](EngineHandle& self) { self.aside([](auto& engine) { engine.restore_local(); }); },
+          NoGil())
       .def(
           "broadcast",
           [](EngineHandle& self, const std::vector<at::Tensor>& tensors) {
-            self.get().broadcast(tensors);
+            self.aside([&](auto& engine) { engine.broadcast(tensors); });
           },
           NoGil(), py::arg("tensors"), "Gives everybody rank 0's values. Collective.")
       .def(
           "average",
           [](EngineHandle& self, const std::vector<at::Tensor>& tensors) {
-            self.get().average(tensors);
+            self.aside([&](auto& engine) { engine.average(tensors); });
           },
-          NoGil(), py::arg("tensors"), "Means over all ranks, of floating-point tensors only.")
+          NoGil(), py::arg("tensors"),
+          "Means over all ranks, of floating-point and complex tensors only.")
       .def(
           "edges",
           [](EngineHandle& self) {

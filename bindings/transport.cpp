@@ -130,6 +130,24 @@ void close_all(Transport& transport) {
   }
 }
 
+void begin_roll_call(TransportHandle& handle, std::vector<int> peers, bool compares_steps,
+                     const py::function& report) {
+  // Let go with the interpreter held, whoever lets go.
+  const std::shared_ptr<py::function> held(new py::function(report), [](py::function* function) {
+    const py::gil_scoped_acquire interpreter;
+    delete function;
+  });
+  RollCallOptions options{
+      .peers = std::move(peers),
+      .compares_steps = compares_steps,
+      .report = [held](const std::vector<int>& ranks, const std::string& where) {
+        const py::gil_scoped_acquire interpreter;
+        (*held)(ranks, where);
+      }};
+  const py::gil_scoped_release no_gil;
+  handle.begin_roll_call(std::move(options));
+}
+
 py::dict describe(const TransportHandle& handle) {
   const TransportInfo info = handle.get()->describe();
   py::list edges;
@@ -221,13 +239,30 @@ std::shared_ptr<Transport> TransportHandle::get() const {
   fail_argument({.place = "transport", .what = "the transport was stopped"});
 }
 
+void TransportHandle::begin_roll_call(RollCallOptions options) {
+  auto roll_call = std::make_shared<RollCall>(*get(), std::move(options));
+  const std::lock_guard lock(mutex_);
+  roll_call_ = std::move(roll_call);
+}
+
+std::shared_ptr<RollCall> TransportHandle::roll_call() const {
+  const std::lock_guard lock(mutex_);
+  return roll_call_;
+}
+
 void TransportHandle::stop() {
-  if (!home_.is_here()) return abandon(transport_);
+  if (!home_.is_here()) {
+    abandon(roll_call_);
+    return abandon(transport_);
+  }
   std::shared_ptr<Transport> last;
+  std::shared_ptr<RollCall> roll_call;
   {
     const std::lock_guard lock(mutex_);
     last = std::move(transport_);
+    roll_call = std::move(roll_call_);
   }
+  roll_call.reset();                                   // its requests, unless an engine has it too
   if (last && last.use_count() > 1) close_all(*last);  // wakes the threads that are inside
   const Deadline limit = Clock::now() + kPatience;
   while (inside_ > 0 && Clock::now() < limit) std::this_thread::sleep_for(kSignalPeriod / 10);
@@ -315,6 +350,10 @@ void bind_transport(py::module_& module) {
            "Fails all requests with the peer, now and later, on both sides.")
       .def("stop", &TransportHandle::stop, py::call_guard<py::gil_scoped_release>(),
            "Ends the transport: says good-bye to the peers and closes the groups.")
+      .def("begin_roll_call", &begin_roll_call, py::arg("peers"), py::kw_only(),
+           py::arg("compares_steps"), py::arg("report"),
+           "From now on its workers tell each other what they have come to; report(ranks, where) "
+           "is told once per call whom this one has been waiting for.")
       .def("describe", &describe, "Name, rank, workers, and payload bytes by peer.");
   module.def("c10d_transport", &make_c10d, py::arg("rank"), py::arg("workers"), py::arg("groups"),
              py::kw_only(), py::arg("linger_s") = 1.0,

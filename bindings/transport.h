@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "bindings/process.h"
+#include "gossamer/engine/roll_call.h"
 #include "gossamer/torch/c10d_transport.h"
 #include "gossamer/transport/transport.h"
 
@@ -25,6 +26,10 @@ class TransportHandle {
 
   /// Throws std::invalid_argument after `stop`.
   std::shared_ptr<Transport> get() const;
+  /// From now on its workers tell each other what they have come to.
+  void begin_roll_call(RollCallOptions options);
+  /// Null where they do not.
+  std::shared_ptr<RollCall> roll_call() const;
   /// Ends the transport, or closes all its edges where something else, such as an engine, holds it
   /// too. What other threads wait for fails, and for a few seconds at most they are given the time
   /// to come back to Python: a thread that comes back while the interpreter ends would end the
@@ -44,6 +49,7 @@ class TransportHandle {
   mutable std::mutex mutex_;     // guards all below
   std::unordered_map<Request, at::Tensor> tensors_;
   std::shared_ptr<Transport> transport_;
+  std::shared_ptr<RollCall> roll_call_;  // uses the transport
 };
 
 /// From {peer: process group}; a group of two, or one in which everybody has their own rank.

@@ -8,7 +8,30 @@
 namespace gossamer {
 namespace {
 constexpr std::int32_t kCollectiveStream = -1;
+
+std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span(text)); }
+
+/// A text that several can be made one of: rank and length stand before it.
+std::string packed(std::int64_t rank, const std::string& text) {
+  const std::int64_t head[2] = {rank, static_cast<std::int64_t>(text.size())};
+  std::string all(sizeof head, '\0');
+  std::memcpy(all.data(), head, sizeof head);
+  return all + text;
 }
+
+std::vector<std::string> unpacked(const std::string& all, int workers) {
+  std::vector<std::string> texts(static_cast<std::size_t>(workers));
+  for (std::size_t at = 0; at < all.size();) {
+    std::int64_t head[2];
+    std::memcpy(head, all.data() + at, sizeof head);
+    const auto size = static_cast<std::size_t>(head[1]);
+    texts.at(static_cast<std::size_t>(head[0])) = all.substr(at + sizeof head, size);
+    at += sizeof head + size;
+  }
+  return texts;
+}
+
+}  // namespace
 
 void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t count) {
   const Plan plan =
@@ -68,6 +91,44 @@ void Collectives::broadcast(std::span<std::byte> bytes) {
     }
   }
   for (const Request send : sends) finish(send);
+}
+
+void Collectives::send_text(int peer, const std::string& text, std::int64_t call) {
+  const Deadline deadline = deadline_after(runner_.timeout_s());
+  std::uint64_t size = text.size();
+  const std::span<const std::byte> head = std::as_bytes(std::span(&size, 1));
+  Transport& transport = runner_.transport();
+  const Request first = transport.send(peer, {call, kCollectiveStream, 0}, head, deadline);
+  const Request second =
+      transport.send(peer, {call, kCollectiveStream, 1}, std::as_bytes(std::span(text)), deadline);
+  finish(first);
+  finish(second);
+}
+
+std::string Collectives::receive_text(int peer, std::int64_t call) {
+  const Deadline deadline = deadline_after(runner_.timeout_s());
+  std::uint64_t size = 0;
+  const std::span<std::byte> head = std::as_writable_bytes(std::span(&size, 1));
+  Transport& transport = runner_.transport();
+  finish(transport.receive(peer, {call, kCollectiveStream, 0}, head, deadline), head);
+  std::string text(size, '\0');
+  finish(transport.receive(peer, {call, kCollectiveStream, 1}, bytes_of(text), deadline),
+         bytes_of(text));
+  return text;
+}
+
+std::vector<std::string> Collectives::gather(const std::string& own) {
+  const std::int64_t call = calls_++;
+  std::string all = packed(rank_, own);
+  for (const int peer : tree_peers(rank_, workers())) {
+    if (peer > rank_) all += receive_text(peer, call);
+  }
+  if (rank_ > 0) send_text((rank_ - 1) / 2, all, call);
+  std::uint64_t size = all.size();
+  broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  all.resize(size);
+  broadcast(bytes_of(all));
+  return unpacked(all, workers());
 }
 
 void Collectives::barrier() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gossamer/base/cluster.h"
@@ -30,6 +31,8 @@ class Collectives {
   }
   /// Gives everybody rank 0's bytes, along a binary tree.
   void broadcast(std::span<std::byte> bytes);
+  /// What each worker says, by rank; of any length. Along a binary tree up and down.
+  std::vector<std::string> gather(const std::string& own);
   /// Returns once every worker has called it.
   void barrier();
 
@@ -40,6 +43,8 @@ class Collectives {
  private:
   Tag next_tag();
   void finish(Request request, std::span<std::byte> landing = {});
+  void send_text(int peer, const std::string& text, std::int64_t call);
+  std::string receive_text(int peer, std::int64_t call);
 
   ExchangeRunner& runner_;
   HostShape shape_;

@@ -366,25 +366,4 @@ void TensorEngine::restore_local() {
   copy_out();
 }
 
-void TensorEngine::broadcast(std::span<const at::Tensor> tensors) {
-  const at::NoGradGuard no_grad;
-  for (const at::Tensor& tensor : tensors) {
-    at::Tensor copy = tensor.detach().cpu().contiguous().clone();
-    engine_.collectives().broadcast(
-        {static_cast<std::byte*>(copy.mutable_data_ptr()), copy.nbytes()});
-    tensor.detach().copy_(copy);
-  }
-}
-
-void TensorEngine::average(std::span<const at::Tensor> tensors) {
-  const at::NoGradGuard no_grad;
-  for (const at::Tensor& tensor : tensors) {
-    if (!at::isFloatingType(tensor.scalar_type())) continue;
-    at::Tensor wide = tensor.detach().cpu().to(at::kDouble).contiguous().clone();
-    engine_.collectives().mean(
-        {wide.mutable_data_ptr<double>(), static_cast<std::size_t>(wide.numel())});
-    tensor.detach().copy_(wide);
-  }
-}
-
 }  // namespace gossamer

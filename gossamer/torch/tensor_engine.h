@@ -87,6 +87,8 @@ class TensorEngine {
   void set_stepping(bool enabled) { stepping_enabled_ = enabled; }
   /// Throws std::invalid_argument if a backward pass has begun the coming step.
   void refuse_in_step(const std::string& what) const;
+  /// Whether one has.
+  bool in_step() const { return step_.begun; }
   /// How many buckets the backward passes of the last finished step have stepped.
   int early_buckets() const { return early_buckets_; }
 
@@ -122,9 +124,11 @@ class TensorEngine {
   double load_average();
   void restore_local();
 
-  /// Gives everybody rank 0's values of other tensors (buffers, frozen parameters), of any dtype.
+  /// Gives everybody rank 0's values of other tensors (buffers, frozen parameters), of any dtype;
+  /// strided, no two elements in one place.
   void broadcast(std::span<const at::Tensor> tensors);
-  /// Replaces floating-point tensors by their mean over all workers; leaves others alone.
+  /// Replaces floating-point and complex tensors by their mean over all workers, which is formed in
+  /// double precision; leaves others alone.
   void average(std::span<const at::Tensor> tensors);
 
   Engine& engine() { return engine_; }

@@ -18,6 +18,7 @@ from gossamer._core import (
 from gossamer.gossip import Gossip
 from gossamer.optim import AccumAdam, AccumAdamW
 from gossamer.probing import Probe, probe
+from gossamer.uneven_epochs import uneven
 
 __all__ = [
     "AccumAdam",
@@ -32,4 +33,5 @@ __all__ = [
     "probe",
     "rank_methods",
     "topology_names",
+    "uneven",
 ]

@@ -84,6 +84,16 @@ class Transport:
     def stop(self) -> None:
         """Ends the transport: says good-bye to the peers and closes the groups."""
 
+    def begin_roll_call(
+        self,
+        peers: Sequence[int],
+        *,
+        compares_steps: bool,
+        report: Callable[[list[int], str], None],
+    ) -> None:
+        """From now on its workers tell each other what they have come to; ``report(ranks, where)``
+        is told once per call whom this one has been waiting for."""
+
     def describe(self) -> _TransportInfo:
         """Name, rank, workers, and payload bytes by peer."""
 
@@ -467,7 +477,6 @@ class Engine:
     def set_state(self, tensor: int, k: int, values: torch.Tensor) -> None: ...
     def reset_state(self, tensor: int) -> None: ...
     def show_updates(self, tensor: int, number: torch.Tensor) -> None: ...
-    def require_same(self, text: str) -> None: ...
     def state(self, tensor: int, k: int) -> torch.Tensor:
         """State vector k of a tensor: a view."""
 
@@ -493,6 +502,12 @@ class Engine:
     def barrier(self) -> None:
         """Waits for all ranks."""
 
+    def call(self, what: str, own: bytes) -> list[bytes]:
+        """What all ranks say that have come to ``what``, once all have. Collective.
+
+        ValueError where a peer waits in a step that this rank has not done, or the other way round.
+        """
+
     def load_average(self) -> float:
         """Puts the mean over all ranks in place of the local values; returns the disagreement.
 
@@ -506,7 +521,7 @@ class Engine:
         """Gives everybody rank 0's values. Collective."""
 
     def average(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Means over all ranks, of floating-point tensors only. Collective."""
+        """Means over all ranks, of floating-point and complex tensors only. Collective."""
 
     def edges(self) -> list[tuple[int, int, int]]:
         """(peer, bytes sent, bytes received) so far."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +17,6 @@ from gossamer._core import TransportError
 
 T = TypeVar("T")
 
-_LOG = logging.getLogger("gossamer")
 # Whoever waits longer for another rank says so.
 _PATIENCE_S = 10.0
 
@@ -25,6 +24,8 @@ _PATIENCE_S = 10.0
 _ROUNDING_S = 0.1
 # Stands for "no limit": what torch and the system count in fits.
 _LONGEST_S = 50 * 365 * 86400.0
+# A store that has not answered for so long is lost, however long a peer may take.
+_LONGEST_ANSWER_S = 300.0
 # For the way to the store and back, on top of what the store itself is told to wait.
 _GRACE_S = 1.0
 
@@ -62,7 +63,6 @@ class Board:
         self._store = store
         self._rank = rank
         self._timeout_s = timeout_s
-        self._has_told = False
 
     def set(self, key: str, value: str) -> None:
         self._ask(lambda: self._store.set(key, value))
@@ -81,30 +81,48 @@ class Board:
 
     def read(self, key: str, who: Waiting, late: str) -> bytes:
         """What a peer has put there or puts there in time; raises TransportError, which says
-        ``late`` of it, when it does not."""
+        ``late`` of it, when it does not. After a while a line on stderr says who is waited for."""
+        has_said = False
+        while True:
+            left_s = wait_s(who.deadline - time.monotonic())
+            found = self._read_soon(key, who, late, min(left_s, _PATIENCE_S))
+            if found is not None:
+                return found
+            if not has_said:
+                print(
+                    f"[Gossip] rank {who.rank}: waiting for rank {who.peer} in {who.operation}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+            has_said = True
 
-        def fetch() -> bytes:
+    def _read_soon(self, key: str, who: Waiting, late: str, soon_s: float) -> bytes | None:
+        """Nothing where it is not there yet and there is time."""
+
+        def fetch() -> bytes | None:
+            end = time.monotonic() + soon_s
             try:
-                self._store.wait([key], timedelta(seconds=left_s))
+                self._store.wait([key], timedelta(seconds=soon_s))
             except RuntimeError as cause:
-                if time.monotonic() < who.deadline - _ROUNDING_S:
+                if time.monotonic() < end - _ROUNDING_S:
                     raise  # it is the store that fails
+                if end < who.deadline - _ROUNDING_S:
+                    return None
                 reason = str(cause).splitlines()[0]
                 raise _failure(who, f"rank {who.peer} {late} ({reason})", reason) from cause
             return bytes(self._store.get(key))
 
-        left_s = wait_s(who.deadline - time.monotonic())
-        return self._ask(fetch, left_s + _GRACE_S, who)
+        return self._ask(fetch, soon_s + _GRACE_S, who)
 
     def _ask(
         self, call: Callable[[], T], limit_s: float | None = None, who: Waiting | None = None
     ) -> T:
-        limit_s = wait_s(self._timeout_s if limit_s is None else limit_s)
+        limit_s = wait_s(min(self._timeout_s, _LONGEST_ANSWER_S) if limit_s is None else limit_s)
         answer = _Answer(call)
         thread = threading.Thread(target=answer.run, name="gossamer-store", daemon=True)
         thread.start()
         problem = ""
-        if not self._wait(answer, limit_s, who):
+        if not answer.is_there.wait(limit_s):
             problem = f"has not answered for {limit_s:.3g} s"
         else:
             thread.join()  # one that still ends while the interpreter does would abort it
@@ -123,20 +141,6 @@ class Board:
         operation = who.operation if who else "meet"
         waiting = Waiting(self._rank, peer, operation, 0.0, limit_s)
         raise _failure(waiting, what, problem) from answer.error
-
-    def _wait(self, answer: _Answer[T], limit_s: float, who: Waiting | None) -> bool:
-        """Whether it has come; says for whom it waits where that takes long, once."""
-        if who is None or self._has_told or limit_s <= _PATIENCE_S:
-            return answer.is_there.wait(limit_s)
-        if answer.is_there.wait(_PATIENCE_S):
-            return True
-        self._has_told = True
-        _LOG.warning(
-            "[Gossip] rank %d waits for rank %d to %s, for %.3g s at most; see whether that rank "
-            "has been started, has failed, or is at work",
-            *(who.rank, who.peer, who.operation, who.timeout_s),
-        )
-        return answer.is_there.wait(limit_s - _PATIENCE_S)
 
 
 class _Answer(Generic[T]):

@@ -29,8 +29,7 @@ def exchange(
         return [card]
     board = board_of(world, timeout_s)
     place = f"gossamer/cards/{next_number(board, world.rank, world.size)}"
-    told = {"operation": operation, "card": card, "problem": _told(problem)}
-    board.set(f"{place}/{world.rank}", json.dumps(told))
+    board.set(f"{place}/{world.rank}", json.dumps(told(operation, card, problem)))
     if problem is not None:
         raise problem
     deadline = time.monotonic() + timeout_s
@@ -42,10 +41,15 @@ def exchange(
     for peer in range(world.size):
         who = Waiting(world.rank, peer, operation, deadline, timeout_s)
         all_told.append(json.loads(board.read(f"{place}/{peer}", who, late)))
+    return checked(world.rank, operation, all_told)
+
+
+def checked(rank: int, operation: str, all_told: list[Card]) -> list[Card]:
+    """The cards in what all have ``told``; raises what ``exchange`` does."""
     for peer, other in enumerate(all_told):
         if other["operation"] != operation:
             raise ValueError(
-                f"[Gossip] rank {world.rank}: {operation} is collective, got {other['operation']} "
+                f"[Gossip] rank {rank}: {operation} is collective, got {other['operation']} "
                 f"on rank {peer}; call the same methods in the same order on every rank"
             )
     for peer, other in enumerate(all_told):
@@ -57,7 +61,11 @@ def exchange(
     return [other["card"] for other in all_told]
 
 
-def _told(problem: Exception | None) -> tuple[str, str] | None:
-    if problem is None:
-        return None
-    return ("IoError" if isinstance(problem, OSError) else "ValueError"), str(problem)
+def told(operation: str, card: Card, problem: Exception | None) -> Card:
+    """What a rank tells the others."""
+    kind = "IoError" if isinstance(problem, OSError) else "ValueError"
+    return {
+        "operation": operation,
+        "card": card,
+        "problem": None if problem is None else (kind, str(problem)),
+    }

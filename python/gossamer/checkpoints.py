@@ -23,8 +23,8 @@ import torch
 
 from gossamer import parameters, rank_files, rank_means, setup, shards
 from gossamer._core import IoError
-from gossamer.cards import exchange
 from gossamer.consensus import refuse_inside
+from gossamer.roll_call import agree, exchange
 from gossamer.world import World, is_lowest_of_host, own_folder
 
 if TYPE_CHECKING:
@@ -117,10 +117,11 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     shards.refuse(gossip._parameters, "save()")
     world, step = gossip._world, gossip._engine.steps_done
     path = own_folder(world, folder)
-    tell = partial(exchange, world, "save()", timeout_s=gossip._settings.timeout_s)
+    agree(gossip, "save()", partial(_about, gossip), compares_steps=True)
+    tell = partial(exchange, gossip, "save()")
     name = f"rank{world.rank}-{uuid.uuid4().hex}.safetensors"
     problems: list[Exception] = []
-    card: dict[str, Any] = {"rank": world.rank, "name": name, "step": step}
+    card: dict[str, Any] = {"rank": world.rank, "name": name}
     with _as_problem(problems, world.rank, "write", path / name):
         path.mkdir(parents=True, exist_ok=True)
         content = rank_files.collect(
@@ -134,7 +135,6 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
         card["sha256"] = rank_files.sha256_of(path / name)
     try:
         files = tell(card=card, problem=next(iter(problems), None))
-        _check_steps(files)
     except Exception:
         with contextlib.suppress(OSError):
             (path / name).unlink(missing_ok=True)
@@ -149,16 +149,6 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
         with contextlib.suppress(OSError):
             file.unlink(missing_ok=True)
     gossip._engine.barrier()  # all have read the cards: whose process holds them may end now
-
-
-def _check_steps(files: list[dict[str, Any]]) -> None:
-    for file in files:
-        if file["step"] != files[0]["step"]:
-            raise ValueError(
-                "[Gossip] all ranks must save() after equally many steps, got "
-                f"{files[0]['step']} on rank 0 and {file['step']} on rank {file['rank']}; where "
-                "they have unequal numbers of batches, train inside of gossip.uneven()"
-            )
 
 
 def _described(gossip: Gossip, step: int, files: list[dict[str, Any]]) -> Manifest:
@@ -211,7 +201,7 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Carried]:
     gossip.stats()  # refuses a closed one
     world = gossip._world
     path = _found(world, folder)
-    tell = partial(exchange, world, "load()", timeout_s=gossip._settings.timeout_s)
+    tell = partial(exchange, gossip, "load()")
     problems: list[Exception] = []
     found: dict[str, Manifest] = {}
     with _as_problem(problems, world.rank, "read", path):

@@ -2,24 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
+from torch import nn
 
-from gossamer import _core
+from gossamer import _core, parameters, plain
+from gossamer.roll_call import agree
+
+if TYPE_CHECKING:
+    from gossamer.gossip import Gossip
+
+
+Also: TypeAlias = "nn.Module | torch.Tensor | Iterable[Also]"
+"""Modules and tensors, nested in lists as they like."""
+
+
+def beside(model: nn.Module, buffers: bool, also: Also) -> list[tuple[str, torch.Tensor]]:
+    """What is averaged besides the trained parameters: the model's ``buffers`` and the tensors of
+    ``also``, by name; each once, and none of the model's parameters."""
+    own = {id(parameter) for parameter in model.parameters()}
+    named = [*(model.named_buffers() if buffers else ()), *_named("also", also)]
+    found = {id(tensor): (name, tensor) for name, tensor in named if id(tensor) not in own}
+    return list(found.values())
+
+
+def _named(name: str, also: Also) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(also, torch.Tensor):
+        yield name, also
+    elif isinstance(also, nn.Module):
+        for key, tensor in (*also.named_parameters(), *also.named_buffers()):
+            yield f"{name}.{key}", tensor
+    elif isinstance(also, Iterable):
+        for i, each in enumerate(also):
+            yield from _named(f"{name}[{i}]", each)
+    else:
+        raise TypeError(
+            "[Gossip] averaged(also=...) takes modules and tensors, got "
+            f"{type(also).__name__}; give it the module of the moving average, as ema.module"
+        )
 
 
 @contextmanager
-def averaged(engine: _core.Engine, buffers: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Parameters and floating-point ``buffers`` are the means; afterwards what they were.
-    Collective."""
+def agreed(gossip: Gossip, also: Also) -> Iterator[None]:
+    """See Gossip.averaged."""
+    named: list[tuple[str, torch.Tensor]] = []
+
+    def describe() -> list[str]:
+        named.extend(beside(gossip._model, gossip._settings.buffers == "averaged", also))
+        lines = (f"tensor {line}" for each in named for line in plain.describe_mean(*each))
+        return [*parameters.describe_mixed(gossip._named), *lines]
+
+    agree(gossip, "averaged()", describe)
+    pieces = [piece for each in named for _, piece in plain.with_mean(*each)]
+    gossip._block = "averaged()"
+    try:
+        with averaged(gossip._engine, pieces) as disagreement:
+            yield
+        gossip._metrics.check(gossip, disagreement=disagreement)
+    finally:
+        gossip._block = ""
+        gossip._resume()
+
+
+@contextmanager
+def averaged(engine: _core.Engine, buffers: Sequence[torch.Tensor]) -> Iterator[float]:
+    """Parameters and floating-point ``buffers`` are the means; afterwards what they were. Gives the
+    disagreement of the parameters. Collective."""
     local = [buffer.clone() for buffer in buffers]
-    engine.load_average()
+    disagreement = engine.load_average()
     try:
         if local:
             engine.average(buffers)
-        yield
+        yield disagreement
     finally:
         engine.restore_local()
         with torch.no_grad():

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -20,22 +20,27 @@ from gossamer import (
     backward,
     checkpoints,
     consensus,
+    habits,
+    means,
     mesh,
     parameters,
     patterns,
+    plain,
     setup,
     shards,
 )
 from gossamer.fused import FusedState, fused_kind, rule_for
+from gossamer.metrics import Metrics
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
+from gossamer.roll_call import agree, within
 from gossamer.totals import Totals
 from gossamer.tracing import Trace
-from gossamer.uneven import uneven_epoch
+from gossamer.uneven_epochs import uneven
 from gossamer.world import explain, find_seat
 
 
-class Gossip:
+class Gossip(habits.NoModule):
     """Mixes a model's parameters with those of neighbouring workers in every optimizer step.
 
     The training loop stays as it is: ``optimizer.step()`` steps and mixes. Every worker calls it
@@ -63,7 +68,8 @@ class Gossip:
         check_gradients: refuse a gradient that is not finite before it touches anything.
         update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
             completed its gradients, which then must not change any more.
-        timeout_s: seconds that a wait for another worker may take.
+        timeout_s: seconds that a wait for another worker may take. One that has died or is silent
+            is noticed sooner.
         codec: ``"bf16"`` or ``"int8"``: what crosses hosts takes a half or a quarter of the bytes;
             the mean over the workers is preserved, each keeps what its own coding leaves out. Of
             averaged gradients that is lost.
@@ -82,6 +88,8 @@ class Gossip:
         trace: a folder, made where it is missing: at its end every rank writes there what it did in
             its last ``trace_steps`` steps, for Perfetto and ``gossamer report``, in place of what
             traces there are.
+        metrics: a folder where every rank writes a line per step, as `gossamer train` does, for
+            ``gossamer report``; see ``log``.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
     0's parameters. Raises ValueError on every rank when they differ, TransportError for a rank that
@@ -108,7 +116,7 @@ class Gossip:
         codec: str = "fp32",
         late: str = "wait",
         staleness: int = 1,
-        timeout_s: float = 300.0,
+        timeout_s: float = 1800.0,
         bucket_bytes: int | None = None,
         transport: str = "auto",
         tls: bool = False,
@@ -116,28 +124,11 @@ class Gossip:
         plan: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
         trace_steps: int = 64,
+        metrics: str | os.PathLike[str] | None = None,
     ) -> None:
+        self._settings = setup.Settings.of(locals())
         self._model, ddp = mesh.unwrapped(model)
         self._optimizer = optimizer
-        self._settings = setup.Settings(
-            topology=topology,
-            pattern=pattern,
-            pattern_options=pattern_options,
-            buffers=buffers,
-            check_gradients=check_gradients,
-            update=update,
-            codec=codec,
-            late=late,
-            staleness=staleness,
-            timeout_s=timeout_s,
-            bucket_bytes=bucket_bytes,
-            transport=transport,
-            tls=tls,
-            seed=seed,
-            plan=plan,
-            trace=trace,
-            trace_steps=trace_steps,
-        )
         self.plan: tuple[str, ...] = ()
         self._late = backward.LateWatch()
         self._totals = Totals()
@@ -151,15 +142,16 @@ class Gossip:
         self._schedule = setup.choose_schedule(self)
         self._transport = setup.connect(self)
         self._trace = Trace(trace, trace_steps, self._world)
+        self._metrics = Metrics(metrics, self._world)
         setup.make_engine(self)
         self._engine.start()
         self._trusts_versions = ddp is None
         self._watch_backward()
         mixed = {id(parameter) for parameter in self._parameters}
-        frozen = [p for p in self._model.parameters() if id(p) not in mixed]
-        self._engine.broadcast([*frozen, *self._model.buffers()])
+        frozen = [(n, p) for n, p in self._model.named_parameters() if id(p) not in mixed]
+        self._engine.broadcast(plain.of_all([*frozen, *self._model.named_buffers()]))
         self._patch()
-        self._trace.resume()
+        self._resume()
 
     def _read_optimizer(self) -> None:
         everything = parameters.named_parameters(self._model, self._optimizer)
@@ -217,10 +209,14 @@ class Gossip:
             self._before_step()
             args, kwargs = backward.average_missed(self, args, kwargs)
             if self._state is None:
-                return unfused_step(self, own_step, *args, **kwargs)
-            return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
+                loss = unfused_step(self, own_step, *args, **kwargs)
+            else:
+                loss = self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
+            self._metrics.step(self)
+            return loss
         except Exception as error:
-            explain(error, self._world)
+            where = f"step {self._engine.steps_done + 1} of the optimizer"
+            explain(error, self._world, where, self._settings.timeout_s)
             raise
 
     def _before_step(self) -> None:
@@ -289,29 +285,41 @@ class Gossip:
             self._state.adopt()
 
     @contextlib.contextmanager
-    def averaged(self) -> Iterator[nn.Module]:
+    def averaged(self, *, also: consensus.Also = ()) -> Iterator[nn.Module]:
         """The model with the mean of all workers' parameters; afterwards the local ones are back.
 
-        This is the model to evaluate and to save. Collective: every worker must enter and leave
-        it, after equally many steps. Raises RuntimeError inside of itself.
+        This is the model to evaluate and to save. ``also``: other modules and tensors that are the
+        mean meanwhile, such as a moving average of the parameters; whole numbers stay. Collective:
+        every worker must enter and leave it, after equally many steps. ValueError on every worker
+        where buffers differ in name, shape or dtype; RuntimeError inside of itself.
         """
         consensus.refuse_inside(self._block, "averaged()")
-        buffers = self._model.buffers() if self._settings.buffers == "averaged" else ()
-        self._block = "averaged()"
-        try:
-            with consensus.averaged(self._engine, [b for b in buffers if b.is_floating_point()]):
-                yield self._model
-        finally:
-            self._block = ""
-            self._trace.resume()
+        with contextlib.ExitStack() as stack:
+            with within(self, "averaged()"):
+                stack.enter_context(consensus.agreed(self, also))
+            yield self._model
 
     def disagreement(self) -> float:
         """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖, how far the workers are apart. Collective."""
         consensus.refuse_inside(self._block, "disagreement()")
-        value = self._engine.load_average()
-        self._engine.restore_local()
-        self._trace.resume()
+        with within(self, "disagreement()"):
+            agree(self, "disagreement()")
+            value = self._engine.load_average()
+            self._engine.restore_local()
+        self._metrics.check(self, disagreement=value)
+        self._resume()
         return value
+
+    def mean(
+        self, tensors: torch.Tensor | Iterable[torch.Tensor]
+    ) -> torch.Tensor | list[torch.Tensor]:
+        """The mean over all workers of one tensor, or of each in a list, as new tensors.
+
+        Of any shapes and floating-point dtypes, formed in double precision. Collective, with equal
+        shapes and dtypes. TypeError for whole numbers, ValueError on every worker where they
+        differ.
+        """
+        return means.mean(self, tensors)
 
     # Epochs and checkpoints.
 
@@ -321,9 +329,9 @@ class Gossip:
         A worker that leaves goes on mixing without stepping until all have left, after equally many
         steps; under "allreduce" its gradients count as zero, and all end with the parameters and
         optimizer state of the last to leave. An exception leaves at once. Collective; other
-        collective methods raise RuntimeError inside.
+        collective methods raise RuntimeError inside. For several, ``gossamer.uneven(a, b)``.
         """
-        return uneven_epoch(self)
+        return uneven(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves all workers in a folder, whole or not at all, in place of what was saved there.
@@ -334,7 +342,7 @@ class Gossip:
         rank that does not come.
         """
         checkpoints.save(self, path)
-        self._trace.resume()
+        self._resume()
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Goes on from what ``save`` saved, with the same model and class of optimizer. Collective.
@@ -358,6 +366,17 @@ class Gossip:
         ``received``."""
         return self._totals.stats(self._engine)
 
+    def log(self, **values: Any) -> None:
+        """Adds values to the next line of ``metrics``, such as ``loss=loss``: numbers, texts and
+        tensors of one element. The next line is that of the next step; inside of ``averaged()``,
+        that of its end, with the disagreement. Raises IoError where it cannot be written."""
+        self._metrics.log(values)
+
+    def _resume(self) -> None:
+        """What was done until now belongs to no step."""
+        self._trace.resume()
+        self._metrics.resume()
+
     def close(self) -> None:
         """Ends gossiping; the optimizer steps alone from then on, and neighbours that still step
         fail. May be called again."""
@@ -369,12 +388,18 @@ class Gossip:
             hook.remove()
         self._replaced.undo()
         vars(self._optimizer).pop("_gossip", None)
-        self._engine.close()
-        if self._transport is not None:
-            self._transport.stop()
-        self._trace.write(self)
+        try:
+            self._metrics.close(self)
+        finally:
+            self._engine.close()
+            if self._transport is not None:
+                self._transport.stop()
+            self._trace.write(self)
         # A group that outlives destroy_process_group has threads that may abort at exit.
         self._world = dataclasses.replace(self._world, group=None)
+
+    def __repr__(self) -> str:
+        return habits.described(self)
 
     def __enter__(self) -> Gossip:
         return self

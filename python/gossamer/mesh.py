@@ -43,7 +43,8 @@ def group_of(
 
 
 def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataParallel | None]:
-    """The model without DistributedDataParallel, and that; one that is compiled stays compiled.
+    """The model without DistributedDataParallel around it, and that or what is inside of it; one
+    that is compiled stays compiled.
 
     Raises TypeError for no model, ValueError for the older kind of FSDP, which keeps its parameters
     elsewhere.
@@ -61,7 +62,8 @@ def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataP
     inner = getattr(model, "_orig_mod", model)  # of torch.compile
     if isinstance(inner, nn.parallel.DistributedDataParallel):
         return inner.module, inner
-    return model, None
+    inside = (m for m in model.modules() if isinstance(m, nn.parallel.DistributedDataParallel))
+    return model, next(inside, None)  # in a wrapper of Lightning Fabric, for instance
 
 
 def check_apart(
@@ -77,7 +79,8 @@ def check_apart(
         raise ValueError(
             "[Gossip] the model is wrapped in DistributedDataParallel, which would average every "
             f"gradient over ranks {inner} as well, got {sorted(ranks)} to gossip with each other; "
-            "pass the bare model, or as group the ranks of the other dimension"
+            "pass the bare model, or as group the ranks of the other dimension (with Fabric: "
+            "Gossip(model, optimizer) first, then fabric.setup_optimizers(optimizer) alone)"
         )
     for name, parameter, _ in named:
         if not shards.is_sharded(parameter):

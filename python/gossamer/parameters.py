@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from gossamer import shards
+from gossamer import plain, shards
 from gossamer.fused import Rule, fused_kind
 
 Named = tuple[str, torch.Tensor, int]
@@ -111,18 +111,28 @@ class Tree:
 
 def describe(model: nn.Module, named: Iterable[Named]) -> list[str]:
     """A line for each tensor that every rank must have alike, with name, shape and dtype."""
-    lines = [f"parameter {_text(name, p)} in group {group}" for name, p, group in named]
+    named = list(named)
+    lines = describe_mixed(named)
     mixed = {id(parameter) for _, parameter, _ in named}
-    lines += [
-        f"frozen parameter {_text(name, p)}"
-        for name, p in model.named_parameters()
-        if id(p) not in mixed
-    ]
-    return lines + [f"buffer {_text(name, b)}" for name, b in model.named_buffers()]
+    for name, p in model.named_parameters():
+        if id(p) not in mixed:
+            lines += [f"frozen parameter {line}" for line in plain.describe(_own(name), p)]
+    for name, b in model.named_buffers():
+        lines += [f"buffer {line}" for line in plain.describe(_own(name), b)]
+    return lines
+
+
+def describe_mixed(named: Iterable[Named]) -> list[str]:
+    """The same of what is mixed alone."""
+    return [f"parameter {_text(name, p)} in group {group}" for name, p, group in named]
+
+
+def _own(name: str) -> str:
+    return name.replace("_orig_mod.", "")
 
 
 def _text(name: str, tensor: torch.Tensor) -> str:
-    name = name.replace("_orig_mod.", "")
+    name = _own(name)
     dtype = str(tensor.dtype).removeprefix("torch.")
     return f"'{name}' {list(tensor.shape)} {dtype}{shards.place_of(tensor)}"
 

@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from gossamer import plain
 from gossamer.parameters import Named
 
 _CHUNK_BYTES = 1 << 20
@@ -105,7 +106,8 @@ def model_tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
         ("buffer", model.named_buffers()),
     ):
         for name, tensor in named:
-            yield f"{kind}/{name.replace('_orig_mod.', '')}", tensor
+            for key, piece in plain.pieces(name.replace("_orig_mod.", ""), tensor):
+                yield f"{kind}/{key}", piece
 
 
 def collect(

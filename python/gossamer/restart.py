@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 
 from gossamer import patterns, setup
-from gossamer._core import TransportError
 from gossamer.checkpoints import Carried
+from gossamer.roll_call import agree, within
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
+
+
+RESTART = "the start with other parameters or loaded values"
 
 
 def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = None) -> None:
@@ -28,18 +30,9 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     before = {id(parameter): parameter for parameter in gossip._parameters}
     engine = gossip._engine
     steps_done = engine.steps_done if step is None else step
-    with _told_what_to_do():
+    with within(gossip, RESTART):
         engine.quiesce()
-    problem: Exception | None = None
-    try:
-        gossip._read_optimizer()
-        patterns.check_optimizer(gossip._settings.pattern, gossip._rule, gossip._optimizer)
-    except Exception as error:
-        problem = error
-    with _told_what_to_do():
-        engine.require_same(setup.about(gossip) if problem is None else f"a problem: {problem}")
-    if problem is not None:
-        raise problem
+    agree(gossip, RESTART, partial(_about_now, gossip), compares_steps=False if step else None)
     engine.broadcast([p for p in gossip._parameters if id(p) not in before])
     engine.average([p for p in gossip._model.parameters() if _is_frozen_now(p, before)])
     engine.barrier()
@@ -52,18 +45,15 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     gossip._engine.start_at(steps_done)
     gossip._watch_backward()
     gossip._loaded.is_set = False
+    if step is not None:
+        gossip._metrics.restart(step)
+    gossip._resume()
 
 
-@contextmanager
-def _told_what_to_do() -> Iterator[None]:
-    try:
-        yield
-    except TransportError as error:
-        error.args = (
-            f"{error}; every rank must add parameters, freeze, thaw or replace them, and load a "
-            "model's state when the others do",
-        )
-        raise
+def _about_now(gossip: Gossip) -> list[str]:
+    gossip._read_optimizer()
+    patterns.check_optimizer(gossip._settings.pattern, gossip._rule, gossip._optimizer)
+    return setup.about(gossip).splitlines()
 
 
 def _is_frozen_now(parameter: torch.Tensor, before: dict[int, torch.Tensor]) -> bool:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from gossamer import _core, backward, mesh, parameters, patterns, planning, shards, tracing
+from gossamer import (
+    _core,
+    backward,
+    mesh,
+    parameters,
+    patterns,
+    planning,
+    roll_call,
+    shards,
+    tracing,
+)
 from gossamer.edges import make_transport
 from gossamer.fused import FusedState
 from gossamer.world import Seat, World, explain, meet, schedule_for
@@ -50,6 +60,12 @@ class Settings:
     plan: str | os.PathLike[str] | None
     trace: str | os.PathLike[str] | None
     trace_steps: int
+    metrics: str | os.PathLike[str] | None
+
+    @classmethod
+    def of(cls, arguments: dict[str, Any]) -> Settings:
+        """From all that Gossip was called with, by name."""
+        return cls(**{each.name: arguments[each.name] for each in fields(cls)})
 
     def check(self) -> None:
         """Raises ValueError for what no Gossip can be made with."""
@@ -124,7 +140,8 @@ def prepare(
     try:
         gossip._optimizer = parameters.unwrapped_optimizer(optimizer)
         gossip._settings.check()
-        tracing.prepare_folder(gossip._settings.trace)
+        tracing.prepare_folder("trace", gossip._settings.trace)
+        tracing.prepare_folder("metrics", gossip._settings.metrics)
         parameters.check_unused(gossip._optimizer)
         gossip._read_optimizer()
         settings = gossip._settings
@@ -224,9 +241,13 @@ def connect(gossip: Gossip) -> _core.Transport | None:
     """The transport to all with whom the schedule has it exchange. Collective."""
     settings = gossip._settings
     peers = _core.peers_of(engine_options(gossip), gossip._world.rank)
-    return make_transport(
+    transport = make_transport(
         gossip._world, peers, settings.timeout_s, settings.transport, tls=settings.tls
     )
+    if transport is not None:
+        waits = settings.late == "wait"
+        roll_call.begin(transport, peers, gossip._world.rank, compares_steps=waits)
+    return transport
 
 
 def engine_options(gossip: Gossip) -> _core.EngineOptions:

@@ -19,6 +19,13 @@ class Totals:
         self._hidden_s += step.hidden_s
         self._skipped += step.skipped
 
+    def waited(self, engine: _core.Engine) -> tuple[float, float]:
+        """Seconds exposed and hidden so far."""
+        return (
+            self._exposed_s + engine.backward_exposed_s,
+            self._hidden_s + engine.backward_hidden_s,
+        )
+
     def keep(self, engine: _core.Engine) -> None:
         """Takes over what the engine has counted in backward passes; it is about to close."""
         self._exposed_s += engine.backward_exposed_s
@@ -26,10 +33,11 @@ class Totals:
 
     def stats(self, engine: _core.Engine) -> dict[str, Any]:
         """See Gossip.stats."""
+        exposed_s, hidden_s = self.waited(engine)
         return {
             "steps": engine.steps_done,
-            "exposed_s": self._exposed_s + engine.backward_exposed_s,
-            "hidden_s": self._hidden_s + engine.backward_hidden_s,
+            "exposed_s": exposed_s,
+            "hidden_s": hidden_s,
             "skipped": self._skipped,
             "edges": {peer: {"sent": s, "received": r} for peer, s, r in engine.edges()},
         }

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 _MARK = "# Written by gossamer.Gossip for `gossamer report`.\n"
 
 
-def prepare_folder(trace: str | os.PathLike[str] | None) -> None:
-    """Makes the folder where there is to be a trace, so that it fails at the start and not at the
-    end. Raises IoError."""
-    if trace is None:
+def prepare_folder(name: str, folder: str | os.PathLike[str] | None) -> None:
+    """Makes the folder where there is to be a trace, or metrics, so that it fails at the start and
+    not at the end. Raises IoError."""
+    if folder is None:
         return
     try:
-        Path(trace).mkdir(parents=True, exist_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IoError(
-            f"[Gossip] the folder of the trace cannot be made, got {error}; give trace= another one"
+            f"[Gossip] the folder of the {name} cannot be made, got {error}; give {name}= another "
+            "one"
         ) from error
 
 
@@ -61,7 +62,7 @@ class Trace:
         try:
             self.recorder.write(str(self._folder), world.rank, world.workers_per_host)
             if world.rank == 0:
-                _write_recipe(self._folder / "run.toml", _recipe(gossip))
+                write_recipe(self._folder, gossip)
         except OSError as error:
             warnings.warn(
                 f"[Gossip] rank {world.rank} could not write its trace: {error}",
@@ -90,8 +91,9 @@ def _recipe(gossip: Gossip) -> str:
     return _MARK + "\n".join(lines) + "\n"
 
 
-def _write_recipe(path: Path, text: str) -> None:
-    """Whole or not at all, and not in place of somebody else's."""
+def write_recipe(folder: Path, gossip: Gossip) -> None:
+    """The folder's run.toml, whole or not at all, and not in place of somebody else's."""
+    path, text = folder / "run.toml", _recipe(gossip)
     if path.exists() and not path.read_text(errors="replace").startswith(_MARK):
         return
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")

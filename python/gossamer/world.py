@@ -67,15 +67,26 @@ def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> 
 _PLACES = ("[Gossip]", "[engine]", "[net]", "[topology]", "[transport]")
 
 
-def explain(error: Exception, seat: Seat) -> None:
-    """Adds to a message of ours whose it is among several workers, and what a lost peer means."""
+def explain(
+    error: Exception, seat: Seat, where: str = "optimizer.step()", timeout_s: float = 0.0
+) -> None:
+    """Adds to a message of ours whose it is among several workers, and what a lost peer means.
+
+    ``where`` it was that the peer was waited for, for ``timeout_s`` at most. Once per error.
+    """
     text = str(error)
-    if seat.size == 1 or not text.startswith(_PLACES):
+    if seat.size == 1 or not text.startswith(_PLACES) or getattr(error, "_is_explained", False):
         return
+    vars(error)["_is_explained"] = True
     if isinstance(error, TransportError) and error.operation not in ("", "meet"):
+        limit = (
+            f", which waits for timeout_s={timeout_s:g} s of Gossip at most" if timeout_s else ""
+        )
+        method = "optimizer.step()" if where.startswith("step ") else where
         text += (
-            f"; see what rank {error.peer} said: it failed, was ended, is late, or takes fewer "
-            "steps; every rank must call optimizer.step() equally often"
+            f"; this was in {where} on rank {seat.rank}{limit}; see what rank {error.peer} said: "
+            f"it failed, was ended, is late, or takes fewer steps; every rank must call {method} "
+            "equally often, and where one only takes longer, raise timeout_s"
         )
     elif f"rank {seat.rank}" not in text and f"worker {seat.rank}" not in text:
         text = text.replace("] ", f"] rank {seat.rank}: ", 1)

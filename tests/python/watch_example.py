@@ -35,9 +35,9 @@ def watch(notes: Path) -> None:
     averaged = gossamer.Gossip.averaged
 
     @contextlib.contextmanager
-    def watched(self: gossamer.Gossip) -> Iterator[Any]:
+    def watched(self: gossamer.Gossip, **options: Any) -> Iterator[Any]:
         disagreement = self.disagreement()
-        with averaged(self) as model:
+        with averaged(self, **options) as model:
             seen = {"disagreement": disagreement, "spread": spread(model)}
             if dist.get_rank() == 0:
                 with notes.open("a") as file:

@@ -12,20 +12,26 @@ waits for the neighbours' last one.
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 from gossamer import _core, patterns
 from gossamer.board import Board, next_number
-from gossamer.cards import exchange
 from gossamer.consensus import refuse_inside
-from gossamer.world import board_of, explain
+from gossamer.roll_call import agree, exchange, within
+from gossamer.world import board_of
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
+
+
+_NAP_S = 0.005
 
 
 class Tally(NamedTuple):
@@ -103,53 +109,110 @@ class Counts:
         return max(1, passes // max(1, steps))
 
 
+class Leaver:
+    """What one Gossip does in an epoch."""
+
+    def __init__(self, gossip: Gossip) -> None:
+        self._gossip = gossip
+        self._counts = Counts(gossip._engine)
+        world = gossip._world
+        board = board_of(world, gossip._settings.timeout_s)
+        place = f"gossamer/uneven/{next_number(board, world.rank, world.size)}"
+        self._agreement = Agreement(board, place, world.rank, world.size)
+
+    def leave(self, is_over: Callable[[], bool]) -> None:
+        """Mixes without stepping until all have left, or it ``is_over``."""
+        engine = self._gossip._engine
+        self._agreement.leave(engine.steps_done)
+        while not is_over() and self._agreement.may_begin(engine.steps_done + 1):
+            _step_without_batch(self._gossip, self._counts)
+
+    def meet(self) -> None:
+        """All have left: nobody asks the store any more, and under "allreduce" all have one model
+        again. Collective."""
+        with within(self._gossip, "uneven()"):
+            self._gossip._engine.barrier()  # whose process holds the store may end now
+        tally = self._agreement.tally
+        if self._gossip._settings.pattern == "allreduce" and tally.fewest < tally.most:
+            _follow(self._gossip, tally)
+
+
+_open: ContextVar[bool] = ContextVar("inside of uneven()", default=False)
+
+
 @contextmanager
-def uneven_epoch(gossip: Gossip) -> Iterator[None]:
-    """See Gossip.uneven."""
-    refuse_inside(gossip._block, "uneven()")
-    world = gossip._world
-    if world.size == 1:
-        yield
-        return
-    counts = Counts(gossip._engine)
-    board = board_of(world, gossip._settings.timeout_s)
-    place = f"gossamer/uneven/{next_number(board, world.rank, world.size)}"
-    agreement = Agreement(board, place, world.rank, world.size)
-    gossip._block = "uneven()"
+def uneven(*gossips: Gossip) -> Iterator[None]:
+    """An epoch in which workers have unequal numbers of batches for the models of several Gossips:
+    ``with gossamer.uneven(a, b):`` around it, as ``with a.uneven():`` for one.
+
+    A worker that leaves goes on mixing all of them until all workers have left. Collective.
+    """
+    for gossip in gossips:
+        refuse_inside(gossip._block, "uneven()")
+    if _open.get():
+        raise RuntimeError(
+            "[Gossip] uneven() inside uneven() of another Gossip, which would wait for each other "
+            "at their ends; use one block for both: with gossamer.uneven(a, b)"
+        )
+    several = [gossip for gossip in gossips if gossip._world.size > 1]
+    for gossip in several:
+        agree(gossip, "uneven()")
+    leavers = [Leaver(gossip) for gossip in several]
+    token = _open.set(True)
+    for gossip in several:
+        gossip._block = "uneven()"
     try:
         yield
-        agreement.leave(gossip._engine.steps_done)
-        while agreement.may_begin(gossip._engine.steps_done + 1):
-            _step_without_batch(gossip, counts)
-        with _explained(gossip):
-            gossip._engine.barrier()  # whose process holds the store may end now
+        _leave_all(leavers)
     finally:
-        gossip._block = ""
-    if gossip._settings.pattern == "allreduce" and agreement.tally.fewest < agreement.tally.most:
-        _follow(gossip, agreement.tally)
+        _open.reset(token)
+        for gossip in several:
+            gossip._block = ""
+    for leaver in leavers:
+        leaver.meet()
+
+
+def _leave_all(leavers: list[Leaver]) -> None:
+    """Each in a thread, where there are several: others may step them in any order, so that one
+    must not wait for the other."""
+    if len(leavers) == 1:
+        leavers[0].leave(lambda: False)
+        return
+    over = threading.Event()
+    errors: list[BaseException] = []
+
+    def leave(leaver: Leaver) -> None:
+        try:
+            leaver.leave(over.is_set)
+        except BaseException as error:
+            errors.append(error)
+            over.set()
+
+    threads = [threading.Thread(target=leave, args=(each,), daemon=True) for each in leavers]
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads) and not errors:
+            time.sleep(_NAP_S)
+    finally:
+        over.set()
+    if errors:
+        raise errors[0]
 
 
 def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
     if gossip._settings.pattern == "allreduce":
-        with _explained(gossip):
+        with within(gossip, "uneven()"):
             is_finite = _has_others_gradients(gossip, counts.passes_per_step())
         if is_finite:
             gossip._optimizer.step()
             return
-    with _explained(gossip):
+    with within(gossip, "uneven()"):
         gossip.last_step = gossip._engine.step(patterns.resting_groups(gossip), skip=True)
     gossip._totals.add(gossip.last_step)
     if gossip._state is not None:
         gossip._state.after_step()
-
-
-@contextmanager
-def _explained(gossip: Gossip) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        explain(error, gossip._world)
-        raise
+    gossip._metrics.step(gossip)
 
 
 # pattern="allreduce", where all workers have one model.
@@ -174,7 +237,7 @@ def _follow(gossip: Gossip, tally: Tally) -> None:
     """
     world = gossip._world
     tensors = _floats_of(gossip)
-    cards = exchange(world, "uneven()", {"keys": list(tensors)}, None, gossip._settings.timeout_s)
+    cards = exchange(gossip, "uneven()", {"keys": list(tensors)})
     common = [key for key in tensors if all(key in card["keys"] for card in cards)]
     is_last = world.rank == tally.closed_by
     with torch.no_grad():

@@ -1,0 +1,126 @@
+"""Run by torchrun: trains with GossipTrainer and writes what happened to a file as JSON.
+
+transformers_scenarios.py NOTES FOLDER: rank 0 writes NOTES; checkpoints go to FOLDER.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import gossip_support  # noqa: F401  the package's place, before the package
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import transformers  # noqa: E402
+from watch_example import spread  # noqa: E402
+
+from gossamer.transformers import GossipTrainer  # noqa: E402
+
+STEPS = 6
+Notes = dict[str, Any]
+
+
+class Texts(torch.utils.data.Dataset[dict[str, torch.Tensor]]):
+    """Sequences that count upwards."""
+
+    def __len__(self) -> int:
+        return 64
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        ids = (torch.arange(8) + index) % 16
+        return {"input_ids": ids, "labels": ids}
+
+
+class Watch(transformers.TrainerCallback):
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def on_step_end(self, *_: Any, model: Any, **__: Any) -> None:
+        self._notes.setdefault("spread in training", []).append(spread(model))
+
+    def on_evaluate(self, *_: Any, model: Any, **__: Any) -> None:
+        self._notes.setdefault("spread in evaluation", []).append(spread(model))
+
+    def on_train_end(self, *_: Any, model: Any, **__: Any) -> None:
+        self._notes["spread at the end"] = spread(model)
+
+
+def make(folder: Path, notes: Notes, steps: int = STEPS, **gossip: Any) -> GossipTrainer:
+    transformers.set_seed(0)
+    config = transformers.GPT2Config(
+        vocab_size=16, n_positions=8, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0
+    )
+    args = transformers.TrainingArguments(
+        output_dir=str(folder),
+        use_cpu=True,
+        max_steps=steps,
+        per_device_train_batch_size=2,
+        gradient_accumulation_steps=2,
+        learning_rate=1e-2,
+        eval_strategy="steps",
+        eval_steps=3,
+        save_steps=3,
+        logging_steps=3,
+        report_to=[],
+        disable_tqdm=True,
+    )
+    return GossipTrainer(
+        transformers.GPT2LMHeadModel(config),
+        args,
+        train_dataset=Texts(),
+        eval_dataset=Texts(),
+        callbacks=[Watch(notes)],
+        gossip={"timeout_s": 60, **gossip},
+    )
+
+
+def flat(model: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([p.detach().double().flatten() for p in model.parameters()])
+
+
+def trained(folder: Path) -> Notes:
+    notes: Notes = {}
+    trainer = make(folder, notes)
+    trainer.train()
+    notes["wrapped"] = type(trainer.model_wrapped).__name__
+    notes["losses"] = [x["eval_loss"] for x in trainer.state.log_history if "eval_loss" in x]
+    notes["closed"] = trainer.gossip is None
+    if trainer.is_world_process_zero():
+        trainer.save_model(str(folder / "last"))  # needs nobody else any more
+        for name in ("last", f"checkpoint-{STEPS}"):
+            kept = transformers.GPT2LMHeadModel.from_pretrained(folder / name)
+            notes[f"{name} away"] = float((flat(kept) - flat(trainer.model)).abs().max())
+    return notes
+
+
+def resumed(folder: Path) -> Notes:
+    notes: Notes = {}
+    trainer = make(folder, notes, 2 * STEPS)
+    trainer.train(resume_from_checkpoint=str(folder / f"checkpoint-{STEPS}"))
+    notes["steps"] = trainer.state.global_step
+    entry = next(iter(trainer.optimizer.optimizer.state.values()))
+    notes["updates"] = float(entry["step"])
+    return notes
+
+
+def allreduce(folder: Path) -> Notes:
+    notes: Notes = {}
+    make(folder / "allreduce", notes, pattern="allreduce").train()
+    return notes
+
+
+def main(notes: str, folder: str) -> None:
+    os.environ["GROUP_RANK"] = os.environ["RANK"]  # so that there is gossip, and no mean of a host
+    cases = (trained, resumed, allreduce)
+    found = {case.__name__: case(Path(folder)) for case in cases}
+    if dist.get_rank() == 0:
+        Path(notes).write_text(json.dumps(found))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
