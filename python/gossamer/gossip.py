@@ -29,6 +29,7 @@ from gossamer import (
 from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
+from gossamer.suspicions import Suspicions
 from gossamer.totals import Totals
 from gossamer.tracing import Trace
 from gossamer.uneven import uneven_epoch
@@ -156,6 +157,7 @@ class Gossip:
         mixed = {id(parameter) for parameter in self._parameters}
         frozen = [p for p in self._model.parameters() if id(p) not in mixed]
         self._engine.broadcast([*frozen, *self._model.buffers()])
+        self._suspicions = Suspicions(self)
         self._patch()
         self._trace.resume()
 
@@ -204,7 +206,9 @@ class Gossip:
             return own_step(*args, **kwargs)
         try:
             self._before_step()
+            self._suspicions.before_step(self)
             if self._state is None:
+                own_step = self._suspicions.watched(self, own_step)
                 return unfused_step(self, own_step, *args, **kwargs)
             return self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
         except Exception as error:
@@ -280,6 +284,7 @@ class Gossip:
         it, after equally many steps. Raises RuntimeError inside of itself.
         """
         consensus.refuse_inside(self._block, "averaged()")
+        self._suspicions.at_end(self)
         buffers = self._model.buffers() if self._settings.buffers == "averaged" else ()
         self._block = "averaged()"
         try:
@@ -348,6 +353,8 @@ class Gossip:
         if self._closed:
             return
         self._closed = True
+        self._suspicions.at_end(self)
+        self._suspicions.drop()
         atexit.unregister(self._at_exit)
         for hook in self._hooks:
             hook.remove()

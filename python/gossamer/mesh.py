@@ -43,7 +43,8 @@ def group_of(
 
 
 def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataParallel | None]:
-    """The model without DistributedDataParallel, and that; one that is compiled stays compiled.
+    """The model without DistributedDataParallel around it, and that, wherever in the model it is;
+    a model that is compiled stays compiled.
 
     Raises TypeError for no model, ValueError for the older kind of FSDP, which keeps its parameters
     elsewhere.
@@ -58,10 +59,10 @@ def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataP
             "[Gossip] the model is wrapped in FullyShardedDataParallel, which has its parameters "
             'elsewhere; use torch.distributed.fsdp.fully_shard(model, mesh=mesh["shard"])'
         )
-    inner = getattr(model, "_orig_mod", model)  # of torch.compile
-    if isinstance(inner, nn.parallel.DistributedDataParallel):
-        return inner.module, inner
-    return model, None
+    kind = nn.parallel.DistributedDataParallel
+    ddp = next((module for module in model.modules() if isinstance(module, kind)), None)
+    is_outermost = ddp is getattr(model, "_orig_mod", model)  # of torch.compile
+    return ddp.module if ddp is not None and is_outermost else model, ddp
 
 
 def check_apart(
