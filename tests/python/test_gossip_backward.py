@@ -155,7 +155,8 @@ def test_a_second_backward_over_the_same_graph_is_refused_by_autograd() -> None:
 
 def test_a_second_backward_of_a_step() -> None:
     model = mlp()
-    early(model, SGD(model.parameters(), lr=0.1))
+    optimizer = SGD(model.parameters(), lr=0.1)  # which keeps its Gossip
+    early(model, optimizer)
     loss_of(model, batch(0)).backward()
     with pytest.raises(RuntimeError, match=r"second gradient .*'[02]\..*' .*no_sync\(\)"):
         loss_of(model, batch(1)).backward()
