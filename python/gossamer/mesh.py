@@ -43,8 +43,8 @@ def group_of(
 
 
 def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataParallel | None]:
-    """The model without DistributedDataParallel around it, and that, wherever in the model it is;
-    a model that is compiled stays compiled.
+    """The model without DistributedDataParallel around it, and that or what is inside of it; one
+    that is compiled stays compiled.
 
     Raises TypeError for no model, ValueError for the older kind of FSDP, which keeps its parameters
     elsewhere.
@@ -59,10 +59,11 @@ def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataP
             "[Gossip] the model is wrapped in FullyShardedDataParallel, which has its parameters "
             'elsewhere; use torch.distributed.fsdp.fully_shard(model, mesh=mesh["shard"])'
         )
-    kind = nn.parallel.DistributedDataParallel
-    ddp = next((module for module in model.modules() if isinstance(module, kind)), None)
-    is_outermost = ddp is getattr(model, "_orig_mod", model)  # of torch.compile
-    return ddp.module if ddp is not None and is_outermost else model, ddp
+    inner = getattr(model, "_orig_mod", model)  # of torch.compile
+    if isinstance(inner, nn.parallel.DistributedDataParallel):
+        return inner.module, inner
+    inside = (m for m in model.modules() if isinstance(m, nn.parallel.DistributedDataParallel))
+    return model, next(inside, None)  # in a wrapper of Lightning Fabric, for instance
 
 
 def check_apart(
@@ -78,7 +79,8 @@ def check_apart(
         raise ValueError(
             "[Gossip] the model is wrapped in DistributedDataParallel, which would average every "
             f"gradient over ranks {inner} as well, got {sorted(ranks)} to gossip with each other; "
-            "pass the bare model, or as group the ranks of the other dimension"
+            "pass the bare model, or as group the ranks of the other dimension (with Fabric: "
+            "Gossip(model, optimizer) first, then fabric.setup_optimizers(optimizer) alone)"
         )
     for name, parameter, _ in named:
         if not shards.is_sharded(parameter):

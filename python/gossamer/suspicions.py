@@ -113,8 +113,8 @@ class LiveWrappers(Check):
                     f"the model is also inside a {type(wrapper).__name__}, which averages every "
                     "gradient over ranks that gossip with each other, so that this trains as DDP; "
                     "keep the model out of it: with Accelerate prepare_model(model, "
-                    "evaluation_mode=True), with Fabric setup_optimizers(optimizer) without "
-                    "setup(model), and see docs/from-ddp.md for Hugging Face's Trainer"
+                    "evaluation_mode=True), with Fabric setup_optimizers(optimizer) alone, with "
+                    "the Trainer of transformers gossamer.transformers.GossipTrainer"
                 )
         return ""
 
@@ -228,7 +228,7 @@ class UnmixedParameters(Check):
             return ""
         kind = type(gossip)
         all_of_them = alive(lambda each: issubclass(each, kind))
-        mixed = {id(p) for each in all_of_them if not each._closed for p in each._parameters}
+        mixed = {id(p) for each in all_of_them for p in each._parameters}  # or was until its end
         left = [name for name, p in changed.items() if id(p) not in mixed]
         if not left:
             return ""

@@ -130,8 +130,10 @@ def halves(model: nn.Sequential) -> tuple[torch.optim.Optimizer, torch.optim.Opt
     return SGD(model[0].parameters(), lr=0.1), AdamW(model[2].parameters(), lr=0.01)
 
 
-def train_both(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer], rank: int) -> None:
-    for number in range(STEPS):
+def train_both(
+    model: nn.Module, optimizers: Iterable[torch.optim.Optimizer], rank: int, steps: int = STEPS
+) -> None:
+    for number in range(steps):
         model.zero_grad()
         loss_of(model, batch(number, rank)).backward()
         for optimizer in optimizers:
@@ -323,12 +325,14 @@ def adversaries(rank: int, size: int) -> Any:
 
 
 def two_gossips(rank: int, size: int) -> Any:
-    model = mlp()
-    optimizers = halves(model)
+    """In a run that a check sees to its end, and in one that is shorter."""
 
     def run() -> None:
-        with gossiping(model, optimizers[0]), gossiping(model, optimizers[1]):
-            train_both(model, optimizers, rank)
+        for steps in (STEPS, 2):
+            model = mlp()
+            optimizers = halves(model)
+            with gossiping(model, optimizers[0]), gossiping(model, optimizers[1]):
+                train_both(model, optimizers, rank, steps)
 
     return said(run)
 

@@ -22,7 +22,6 @@ from gossip_support import ROOT, batch, loss_of, mlp, train
 from gossip_wrappers import accelerated
 from package_runs import run
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim import SGD, Adam
 
 import gossamer
@@ -125,17 +124,6 @@ def shared() -> None:
 def on_meta() -> None:
     with torch.device("meta"):
         model = mlp()
-    Gossip(model, sgd(model))
-
-
-def on_gpu(kind: str = "parameter") -> None:
-    meta = torch.empty(3, device="meta")
-    there = FakeTensor(FakeTensorMode(), meta, torch.device("cuda"))  # needs no GPU
-    model = mlp()
-    if kind == "buffer":
-        model.register_buffer("there", there)
-    else:
-        model[2].bias = nn.Parameter(there)
     Gossip(model, sgd(model))
 
 
@@ -281,8 +269,6 @@ CASES: dict[str, Callable[[], object]] = {
     "shared memory": shared,
     "moved": moved_since,
     "meta device": on_meta,
-    "GPU": on_gpu,
-    "buffer on a GPU": lambda: on_gpu("buffer"),
     "state of another optimizer": lambda: loading(SGD, mlp()),
     "entries of another optimizer": loading_entries_of_another,
     "state of another model": lambda: loading(Adam, mlp(hidden=9)),
