@@ -75,6 +75,10 @@ class Board:
         """What is there already."""
         return self._ask(lambda: bytes(self._store.get(key)))
 
+    def look(self, key: str) -> bytes | None:
+        """What is there, if anything is."""
+        return self._ask(lambda: bytes(self._store.get(key)) if self._store.check([key]) else None)
+
     def compare_set(self, key: str, expected: str, desired: str) -> bytes:
         """What is there afterwards."""
         return self._ask(lambda: bytes(self._store.compare_set(key, expected, desired)))

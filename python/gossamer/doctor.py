@@ -167,6 +167,11 @@ def _host(mine: _team.Findings) -> dict[str, Any]:
             f"/dev/shm has {size >> 20} MiB, too little for data loaders with worker processes; "
             "start the container with --shm-size=1g or --ipc=host"
         )
+    if torch.cuda.is_available():
+        mine.warnings.append(
+            "this host has a GPU, and parameters on a GPU are not served yet; train on the CPU, or "
+            "stay with DistributedDataParallel on the GPU"
+        )
     if workers > cores:
         mine.warnings.append(
             f"{workers} workers share {cores:g} cores, so they wait for cores when they seem to "
@@ -265,6 +270,7 @@ def _print_facts(mine: _team.Findings) -> None:
             "cores": f"{host['cores']:g}, workers: {host['workers']}",
             "/dev/shm": f"{host['shm_free_bytes'] / gib:.2f} GiB free of "
             f"{host['shm_bytes'] / gib:.2f} GiB",
+            "parameters": "in CPU memory; on a GPU they are not served yet",
         },
     )
 

@@ -34,6 +34,7 @@ from gossamer.metrics import Metrics
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
 from gossamer.roll_call import agree, within
+from gossamer.suspicions import Suspicions
 from gossamer.totals import Totals
 from gossamer.tracing import Trace
 from gossamer.uneven_epochs import uneven
@@ -150,6 +151,7 @@ class Gossip(habits.NoModule):
         mixed = {id(parameter) for parameter in self._parameters}
         frozen = [(n, p) for n, p in self._model.named_parameters() if id(p) not in mixed]
         self._engine.broadcast(plain.of_all([*frozen, *self._model.named_buffers()]))
+        self._suspicions = Suspicions(self)
         self._patch()
         self._resume()
 
@@ -208,7 +210,9 @@ class Gossip(habits.NoModule):
         try:
             self._before_step()
             args, kwargs = backward.average_missed(self, args, kwargs)
+            self._suspicions.before_step(self)
             if self._state is None:
+                own_step = self._suspicions.watched(self, own_step)
                 loss = unfused_step(self, own_step, *args, **kwargs)
             else:
                 loss = self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
@@ -294,6 +298,7 @@ class Gossip(habits.NoModule):
         where buffers differ in name, shape or dtype; RuntimeError inside of itself.
         """
         consensus.refuse_inside(self._block, "averaged()")
+        self._suspicions.at_end(self)
         with contextlib.ExitStack() as stack:
             with within(self, "averaged()"):
                 stack.enter_context(consensus.agreed(self, also))
@@ -383,6 +388,8 @@ class Gossip(habits.NoModule):
         if self._closed:
             return
         self._closed = True
+        self._suspicions.at_end(self)
+        self._suspicions.drop()
         atexit.unregister(self._at_exit)
         for hook in self._hooks:
             hook.remove()

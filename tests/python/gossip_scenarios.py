@@ -35,6 +35,7 @@ import gossip_scenarios_patterns  # noqa: E402
 import gossip_scenarios_plan  # noqa: E402
 import gossip_scenarios_probe  # noqa: E402
 import gossip_scenarios_save  # noqa: E402
+import gossip_scenarios_suspicions  # noqa: E402
 import gossip_scenarios_trace  # noqa: E402
 import gossip_scenarios_transports  # noqa: E402
 import gossip_scenarios_uneven  # noqa: E402
@@ -56,6 +57,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_plan.SCENARIOS,
     **gossip_scenarios_probe.SCENARIOS,
     **gossip_scenarios_save.SCENARIOS,
+    **gossip_scenarios_suspicions.SCENARIOS,
     **gossip_scenarios_trace.SCENARIOS,
     **gossip_scenarios_transports.SCENARIOS,
     **gossip_scenarios_uneven.SCENARIOS,

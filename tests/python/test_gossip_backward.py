@@ -58,8 +58,7 @@ def test_buckets_step_in_the_backward(workers: int) -> None:
             # A step that freezes or thaws is left to optimizer.step().
             assert all(0 <= count <= buckets for count in counts["frozen"])
             assert counts["frozen"][1] > 0
-            assert counts["frozen"][-1] == buckets
-                assert min(counts[name]) < buckets
+            assert min(counts["unused"]) < buckets
             assert counts["frozen"][-1] == buckets  # the layer has thawed
 
 
@@ -158,7 +157,8 @@ def test_a_second_backward_over_the_same_graph_is_refused_by_autograd() -> None:
 
 def test_a_second_backward_of_a_step() -> None:
     model = mlp()
-    early(model, SGD(model.parameters(), lr=0.1))
+    optimizer = SGD(model.parameters(), lr=0.1)  # which keeps its Gossip
+    early(model, optimizer)
     loss_of(model, batch(0)).backward()
     with pytest.raises(RuntimeError, match=r"second gradient .*'[02]\..*' .*no_sync\(\)"):
         loss_of(model, batch(1)).backward()

@@ -102,6 +102,17 @@ def test_a_worker_that_does_not_come_is_a_problem_and_no_hang() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_gpu_is_not_served_yet() -> None:
+    assert "on a GPU they are not served yet" in run(DOCTOR).stdout
+    code = (
+        "import torch; from gossamer import doctor; torch.cuda.is_available = lambda: {}; "
+        "print(doctor._look_around().warnings)"
+    )
+    for has_gpu in (True, False):
+        said = run(["-c", code.format(has_gpu)]).stdout
+        assert ("parameters on a GPU are not served yet" in said) == has_gpu
+
+
 def test_a_warning_where_gloo_stays_inside_but_workers_are_elsewhere() -> None:
     away = {"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "GLOO_SOCKET_IFNAME": "lo"}
     code = "from gossamer import doctor; print(doctor._look_around().warnings)"
