@@ -125,7 +125,7 @@ def inside_averaged(rank: int) -> str:
 
 def sparse_on_a_rank(rank: int) -> str:
     model = nn.Embedding(5, 3, sparse=rank == 1)
-    optimizer = sgd(model)
+    optimizer = torch.optim.Adam(model.parameters())
     with until_all_are_done(rank, "sparse"), Gossip(model, optimizer, timeout_s=20):
         model(torch.tensor([1, 2])).sum().backward()
         found = said(optimizer.step)

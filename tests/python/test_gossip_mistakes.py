@@ -12,6 +12,7 @@ import gossip_ranks
 import pytest
 import torch
 from gossamer.fused import FusedState
+from gossamer.parameters import LoadMark
 from gossip_scenarios_basic import Normed, buffers
 from gossip_support import batch, difference, flat, loss_of, mlp, pair, train
 from torch import nn
@@ -142,6 +143,7 @@ def an_overflow_skips_everything(_: pytest.MonkeyPatch) -> None:
 
 def a_load_that_nobody_hears_of(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Gossip, "_adopt", lambda self, _: None)
+    patch.setattr(LoadMark, "__call__", lambda *_: None)
     patch.setattr(FusedState, "check", lambda self: None)
 
 
