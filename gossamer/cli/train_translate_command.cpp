@@ -8,6 +8,7 @@
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_model_file.h"
 #include "gossamer/cli/train_worker.h"
+#include "gossamer/engine/disk.h"
 #include "gossamer/torch/data/parallel_text.h"
 #include "gossamer/torch/decode.h"
 

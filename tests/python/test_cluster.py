@@ -158,7 +158,7 @@ def test_hosts_are_machines_though_no_launcher_says_so(pair: str, tmp_path: Path
             return codes, output.read()
 
     words = "ranks 0 and 1 are on different machines, but both have the name"
-    codes, text = said(sys.executable, "-c", GOSSIP)
+    codes, text = said(f"PYTHONPATH={os.pathsep.join(sys.path)}", sys.executable, "-c", GOSSIP)
     assert codes == [0, 0], text
     hosts, warned = json.loads(text.splitlines()[-1])
     assert hosts == [1, 1]

@@ -1,6 +1,9 @@
 """The command `gossamer` of the package."""
 
+import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,28 @@ def test_the_doctor_says_what_keeps_the_package_from_loading(without_torch: str)
     done = run([*COMMAND, "doctor"], path=without_torch)
     assert (done.returncode, done.stdout) == (2, "")
     assert "[here] broken" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_a_python_that_this_user_may_not_enter_is_named() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        top.chmod(0o755)
+        for folder in ("build/bin", "build/python", ".venv/bin", "private"):
+            (top / folder).mkdir(parents=True)
+        shutil.copy(PACKAGE / "bin" / "gossamer", top / "build" / "bin")
+        (top / "build" / "python" / "gossamer_command.py").touch()
+        (top / "private").chmod(0o700)
+        (top / ".venv" / "bin" / "python3").symlink_to(top / "private" / "python3")
+        done = subprocess.run(
+            [str(top / "build" / "bin" / "gossamer"), "report", "run"],
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "[report] cannot start Python: Permission denied" in done.stderr
+    assert f"{name}/.venv/bin/python3; let this user read and enter" in done.stderr
