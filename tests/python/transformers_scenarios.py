@@ -13,12 +13,11 @@ import gossip_support  # noqa: F401  the package's place, before the package
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
-import transformers  # noqa: E402
-from watch_example import spread  # noqa: E402
-
-from gossamer.transformers import GossipTrainer  # noqa: E402
+import torch
+import torch.distributed as dist
+import transformers
+from gossamer.transformers import GossipTrainer
+from watch_example import spread
 
 STEPS = 6
 Notes = dict[str, Any]
