@@ -93,6 +93,21 @@ def loaded_on_one(rank: int, size: int) -> Any:
         return attempt_to(lambda: train(model, optimizer, range(2, 6), rank))
 
 
+def without_groups(rank: int, size: int) -> Any:
+    """The last scenario: steps, the average and a checkpoint after the process groups have gone."""
+    model, folder = mlp(), shared_folder()
+    optimizer = SGD(model.parameters(), lr=0.1)
+    gossip = Gossip(model, optimizer, timeout_s=PATIENT_S)
+    dist.destroy_process_group()
+    train(model, optimizer, range(2), rank)
+    gossip.save(folder)
+    gossip.load(folder)
+    steps = gossip.stats()["steps"]
+    gossip.disagreement()
+    gossip.close()
+    return steps
+
+
 def caches(rank: int, size: int) -> Any:
     """A buffer of another size per rank; it is made equal, and all goes on."""
     model = mlp()
@@ -372,5 +387,6 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         moving_average,
         uneven_two,
         metrics,
+        without_groups,
     )
 }

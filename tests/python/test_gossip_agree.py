@@ -18,7 +18,7 @@ from gossamer import Gossip
 
 SCENARIOS = (
     "unequal_steps another_method loaded_on_one caches late odd_tensors odd_refused means "
-    "moving_average uneven_two metrics"
+    "moving_average uneven_two metrics without_groups"
 )
 NEAR = 1e-6
 Results = list[Any]
@@ -159,6 +159,10 @@ def test_metrics_are_those_of_the_report(
     assert (read.workers, read.steps) == (2, [1, 2, 3])
     assert [(check.step, check.val_loss) for check in read.checks] == [(2, 2.5), (3, None)]
     assert "pattern = " in (folder / "run.toml").read_text()
+
+
+def test_checkpoints_need_no_process_group(ranks: list[gossip_ranks.Rank]) -> None:
+    assert results(ranks, "without_groups") == [2, 2]
 
 
 # A worker alone.
