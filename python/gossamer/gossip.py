@@ -33,7 +33,7 @@ from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.metrics import Metrics
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
-from gossamer.roll_call import agree, within
+from gossamer.roll_call import within
 from gossamer.totals import Totals
 from gossamer.tracing import Trace
 from gossamer.uneven_epochs import uneven
@@ -293,7 +293,6 @@ class Gossip(habits.NoModule):
         every worker must enter and leave it, after equally many steps. ValueError on every worker
         where buffers differ in name, shape or dtype; RuntimeError inside of itself.
         """
-        consensus.refuse_inside(self._block, "averaged()")
         with contextlib.ExitStack() as stack:
             with within(self, "averaged()"):
                 stack.enter_context(consensus.agreed(self, also))
@@ -301,14 +300,7 @@ class Gossip(habits.NoModule):
 
     def disagreement(self) -> float:
         """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖, how far the workers are apart. Collective."""
-        consensus.refuse_inside(self._block, "disagreement()")
-        with within(self, "disagreement()"):
-            agree(self, "disagreement()")
-            value = self._engine.load_average()
-            self._engine.restore_local()
-        self._metrics.check(self, disagreement=value)
-        self._resume()
-        return value
+        return consensus.disagreement(self)
 
     def mean(
         self, tensors: torch.Tensor | Iterable[torch.Tensor]
