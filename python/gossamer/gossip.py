@@ -25,7 +25,6 @@ from gossamer import (
     mesh,
     parameters,
     patterns,
-    plain,
     setup,
     shards,
 )
@@ -147,9 +146,7 @@ class Gossip(habits.NoModule):
         self._engine.start()
         self._trusts_versions = ddp is None
         self._watch_backward()
-        mixed = {id(parameter) for parameter in self._parameters}
-        frozen = [(n, p) for n, p in self._model.named_parameters() if id(p) not in mixed]
-        self._engine.broadcast(plain.of_all([*frozen, *self._model.named_buffers()]))
+        setup.share_what_nobody_trains(self)
         self._patch()
         self._resume()
 
@@ -239,21 +236,13 @@ class Gossip(habits.NoModule):
             or not (self._tree is None or self._tree.is_same())
         )
 
-    def _groups(self, scale: float = 1.0) -> list[_core.Hyper]:
-        assert self._rule is not None
-        groups = [self._rule.hyper(group) for group in self._optimizer.param_groups]
-        for hyper in groups:
-            hyper.grad_scale *= scale
-            patterns.with_options(hyper, self._settings.pattern_options)
-        return groups
-
     def _before_backward(self) -> list[_core.Hyper] | None:
         """What to step with in this backward; None: nothing, all is left to the step."""
         if self._closed or self._block == "averaged()" or self._must_restart():
             return None
         assert self._state is not None
         self._state.check()
-        return self._groups()
+        return patterns.stepping_groups(self)
 
     def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
@@ -265,7 +254,7 @@ class Gossip(habits.NoModule):
         assert self._state is not None
         scale, skip = scaling(self._optimizer)
         self._state.check()
-        self._mix(self._groups(scale), skip=skip)
+        self._mix(patterns.stepping_groups(self, scale), skip=skip)
         self._state.after_step()
         return loss
 
