@@ -131,19 +131,20 @@ void close_all(Transport& transport) {
 }
 
 void begin_roll_call(TransportHandle& handle, std::vector<int> peers, bool compares_steps,
-                     const py::function& report) {
+                     const py::function& report, double patience_s) {
   // Let go with the interpreter held, whoever lets go.
   const std::shared_ptr<py::function> held(new py::function(report), [](py::function* function) {
     const py::gil_scoped_acquire interpreter;
     delete function;
   });
-  RollCallOptions options{
-      .peers = std::move(peers),
-      .compares_steps = compares_steps,
-      .report = [held](const std::vector<int>& ranks, const std::string& where) {
-        const py::gil_scoped_acquire interpreter;
-        (*held)(ranks, where);
-      }};
+  const auto tell = [held](const std::vector<int>& ranks, const std::string& where) {
+    const py::gil_scoped_acquire interpreter;
+    (*held)(ranks, where);
+  };
+  RollCallOptions options{.peers = std::move(peers),
+                          .compares_steps = compares_steps,
+                          .report = tell,
+                          .patience_s = patience_s};
   const py::gil_scoped_release no_gil;
   handle.begin_roll_call(std::move(options));
 }
@@ -351,7 +352,7 @@ void bind_transport(py::module_& module) {
       .def("stop", &TransportHandle::stop, py::call_guard<py::gil_scoped_release>(),
            "Ends the transport: says good-bye to the peers and closes the groups.")
       .def("begin_roll_call", &begin_roll_call, py::arg("peers"), py::kw_only(),
-           py::arg("compares_steps"), py::arg("report"),
+           py::arg("compares_steps"), py::arg("report"), py::arg("patience_s") = 10.0,
            "From now on its workers tell each other what they have come to; report(ranks, where) "
            "is told once per call whom this one has been waiting for.")
       .def("describe", &describe, "Name, rank, workers, and payload bytes by peer.");

@@ -21,7 +21,7 @@ Generated from the docstrings by `tools/api_docs.py`; do not edit it by hand. To
 [from DDP in one line](from-ddp.md).
 """
 LONGEST_SIGNATURE = 96
-OUTSIDE = ("lightning",)  # modules that `import gossamer` does not bring
+OUTSIDE = ("lightning", "transformers")  # modules that `import gossamer` does not bring
 
 Definition = ast.ClassDef | ast.FunctionDef
 
@@ -154,7 +154,7 @@ def page() -> str:
     for module in OUTSIDE:
         tree = tree_of(f"gossamer.{module}")
         parts.append(f"# gossamer.{module}\n\n{markdown(ast.get_docstring(tree) or '')}\n")
-        # Methods there are hooks that Lightning calls.
+        # Methods there are hooks that Lightning or the Trainer call.
         parts += [about(name, node, methods=False) for name, node in public(definitions(tree))]
     return "\n".join(parts)
 

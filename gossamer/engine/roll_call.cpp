@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int32_t kRollCallStream = std::numeric_limits<std::int32_t>::min();
 constexpr std::chrono::hours kForEver{24 * 365};
+constexpr std::chrono::milliseconds kBetweenLooks{5};
 
 std::string described(int rank, const std::string& where, std::int64_t steps) {
   return "worker " + std::to_string(rank) + " in " + where + " after " + std::to_string(steps) +
@@ -94,6 +95,9 @@ void RollCall::all_have_come() {
 
 void RollCall::look(Progress progress, bool in_step) {
   const std::lock_guard lock(mutex_);
+  const auto now = Clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenLooks;
   collect();
   for (const auto& slot : slots_) {
     if (!slot->has_come || slot->number < number_) continue;

@@ -49,8 +49,8 @@ class RollCall {
   void come_to(const std::string& what, Progress progress);
   /// All workers have come to it.
   void all_have_come();
-  /// For a thread that waits, in a step or not: throws std::invalid_argument for what will never
-  /// come, after telling the peers.
+  /// For a thread that waits, in a step or not, as often as it likes: throws std::invalid_argument
+  /// for what will never come, after telling the peers.
   void look(Progress progress, bool in_step);
 
  private:
@@ -86,6 +86,7 @@ class RollCall {
   std::int64_t number_ = 0;
   std::string what_;  ///< that this worker has come to; empty: nothing
   Clock::time_point came_at_;
+  Clock::time_point next_look_;
   bool has_reported_ = false;
   std::vector<std::unique_ptr<Slot>> slots_;  ///< of `number_` and, where they were late, before
   std::vector<Sent> sent_;

@@ -6,6 +6,7 @@ One new line after the optimizer of a script for DistributedDataParallel, in pla
 """
 
 from gossamer import _load  # noqa: F401  first: says what is wrong where the rest would not load
+from gossamer._built import VERSION
 from gossamer._core import (
     IoError,
     Schedule,
@@ -20,6 +21,8 @@ from gossamer.optim import AccumAdam, AccumAdamW
 from gossamer.probing import Probe, probe
 from gossamer.uneven_epochs import uneven
 
+__version__ = VERSION
+
 __all__ = [
     "AccumAdam",
     "AccumAdamW",
@@ -28,6 +31,7 @@ __all__ = [
     "Probe",
     "Schedule",
     "TransportError",
+    "__version__",
     "forecast",
     "make_schedule",
     "probe",

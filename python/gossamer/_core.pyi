@@ -90,9 +90,10 @@ class Transport:
         *,
         compares_steps: bool,
         report: Callable[[list[int], str], None],
+        patience_s: float = 10.0,
     ) -> None:
         """From now on its workers tell each other what they have come to; ``report(ranks, where)``
-        is told once per call whom this one has been waiting for."""
+        is told once per call whom this one has been waiting for, after ``patience_s``."""
 
     def describe(self) -> _TransportInfo:
         """Name, rank, workers, and payload bytes by peer."""

@@ -198,7 +198,7 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Carried]:
     """
     refuse_inside(gossip._block, "load()")
     shards.refuse(gossip._parameters, "load()")
-    gossip.stats()  # refuses a closed one
+    agree(gossip, "load()")
     world = gossip._world
     path = _found(world, folder)
     tell = partial(exchange, gossip, "load()")

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from gossamer import _core, parameters, plain
-from gossamer.roll_call import agree
+from gossamer.roll_call import agree, within
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
@@ -48,6 +48,7 @@ def _named(name: str, also: Also) -> Iterator[tuple[str, torch.Tensor]]:
 @contextmanager
 def agreed(gossip: Gossip, also: Also) -> Iterator[None]:
     """See Gossip.averaged."""
+    refuse_inside(gossip._block, "averaged()")
     named: list[tuple[str, torch.Tensor]] = []
 
     def describe() -> list[str]:
@@ -59,12 +60,24 @@ def agreed(gossip: Gossip, also: Also) -> Iterator[None]:
     pieces = [piece for each in named for _, piece in plain.with_mean(*each)]
     gossip._block = "averaged()"
     try:
-        with averaged(gossip._engine, pieces) as disagreement:
+        with averaged(gossip._engine, pieces) as apart:
             yield
-        gossip._metrics.check(gossip, disagreement=disagreement)
+        gossip._metrics.check(gossip, disagreement=apart)
     finally:
         gossip._block = ""
         gossip._resume()
+
+
+def disagreement(gossip: Gossip) -> float:
+    """See Gossip.disagreement."""
+    refuse_inside(gossip._block, "disagreement()")
+    with within(gossip, "disagreement()"):
+        agree(gossip, "disagreement()")
+        value = gossip._engine.load_average()
+        gossip._engine.restore_local()
+    gossip._metrics.check(gossip, disagreement=value)
+    gossip._resume()
+    return value
 
 
 @contextmanager
@@ -72,11 +85,11 @@ def averaged(engine: _core.Engine, buffers: Sequence[torch.Tensor]) -> Iterator[
     """Parameters and floating-point ``buffers`` are the means; afterwards what they were. Gives the
     disagreement of the parameters. Collective."""
     local = [buffer.clone() for buffer in buffers]
-    disagreement = engine.load_average()
+    apart = engine.load_average()
     try:
         if local:
             engine.average(buffers)
-        yield disagreement
+        yield apart
     finally:
         engine.restore_local()
         with torch.no_grad():

@@ -25,7 +25,6 @@ from gossamer import (
     mesh,
     parameters,
     patterns,
-    plain,
     setup,
     shards,
 )
@@ -33,7 +32,7 @@ from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.metrics import Metrics
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
-from gossamer.roll_call import agree, within
+from gossamer.roll_call import within
 from gossamer.suspicions import Suspicions
 from gossamer.totals import Totals
 from gossamer.tracing import Trace
@@ -148,9 +147,7 @@ class Gossip(habits.NoModule):
         self._engine.start()
         self._trusts_versions = ddp is None
         self._watch_backward()
-        mixed = {id(parameter) for parameter in self._parameters}
-        frozen = [(n, p) for n, p in self._model.named_parameters() if id(p) not in mixed]
-        self._engine.broadcast(plain.of_all([*frozen, *self._model.named_buffers()]))
+        setup.share_what_nobody_trains(self)
         self._suspicions = Suspicions(self)
         self._patch()
         self._resume()
@@ -243,21 +240,13 @@ class Gossip(habits.NoModule):
             or not (self._tree is None or self._tree.is_same())
         )
 
-    def _groups(self, scale: float = 1.0) -> list[_core.Hyper]:
-        assert self._rule is not None
-        groups = [self._rule.hyper(group) for group in self._optimizer.param_groups]
-        for hyper in groups:
-            hyper.grad_scale *= scale
-            patterns.with_options(hyper, self._settings.pattern_options)
-        return groups
-
     def _before_backward(self) -> list[_core.Hyper] | None:
         """What to step with in this backward; None: nothing, all is left to the step."""
         if self._closed or self._block == "averaged()" or self._must_restart():
             return None
         assert self._state is not None
         self._state.check()
-        return self._groups()
+        return patterns.stepping_groups(self)
 
     def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
@@ -269,7 +258,7 @@ class Gossip(habits.NoModule):
         assert self._state is not None
         scale, skip = scaling(self._optimizer)
         self._state.check()
-        self._mix(self._groups(scale), skip=skip)
+        self._mix(patterns.stepping_groups(self, scale), skip=skip)
         self._state.after_step()
         return loss
 
@@ -297,7 +286,6 @@ class Gossip(habits.NoModule):
         every worker must enter and leave it, after equally many steps. ValueError on every worker
         where buffers differ in name, shape or dtype; RuntimeError inside of itself.
         """
-        consensus.refuse_inside(self._block, "averaged()")
         self._suspicions.at_end(self)
         with contextlib.ExitStack() as stack:
             with within(self, "averaged()"):
@@ -306,14 +294,7 @@ class Gossip(habits.NoModule):
 
     def disagreement(self) -> float:
         """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖, how far the workers are apart. Collective."""
-        consensus.refuse_inside(self._block, "disagreement()")
-        with within(self, "disagreement()"):
-            agree(self, "disagreement()")
-            value = self._engine.load_average()
-            self._engine.restore_local()
-        self._metrics.check(self, disagreement=value)
-        self._resume()
-        return value
+        return consensus.disagreement(self)
 
     def mean(
         self, tensors: torch.Tensor | Iterable[torch.Tensor]

@@ -63,6 +63,16 @@ def with_options(hyper: _core.Hyper, options: Options | None) -> _core.Hyper:
     return hyper
 
 
+def stepping_groups(gossip: Gossip, scale: float = 1.0) -> list[_core.Hyper]:
+    """The groups of a fused optimizer as they are now; ``scale`` of the gradients."""
+    assert gossip._rule is not None
+    groups = [gossip._rule.hyper(group) for group in gossip._optimizer.param_groups]
+    for hyper in groups:
+        hyper.grad_scale *= scale
+        with_options(hyper, gossip._settings.pattern_options)
+    return groups
+
+
 def resting_groups(gossip: Gossip) -> list[_core.Hyper]:
     """For a step in which the engine only mixes."""
     options = gossip._settings.pattern_options

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gossamer.gossip import Gossip
 
 
-RESTART = "the start with other parameters or loaded values"
+RESTART = "a start with other parameters or values"
 
 
 def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = None) -> None:
@@ -30,9 +30,11 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     before = {id(parameter): parameter for parameter in gossip._parameters}
     engine = gossip._engine
     steps_done = engine.steps_done if step is None else step
+    if step is None:
+        agree(gossip, RESTART)  # before anybody waits for what has to arrive yet
     with within(gossip, RESTART):
         engine.quiesce()
-    agree(gossip, RESTART, partial(_about_now, gossip), compares_steps=False if step else None)
+    agree(gossip, RESTART, partial(_about_now, gossip), compares_steps=False)
     engine.broadcast([p for p in gossip._parameters if id(p) not in before])
     engine.average([p for p in gossip._model.parameters() if _is_frozen_now(p, before)])
     engine.barrier()

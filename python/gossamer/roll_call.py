@@ -22,13 +22,18 @@ if TYPE_CHECKING:
     from gossamer.gossip import Gossip
 
 
+_PATIENCE_S = 10.0
+
+
 def begin(transport: _core.Transport, peers: list[int], rank: int, *, compares_steps: bool) -> None:
     """From now on the peers hear what this worker has come to."""
 
     def report(missing: list[int], where: str) -> None:
         say_waiting(rank, missing, where)
 
-    transport.begin_roll_call(peers, compares_steps=compares_steps, report=report)
+    transport.begin_roll_call(
+        peers, compares_steps=compares_steps, report=report, patience_s=_PATIENCE_S
+    )
 
 
 def say_waiting(rank: int, missing: list[int], where: str) -> None:

@@ -16,6 +16,7 @@ from gossamer import (
     mesh,
     parameters,
     patterns,
+    plain,
     planning,
     roll_call,
     shards,
@@ -217,6 +218,14 @@ def make_engine(gossip: Gossip) -> None:
         if gossip._rule
         else None
     )
+
+
+def share_what_nobody_trains(gossip: Gossip) -> None:
+    """Everybody gets rank 0's frozen parameters and buffers. Collective."""
+    mixed = {id(parameter) for parameter in gossip._parameters}
+    named = gossip._model.named_parameters()
+    frozen = [(name, parameter) for name, parameter in named if id(parameter) not in mixed]
+    gossip._engine.broadcast(plain.of_all([*frozen, *gossip._model.named_buffers()]))
 
 
 def choose_schedule(gossip: Gossip) -> _core.Schedule:

@@ -1,7 +1,7 @@
 """The Trainer of Hugging Face's ``transformers`` with gossip in place of DDP.
 
-``from gossamer.transformers import GossipTrainer`` in place of ``transformers.Trainer``; for another
-trainer, ``class MyTrainer(GossipMixin, Seq2SeqTrainer): ...``.
+``from gossamer.transformers import GossipTrainer`` in place of ``transformers.Trainer``; for
+another trainer, ``class MyTrainer(GossipMixin, Seq2SeqTrainer): ...``.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _tensors(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     return [(name.replace("_orig_mod.", ""), tensor) for name, tensor in named]
 
 
-class _AtTheEnd(_transformers.TrainerCallback):  # type: ignore[misc]
+class _AtTheEnd(_transformers.TrainerCallback):
     """The first of the callbacks, so that all others see what is kept."""
 
     def __init__(self, trainer: GossipMixin) -> None:
@@ -175,5 +175,5 @@ class _AtTheEnd(_transformers.TrainerCallback):  # type: ignore[misc]
         self._trainer._finish()
 
 
-class GossipTrainer(GossipMixin, _transformers.Trainer):  # type: ignore[misc]
+class GossipTrainer(GossipMixin, _transformers.Trainer):
     """``transformers.Trainer`` that trains by gossip: see ``GossipMixin``."""

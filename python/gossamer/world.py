@@ -33,9 +33,11 @@ class Seat:
 
 @dataclass(frozen=True)
 class World(Seat):
-    """The workers of one Gossip. ``workers_per_host`` has one entry per host, in rank order."""
+    """The workers of one Gossip. ``workers_per_host`` has one entry per host, in rank order;
+    ``subfolder`` is theirs among the groups of the job, empty for all ranks."""
 
     workers_per_host: tuple[int, ...]
+    subfolder: str = ""
 
 
 def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> Seat:
@@ -101,9 +103,7 @@ def is_lowest_of_host(world: World) -> bool:
 def own_folder(world: World, folder: str | os.PathLike[str]) -> Path:
     """Where the files of this group are: groups of some of the ranks each have a place of their
     own, for the others may be given the same folder."""
-    if world.group is None or world.size == dist.get_world_size():
-        return Path(folder)
-    return Path(folder) / f"group{min(dist.get_process_group_ranks(world.group))}"
+    return Path(folder) / world.subfolder
 
 
 def schedule_for(
@@ -147,7 +147,7 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
     if seat.size == 1:
         if problem is not None:
             raise problem
-        return World(0, 1, seat.group, (1,))
+        return World(0, 1, seat.group, (1,), _subfolder(seat))
     board = board_of(seat, timeout_s)
     place = f"gossamer/meetings/{next_number(board, seat.rank, seat.size)}"
     board.set(f"{place}/about/{seat.rank}", about)
@@ -177,7 +177,14 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
     hosts, _, warning = find_hosts([other["place"] for other in cards], "Gossip")
     if warning and seat.rank == 0:
         warnings.warn(f"[Gossip] {warning}", stacklevel=4)
-    return World(seat.rank, seat.size, seat.group, tuple(hosts))
+    return World(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat))
+
+
+def _subfolder(seat: Seat) -> str:
+    """Found out here, where the process groups are still there."""
+    if seat.group is None or seat.size == dist.get_world_size():
+        return ""
+    return f"group{min(dist.get_process_group_ranks(seat.group))}"
 
 
 def _card(

@@ -22,6 +22,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import conftest  # noqa: E402, F401  the package's place, before the package
 import gossip_scenarios_actions  # noqa: E402
+import gossip_scenarios_agree  # noqa: E402
 import gossip_scenarios_allreduce  # noqa: E402
 import gossip_scenarios_averaging  # noqa: E402
 import gossip_scenarios_backward  # noqa: E402
@@ -44,6 +45,7 @@ import torch.distributed as dist  # noqa: E402
 
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_actions.SCENARIOS,
+    **gossip_scenarios_agree.SCENARIOS,
     **gossip_scenarios_allreduce.SCENARIOS,
     **gossip_scenarios_averaging.SCENARIOS,
     **gossip_scenarios_backward.SCENARIOS,

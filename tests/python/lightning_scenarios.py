@@ -118,6 +118,30 @@ def fit(model: Net, epochs: int, *callbacks: Any, resume: Path | None = None) ->
     model.notes["spread after fit"] = spread(model)
 
 
+def with_fabric() -> Notes:
+    """Gossip first, then Fabric for the optimizer alone; and what is refused."""
+    fabric = lightning.Fabric(accelerator="cpu", devices=2, strategy="ddp")
+    fabric.launch()
+    torch.manual_seed(0)
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    notes: Notes = {"spread": []}
+    with gossamer.Gossip(model, optimizer, timeout_s=60) as gossip:
+        wrapped = fabric.setup_optimizers(optimizer)
+        for x, y in fabric.setup_dataloaders(DataLoader(data(), 8, shuffle=True)):
+            wrapped.zero_grad()
+            fabric.backward((model(x) - y).square().mean())
+            wrapped.step()
+            notes["spread"].append(spread(model))
+        notes["steps"] = gossip.stats()["steps"]
+    both = fabric.setup(other := nn.Linear(6, 1), torch.optim.SGD(other.parameters(), lr=0.1))
+    try:
+        gossamer.Gossip(*both, timeout_s=60).close()
+    except ValueError as error:
+        notes["refused"] = str(error)
+    return notes
+
+
 def main(notes_file: Path, folder: Path) -> None:
     torch.set_num_threads(1)
     found: dict[str, Notes] = {"one": {}, "resumed": {}, "two": {}}
@@ -137,6 +161,7 @@ def main(notes_file: Path, folder: Path) -> None:
     found["resumed"]["moved"] = float((flat(again.state_dict()) - model.average).abs().max())
 
     fit(Two(found["two"], folder), 1)
+    found["fabric"] = with_fabric()
     if dist.get_rank() == 0:
         notes_file.write_text(json.dumps(found))
     dist.barrier()

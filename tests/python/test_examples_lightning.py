@@ -56,6 +56,15 @@ def test_every_optimizer_gossips(found: dict[str, Any]) -> None:
 
 
 @needs_lightning
+def test_fabric_after_gossip_steps_it_and_before_it_is_refused(found: dict[str, Any]) -> None:
+    notes = found["fabric"]
+    assert notes["steps"] == len(notes["spread"]) == 4
+    assert max(notes["spread"]) > 0, "gradients were averaged"
+    assert "wrapped in DistributedDataParallel" in notes["refused"]
+    assert "then fabric.setup_optimizers(optimizer) alone" in notes["refused"]
+
+
+@needs_lightning
 def test_arguments_for_the_wrapper_are_refused() -> None:
     code = (
         "from gossamer.lightning import GossipStrategy\n"

@@ -192,7 +192,6 @@ def test_a_rank_killed_while_saving_leaves_the_former_checkpoint(folder: Path) -
     for found in killed:
         assert found["type"] == "TransportError"
         assert found["peer"] == 2
-        assert "worker 2 failed" in found["message"]
         assert "this was in save()" in found["message"]
     after = gossip_ranks.results(gossip_ranks.run(["after_the_kill"], [3]), "after_the_kill")
     assert [rank["loaded"] for rank in after[:2]] == [found["saved"] for found in killed]
