@@ -10,17 +10,22 @@ from torch.nn.functional import cross_entropy, smooth_l1_loss
 from torch.nn.parallel import DistributedDataParallel
 
 NEEDS: tuple[str, ...] = ()
-LR, STEPS, BATCH = 0.02, 80, 16
+LR, STEPS, BATCH = 0.005, 80, 16
 
 
 class Detector(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.backbone = residual_network()[:-3]
+        with torch.no_grad():  # what a trained backbone brings along
+            for layer in self.backbone.modules():
+                if isinstance(layer, nn.BatchNorm2d):
+                    layer.momentum = None
+            self.backbone(scenes(64, torch.Generator().manual_seed(3))[0])
         for layer in self.backbone[:4]:
             layer.requires_grad_(False)
         self.box = nn.Sequential(nn.Flatten(), nn.Linear(48 * (SIDE // 4) ** 2, 4))
-        self.kind = nn.Sequential(nn.Flatten(), nn.Linear(48 * (SIDE // 4) ** 2, 3))
+        self.kind = nn.Sequential(nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(48, 3))
 
     def train(self, mode: bool = True) -> "Detector":
         super().train(mode)
@@ -34,12 +39,12 @@ class Detector(nn.Module):
 
 def scenes(count: int, draw: torch.Generator) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Pictures, boxes as parts of the side, colours."""
-    pictures = 0.5 * torch.randn(count, 3, SIDE, SIDE, generator=draw)
+    pictures = 0.3 * torch.randn(count, 3, SIDE, SIDE, generator=draw)
     corners = torch.randint(0, SIDE // 2, (count, 2), generator=draw)
     sizes = torch.randint(4, SIDE // 2, (count, 2), generator=draw)
     kinds = torch.randint(3, (count,), generator=draw)
     for i, ((x, y), (w, h)) in enumerate(zip(corners.tolist(), sizes.tolist(), strict=True)):
-        pictures[i, kinds[i], y : y + h, x : x + w] += 1.5
+        pictures[i, kinds[i], y : y + h, x : x + w] += 2
     return pictures, torch.cat([corners, sizes], 1) / SIDE, kinds
 
 

@@ -49,6 +49,7 @@ PROGRAMS = (
     "muon",
     "own_optimizer",
     "accelerate_lm",
+    "hf_trainer",
     "lora",
     "lightning_trainer",
     "fabric",

@@ -228,7 +228,7 @@ class UnmixedParameters(Check):
             return ""
         kind = type(gossip)
         all_of_them = alive(lambda each: issubclass(each, kind))
-        mixed = {id(p) for each in all_of_them for p in each._parameters}  # or was until its end
+        mixed = {id(p) for each in all_of_them for p in vars(each).get("_parameters", ())}
         left = [name for name, p in changed.items() if id(p) not in mixed]
         if not left:
             return ""
