@@ -18,9 +18,11 @@ endif()
 
 find_program(GOSSAMER_CCACHE ccache)
 if(GOSSAMER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # Without this sloppiness ccache takes no file that uses a precompiled header.
+  # Without this sloppiness ccache takes no file that uses a precompiled header; by the compiler's
+  # list of dependencies it knows a file without preprocessing it first.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${GOSSAMER_CCACHE})
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+      ${GOSSAMER_CCACHE})
 endif()
 
 # Linking against libtorch takes seconds with GNU ld and less than one with mold.
@@ -30,10 +32,40 @@ if(GOSSAMER_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
   add_link_options(-fuse-ld=mold)
 endif()
 
-# gossamer_layer(NAME base USES <layers…> LIBS <third-party targets…>)
+# gossamer_test(<target> [OWN_PRECOMPILED] SOURCES <files…> LIBS <targets…>)
+# A program of GTest whose cases are tests of ctest. For a test's own code the time to compile is
+# what counts: GTest is precompiled once for all, with what most tests include beside it, and the
+# optimiser does little. What is tested is compiled as ever. OWN_PRECOMPILED does neither.
+function(gossamer_test target)
+  cmake_parse_arguments(ARG "OWN_PRECOMPILED" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${target} ${ARG_SOURCES})
+  target_link_libraries(${target} PRIVATE ${ARG_LIBS} GTest::gtest_main)
+  if(NOT ARG_OWN_PRECOMPILED)
+    get_property(precompiled GLOBAL PROPERTY gossamer_test_precompiled)
+    if(precompiled)
+      target_precompile_headers(${target} REUSE_FROM ${precompiled})
+    else()
+      set_property(GLOBAL PROPERTY gossamer_test_precompiled ${target})
+      target_precompile_headers(${target} PRIVATE
+        <gtest/gtest.h> <algorithm> <array> <chrono> <cmath> <filesystem> <functional> <map> <memory>
+        <numeric> <optional> <set> <span> <sstream> <string> <thread> <vector>)
+    endif()
+    set(level -O1)
+    if(GOSSAMER_SANITIZE)
+      set(level -O0)
+    endif()
+    target_compile_options(${target} PRIVATE ${level} -fpch-preprocess)  # the latter is for ccache
+  endif()
+  # Tests run side by side: threads of OpenMP that spin would keep others from what they wait for.
+  gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                       PROPERTIES LABELS "fast" TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
+endfunction()
+
+# gossamer_layer(NAME base [SERIAL] [OWN_PRECOMPILED] USES <layers…> LIBS <third-party targets…>)
 # Globs the folder: *_test.cpp and *_oracle.cpp become <name>_test, *_bench.cpp become <name>_bench.
+# A SERIAL layer starts no thread: its tests have nothing to show to the thread sanitizer.
 function(gossamer_layer)
-  cmake_parse_arguments(ARG "" "NAME" "USES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;OWN_PRECOMPILED" "NAME" "USES;LIBS" ${ARGN})
   set(folder ${CMAKE_SOURCE_DIR}/gossamer/${ARG_NAME})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   set(tests ${sources})
@@ -49,11 +81,26 @@ function(gossamer_layer)
   endif()
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC gossamer_options ${uses} ${ARG_LIBS} Threads::Threads)
+  if(GOSSAMER_SANITIZE AND ARG_NAME STREQUAL base)
+    # Not in the other builds, which so show that every header of a layer compiles alone.
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <chrono> <cmath> <filesystem> <functional> <map> <memory> <numeric>
+      <optional> <span> <sstream> <string> <thread> <vector>)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  elseif(GOSSAMER_SANITIZE AND NOT ARG_NAME STREQUAL kernels)  # which has flags of its own
+    target_precompile_headers(${target} REUSE_FROM gossamer_base)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
+  if(ARG_SERIAL AND GOSSAMER_SANITIZE STREQUAL "thread")
+    set(tests "")
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)  # built where a test needs it
+  endif()
   if(GOSSAMER_TESTS AND tests)
-    add_executable(${ARG_NAME}_test ${tests})
-    target_link_libraries(${ARG_NAME}_test PRIVATE ${target} GTest::gtest_main)
-    gtest_discover_tests(${ARG_NAME}_test PROPERTIES LABELS "fast" TIMEOUT 300
-                         DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set(precompiled "")
+    if(ARG_OWN_PRECOMPILED)
+      set(precompiled OWN_PRECOMPILED)
+    endif()
+    gossamer_test(${ARG_NAME}_test ${precompiled} SOURCES ${tests} LIBS ${target})
   endif()
   if(GOSSAMER_BENCHES AND benches)
     add_executable(${ARG_NAME}_bench ${benches})

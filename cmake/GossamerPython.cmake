@@ -18,24 +18,37 @@ endif()
 
 set(GOSSAMER_PYTHON_FOLDER ${CMAKE_BINARY_DIR}/python/gossamer)
 
-# gossamer_python_module(<target> <name> <sources…>): an extension module gossamer.<name>
-function(gossamer_python_module target name)
-  add_library(${target} MODULE ${ARGN})
+# gossamer_python_flags(<target>): for what becomes part of an extension module
+function(gossamer_python_flags target)
   target_include_directories(${target} SYSTEM PRIVATE ${GOSSAMER_PYTHON_INCLUDE})
   target_link_libraries(${target} PRIVATE
     gossamer_torch gossamer_plan gossamer_probe ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
-  target_compile_options(${target} PRIVATE -fvisibility=hidden)
-  target_compile_definitions(${target} PRIVATE TORCH_EXTENSION_NAME=${name})
+  # The last is what ccache asks for.
+  target_compile_options(${target} PRIVATE -fvisibility=hidden -fpch-preprocess)
+endfunction()
+
+# gossamer_python_module(<target> <name> <sources…>): an extension module gossamer.<name>
+function(gossamer_python_module target name)
+  add_library(${target} MODULE ${ARGN})
+  gossamer_python_flags(${target})
+  target_link_libraries(${target} PRIVATE gossamer_python_parts)
+  target_precompile_headers(${target} REUSE_FROM gossamer_python_parts)
   set_target_properties(${target} PROPERTIES
-    PREFIX "" OUTPUT_NAME ${name} SUFFIX ${GOSSAMER_PYTHON_SUFFIX}
+    PREFIX "" OUTPUT_NAME ${name} SUFFIX ${GOSSAMER_PYTHON_SUFFIX} DEFINE_SYMBOL ""
     LIBRARY_OUTPUT_DIRECTORY ${GOSSAMER_PYTHON_FOLDER})
 endfunction()
 
 file(GLOB gossamer_python_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/*.cpp)
 set(gossamer_python_tests ${gossamer_python_sources})
-list(FILTER gossamer_python_sources EXCLUDE REGEX "_test\\.cpp$")
+list(FILTER gossamer_python_sources EXCLUDE REGEX "(_test|/module)\\.cpp$")
 list(FILTER gossamer_python_tests INCLUDE REGEX "_test\\.cpp$")
-gossamer_python_module(gossamer_python _core ${gossamer_python_sources})
+
+# What both modules are made of. Its heaviest header costs seconds per file, and is precompiled.
+add_library(gossamer_python_parts OBJECT ${gossamer_python_sources})
+gossamer_python_flags(gossamer_python_parts)
+target_precompile_headers(gossamer_python_parts PRIVATE <torch/csrc/utils/pybind.h>)
+
+gossamer_python_module(gossamer_python _core ${CMAKE_SOURCE_DIR}/bindings/module.cpp)
 
 # The package's other files stand beside the module as links, so that it can be imported from here.
 file(GLOB gossamer_package RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS
@@ -57,10 +70,7 @@ TORCH_VERSION = \"@GOSSAMER_TORCH_VERSION@\"
 " @ONLY)
 
 if(GOSSAMER_TESTS)
-  # Tests of C++ that need what only Python can make. What both modules use is compiled into both.
-  set(gossamer_python_shared ${gossamer_python_sources})
-  list(FILTER gossamer_python_shared EXCLUDE REGEX "module\\.cpp$")
-  gossamer_python_module(gossamer_python_test _core_test
-    ${gossamer_python_tests} ${gossamer_python_shared})
+  # Tests of C++ that need what only Python can make.
+  gossamer_python_module(gossamer_python_test _core_test ${gossamer_python_tests})
   target_link_libraries(gossamer_python_test PRIVATE GTest::gtest)
 endif()

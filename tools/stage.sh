@@ -7,19 +7,20 @@ logs=$root/.cache/logs
 jobs=$(nproc)
 mkdir -p "$logs"
 
-# One line per finished stage: name, result, seconds.
-stage_names=() stage_results=() stage_seconds=()
+# One line per finished stage: name, result, seconds, and seconds of all processors.
+stage_names=() stage_results=() stage_seconds=() stage_cpu=()
 
 # stage NAME COMMAND…: the log is $logs/NAME.log with spaces as dashes. Returns the command's status.
 stage() {
-  local name=$1 log=$logs/${1// /-}.log begin=$SECONDS status=0
+  local name=$1 log=$logs/${1// /-}.log begin=$SECONDS status=0 cpu TIMEFORMAT='%U %S'
   shift
-  printf '%-28s' "$name"
-  "$@" >"$log" 2>&1 || status=$?
+  cpu=$({ time "$@" >"$log" 2>&1; } 2>&1) || status=$?
+  cpu=$(awk '{printf "%.0f", $1 + $2}' <<<"$cpu")
   local seconds=$((SECONDS - begin)) result=ok
   [ "$status" -eq 0 ] || result=FAILED
-  printf '%-8s%4d s\n' "$result" "$seconds"
-  stage_names+=("$name") stage_results+=("$result") stage_seconds+=("$seconds")
+  # At once, for other stages may run beside it.
+  printf '%-28s%-8s%4d s  cpu%5d s\n' "$name" "$result" "$seconds" "$cpu"
+  stage_names+=("$name") stage_results+=("$result") stage_seconds+=("$seconds") stage_cpu+=("$cpu")
   if [ "$status" -ne 0 ]; then
     printf -- '---- the last 60 lines of %s\n' "${log#"$root"/}"
     tail -n 60 "$log"

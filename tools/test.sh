@@ -8,6 +8,9 @@ if [ "${1:-}" = --help ]; then
   exit 0
 fi
 
+# Threads of OpenMP that spin while they wait would keep the tests beside them from the processors.
+export OMP_WAIT_POLICY=passive
+
 # ThreadSanitizer of g++ 12 does not start where the kernel shuffles addresses by more than 28 bits.
 fixed_addresses=()
 if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(uname -m)" -R); fi
@@ -73,11 +76,48 @@ sanitizer() {
     --no-tests=error -j "$jobs"
 }
 
+# beside COMMAND…: runs the command's stages beside those that follow, until `join`. What they
+# count goes through a file: they run in a shell of their own.
+beside() {
+  set -m  # a process group of its own, which ends with this script
+  (
+    stage_names=() stage_results=() stage_seconds=() stage_cpu=() passed=0 failed=0 failures=""
+    "$@"
+    for i in "${!stage_names[@]}"; do
+      printf 'stage_names+=(%q) stage_results+=(%q) stage_seconds+=(%q) stage_cpu+=(%q)\n' \
+        "${stage_names[i]}" "${stage_results[i]}" "${stage_seconds[i]}" "${stage_cpu[i]}"
+    done >"$logs/beside"
+    printf 'passed=$((passed + %d)) failed=$((failed + %d)) failures+=%q\n' \
+      "$passed" "$failed" "$failures" >>"$logs/beside"
+  ) &
+  beside_pid=$!
+  set +m
+  trap 'kill -- -"$beside_pid" 2>/dev/null || true' EXIT
+}
+
+join() {
+  if ! wait "$beside_pid"; then
+    failed=$((failed + 1)) failures+="the stages beside the others ended early"$'\n'
+    return 0
+  fi
+  trap - EXIT
+  # shellcheck disable=SC1091  # written by `beside`
+  source "$logs/beside"
+}
+
+# Mostly wait for each other and for sockets, which leaves the processors to the compiler.
+test_processes() {
+  test_stage "test python" .venv/bin/python -m pytest tests/python
+  test_stage "test train" .venv/bin/python -m pytest tests/train
+  test_stage "test experiments" .venv/bin/python -m pytest tests/experiments
+}
+
 summary() {
   local i
-  printf '\n%-28s%-8s%6s\n' stage result time
+  printf '\n%-28s%-8s%6s%8s\n' stage result time cpu
   for i in "${!stage_names[@]}"; do
-    printf '%-28s%-8s%4d s\n' "${stage_names[i]}" "${stage_results[i]}" "${stage_seconds[i]}"
+    printf '%-28s%-8s%4d s%6d s\n' "${stage_names[i]}" "${stage_results[i]}" \
+      "${stage_seconds[i]}" "${stage_cpu[i]}"
   done
   printf '%-36s%4d s\n\n' total "$SECONDS"
   if [ -n "$failures" ]; then printf '%s\n' "$failures"; fi  # last, where everybody looks
@@ -90,15 +130,14 @@ if [ "${1:-}" = --fast ]; then
     test_stage "test fast" run_ctest build -L fast
 else
   check_stage "lint python" lint_python || true  # first: it takes seconds
-  if check_stage "build release" configure_and_build release; then
-    test_stage "test release" run_ctest build
-  fi
+  built=yes
+  check_stage "build release" configure_and_build release || built=no
+  beside test_processes
+  if [ $built = yes ]; then test_stage "test release" run_ctest build; fi
   test_stage "test structure" .venv/bin/python -m pytest tests/structure
-  test_stage "test train" .venv/bin/python -m pytest tests/train
-  test_stage "test experiments" .venv/bin/python -m pytest tests/experiments
-  test_stage "test python" .venv/bin/python -m pytest tests/python
   sanitizer asan
   sanitizer tsan "${fixed_addresses[@]}"
+  join
 fi
 summary
 [ "$failed" -eq 0 ]

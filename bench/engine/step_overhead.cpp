@@ -1,7 +1,7 @@
 // What a Gossamer step costs beside torch's fused AdamW: 8 workers as threads, free links, no
 // forward or backward in between, so that nothing is hidden. Pairs in one run; see
 // bench/METRICS.md.
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <array>

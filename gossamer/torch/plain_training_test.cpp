@@ -1,6 +1,8 @@
 // One worker of Gossamer against plain libtorch training, and the update order of the backward.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/utils/clip_grad.h>
+#include <torch/optim.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <memory>

@@ -1,8 +1,12 @@
 """Arrows between the layers point up the list only."""
 
+import re
+
 import pytest
-from layers import ARROWS, violations
+from layers import ARROWS, includes, violations
 from project import ROOT, project_files, relative
+
+THREADS = {"thread", "future", "pthread.h", "gossamer/base/parallel.h"}  # start some
 
 
 def library_sources() -> dict[str, str]:
@@ -22,6 +26,16 @@ def test_arrows_point_to_lower_layers_only() -> None:
     order = list(ARROWS)
     for layer, used in ARROWS.items():
         assert all(order.index(other) < order.index(layer) for other in used), layer
+
+
+def test_serial_layers_start_no_thread() -> None:
+    """Their tests are not built for the thread sanitizer, which would have nothing to see."""
+    build = (ROOT / "gossamer/CMakeLists.txt").read_text()
+    serial = re.findall(r"gossamer_layer\(NAME (\w+) SERIAL ", build)
+    assert serial
+    for path, text in library_sources().items():
+        if path.split("/")[1] in serial:
+            assert not [header for _, header in includes(text) if header in THREADS], path
 
 
 @pytest.mark.parametrize(
