@@ -11,9 +11,11 @@ import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import nn
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from gossamer import _core
+from gossamer import _core, parameters
 from gossamer.fused import Rule
 
 if TYPE_CHECKING:
@@ -74,9 +76,12 @@ def watch(gossip: Gossip, *, update: str, trusts_versions: bool, bucket_bytes: i
     """
     engine = gossip._engine
     if gossip._settings.pattern == "allreduce":
-        tensors = [(name, parameter) for name, parameter, _ in gossip._named]
+        everything = parameters.named_parameters(gossip._model, gossip._optimizer)
         engine.average_gradients(
-            tensors, bucket_bytes, gossip._settings.codec, at_end=not trusts_versions
+            [(name, parameter) for name, parameter, _ in everything if _may_be_trained(parameter)],
+            bucket_bytes,
+            gossip._settings.codec,
+            at_end=not trusts_versions,
         )
         engine.set_averaging(gossip._unsynced == 0)
     elif update == "backward":
@@ -89,6 +94,13 @@ def watch(gossip: Gossip, *, update: str, trusts_versions: bool, bucket_bytes: i
         engine.watch_gradients(before_backward)
     elif gossip._settings.check_gradients and gossip.is_fused and trusts_versions:
         engine.watch_gradients()
+
+
+def _may_be_trained(parameter: torch.Tensor) -> bool:
+    """Now or once it is thawed."""
+    is_plain = parameter.layout == torch.strided and not is_traceable_wrapper_subclass(parameter)
+    is_number = parameter.is_floating_point() or parameter.is_complex()
+    return parameter.requires_grad or (parameter.is_cpu and is_plain and is_number)
 
 
 def average_missed(gossip: Gossip, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

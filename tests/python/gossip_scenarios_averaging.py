@@ -77,6 +77,7 @@ def thawed(rank: int) -> float:
         optimizer.zero_grad()
         loss_of(model, batch(k, rank)).backward()
         average()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.2)  # of means, also just after the thaw
         optimizer.step()
 
     model = mlp()
