@@ -474,12 +474,16 @@ class Engine:
     def step(self, groups: Sequence[Hyper], skip: bool = False) -> StepReport:
         """Steps every tensor that has a gradient, unless ``skip``, and mixes all."""
 
-    def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool: ...
-    def set_state(self, tensor: int, k: int, values: torch.Tensor) -> None: ...
-    def reset_state(self, tensor: int) -> None: ...
-    def show_updates(self, tensor: int, number: torch.Tensor) -> None: ...
+    def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:
+        """Whether these are its tensors, by group, as they were; frozen ones do not count."""
+    def set_state(self, tensor: int, k: int, values: torch.Tensor) -> None:
+        """Uses `values`, or a copy where its dtype or strides differ, as state vector k."""
+    def reset_state(self, tensor: int) -> None:
+        """Uses new state vectors, of zeros."""
+    def show_updates(self, tensor: int, number: torch.Tensor) -> None:
+        """Counts the tensor's steps there from now on."""
     def state(self, tensor: int, k: int) -> torch.Tensor:
-        """State vector k of a tensor: a view."""
+        """State vector k of a tensor, which the engine uses."""
 
     def pattern_state(self, tensor: int, k: int) -> torch.Tensor:
         """The pattern's state vector k of a tensor: a view, in the dtype in which it is mixed."""

@@ -338,7 +338,8 @@ class Gossip(habits.NoModule):
         trackers of the pattern then start at zero. Raises IoError or ValueError on every rank, and
         changes nothing, where that is not possible.
         """
-        restart(self, *checkpoints.load(self, path))
+        with torch.inference_mode(False):  # else the optimizer's state could not be stepped with
+            restart(self, *checkpoints.load(self, path))
 
     @property
     def is_fused(self) -> bool:

@@ -1,0 +1,117 @@
+// Buckets whose parameters lie anywhere and are changed by others between steps.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gossamer/engine/engine.h"
+#include "gossamer/engine/worker_threads.h"
+#include "gossamer/graph/topology.h"
+#include "gossamer/transport/threads.h"
+
+namespace gossamer {
+namespace {
+
+constexpr int kWorkers = 3;
+constexpr int kSteps = 6;
+constexpr double kLr = 0.1;
+constexpr std::size_t kFirst = 5;   // elements of the first parameter
+constexpr std::size_t kSecond = 8;  // and of the second, after a gap of 3
+constexpr std::size_t kAll = kFirst + kSecond;
+
+using Values = std::vector<double>;
+
+double gradient(int rank, int step, std::size_t k) {
+  return std::sin(static_cast<double>(k) + rank + 3.0 * step);
+}
+
+/// What the user does to element k before a step: nothing, or anything.
+double changed(double x, int rank, int step, std::size_t k) {
+  if (step == 2) return k < kFirst ? 5.0 : x;        // a head that is reset
+  if (step == 3) return std::clamp(x, -0.05, 0.05);  // a projection
+  if (step == 4) return x + 0.1 * rank;              // by every worker in his own way
+  return x;
+}
+
+/// x⁺ = x' + Σ_j w_ij (y_j − y_i) − lr g, with x' the changed x and y what was sent.
+std::array<Values, kWorkers> reference(const Schedule& schedule) {
+  std::array<Values, kWorkers> x;
+  for (int i = 0; i < kWorkers; ++i) x[static_cast<std::size_t>(i)].assign(kAll, i - 1.0);
+  for (int step = 0; step < kSteps; ++step) {
+    const auto sent = x;
+    const Round round = round_at(schedule, step);
+    for (int i = 0; i < kWorkers; ++i) {
+      Values& mine = x[static_cast<std::size_t>(i)];
+      for (std::size_t k = 0; k < kAll; ++k) {
+        mine[k] = changed(mine[k], i, step, k) - kLr * gradient(i, step, k);
+        for (const Entry& entry : row_of(round, i)) {
+          const auto from = static_cast<std::size_t>(entry.worker);
+          mine[k] += entry.weight * (sent[from][k] - sent[static_cast<std::size_t>(i)][k]);
+        }
+      }
+    }
+  }
+  return x;
+}
+
+/// Both parameters and their gradients, each in memory of its own.
+struct Memory {
+  Values first, second, g_first, g_second;
+
+  std::vector<Segment> segments() {
+    return {{.offset = 0, .count = kFirst, .g = g_first.data(), .x = first.data()},
+            {.offset = kFirst, .count = 3, .group = kGap},
+            {.offset = kFirst + 3, .count = kSecond, .g = g_second.data(), .x = second.data()}};
+  }
+};
+
+Values train(const EngineOptions& options, Transport& transport, int rank) {
+  Memory memory{Values(kFirst, rank - 1.0), Values(kSecond, rank - 1.0), Values(kFirst),
+                Values(kSecond)};
+  Engine engine(options, transport,
+                {{.dtype = DType::f64, .count = kAll + 3, .segments = memory.segments()}});
+  engine.start_at(0);
+  for (int step = 0; step < kSteps; ++step) {
+    memory.second = Values(memory.second);  // other memory in every step
+    for (std::size_t k = 0; k < kAll; ++k) {
+      const bool is_first = k < kFirst;
+      double& x = is_first ? memory.first[k] : memory.second[k - kFirst];
+      x = changed(x, rank, step, k);
+      (is_first ? memory.g_first[k] : memory.g_second[k - kFirst]) = gradient(rank, step, k);
+    }
+    engine.set_segments(0, memory.segments());
+    engine.step();
+  }
+  engine.collectives().barrier();
+  Values all = memory.first;
+  all.insert(all.end(), memory.second.begin(), memory.second.end());
+  return all;
+}
+
+TEST(EngineScattered, WhatChangesBetweenStepsIsKeptAndMovesNobodyElse) {
+  for (const std::string topology : {"ring", "complete", "one_peer_ring"}) {
+    for (const HostShape& shape : {HostShape{{1, 1, 1}}, HostShape{{3}}, HostShape{{2, 1}}}) {
+      const Schedule schedule = make_topology(topology, {.shape = shape});
+      const EngineOptions options{
+          .schedule = schedule, .optimizer = "sgd", .groups = {{.lr = kLr}}, .timeout_s = 20};
+      const auto expected = reference(schedule);
+      ClusterSpec cluster;
+      for (const int workers : shape.workers_per_host)
+        cluster.hosts.push_back({.workers = workers});
+      run_workers(make_threads_transports(cluster), [&](Transport& transport) {
+        const int rank = transport.describe().rank;
+        const Values found = train(options, transport, rank);
+        for (std::size_t k = 0; k < kAll; ++k) {
+          EXPECT_NEAR(found[k], expected[static_cast<std::size_t>(rank)][k], 1e-12)
+              << topology << ", worker " << rank << ", element " << k;
+        }
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gossamer
