@@ -1,9 +1,11 @@
 // Least squares and logistic regression: f_i(x) = mean over its samples of ℓ(a·x, b) + r/2 ‖x‖².
 #include <Eigen/Dense>
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/lab/problems/row_loops.h"
 #include "gossamer/lab/problems/samples.h"
 
 namespace gossamer {
@@ -13,13 +15,16 @@ using Values = Eigen::Array<double, Eigen::Dynamic, 1, 0, kDrawsAtOnce>;
 
 /// ℓ(s, b), its derivative by s and its second one.
 struct Squares {
+  static constexpr bool kHasTarget = true;
   static double value(double s, double b) { return (s - b) * (s - b) / 2; }
   static double slope(double s, double b) { return s - b; }
   static double curvature(double, double) { return 1; }
   static Values slopes(const Values& s, const Values& b) { return s - b; }
 };
 
+/// With b·a in the place of a, which has the same bits for b = ±1, so that b is 1 and not stored.
 struct Logistic {
+  static constexpr bool kHasTarget = false;
   static double value(double s, double b) {
     const double margin = b * s;
     return std::log1p(std::exp(-std::abs(margin))) + std::max(-margin, 0.0);
@@ -45,22 +50,23 @@ class LinearModel final : public Problem {
   void gradients(const Draw& draw, std::span<const double> x, std::span<double> g) const override {
     for (std::size_t k = 0; k < g.size(); ++k) g[k] = ridge_ * x[k];
     const double share = 1. / (batch_ > 0 ? batch_ : samples_.per_worker());
+    const RowLoops& loops = row_loops();
+    std::array<const float*, kDrawsAtOnce> rows;
+    std::array<const double*, kDrawsAtOnce> points;
+    std::array<double*, kDrawsAtOnce> to;
     for_each_drawn(samples_, batch_, draw, [&](std::span<const Drawn> drawn) {
       const auto count = static_cast<Eigen::Index>(drawn.size());
       Values s(count);
       Values b(count);
       for (std::size_t k = 0; k < drawn.size(); ++k) {
-        const float* a = samples_.row(drawn[k].row);
-        s[static_cast<Eigen::Index>(k)] = dot(a, &x[drawn[k].worker * d_], d_);
-        b[static_cast<Eigen::Index>(k)] = static_cast<double>(a[d_]);
+        rows[k] = samples_.row(drawn[k].row);
+        points[k] = &x[drawn[k].worker * d_];
+        to[k] = &g[drawn[k].worker * d_];
+        b[static_cast<Eigen::Index>(k)] = target(drawn[k].row);
       }
+      loops.dots(rows.data(), points.data(), drawn.size(), d_, s.data());
       const Values slopes = share * Loss::slopes(s, b);
-      for (std::size_t k = 0; k < drawn.size(); ++k) {
-        const float* a = samples_.row(drawn[k].row);
-        const double slope = slopes[static_cast<Eigen::Index>(k)];
-        double* __restrict out = &g[drawn[k].worker * d_];
-        for (std::size_t j = 0; j < d_; ++j) out[j] += slope * static_cast<double>(a[j]);
-      }
+      loops.add(rows.data(), slopes.data(), drawn.size(), d_, to.data());
     });
   }
 
@@ -70,7 +76,7 @@ class LinearModel final : public Problem {
     for_each_drawn(samples_, batch_, draw, [&](std::span<const Drawn> drawn) {
       for (const auto [worker, row] : drawn) {
         const double s = dot(samples_.row(row), &x[worker * d_], d_);
-        sum += Loss::value(s, samples_.target(row)) * share;
+        sum += Loss::value(s, target(row)) * share;
       }
     });
     return sum / workers();
@@ -79,7 +85,7 @@ class LinearModel final : public Problem {
   double loss(std::span<const double> point) const override {
     double sum = 0;
     for (std::size_t row = 0; row < samples_.count(); ++row) {
-      sum += Loss::value(dot(samples_.row(row), point.data(), d_), samples_.target(row));
+      sum += Loss::value(dot(samples_.row(row), point.data(), d_), target(row));
     }
     return sum / static_cast<double>(samples_.count()) +
            ridge_ / 2 * dot(point.data(), point.data(), d_);
@@ -102,6 +108,11 @@ class LinearModel final : public Problem {
   }
 
  private:
+  double target(std::size_t row) const {
+    if constexpr (Loss::kHasTarget) return samples_.target(row);
+    return 1;
+  }
+
   double loss_at(const Eigen::VectorXd& x) const { return loss({x.data(), d_}); }
 
   Eigen::VectorXd newton_step(const Eigen::VectorXd& x) const {
@@ -112,9 +123,8 @@ class LinearModel final : public Problem {
       const Eigen::VectorXd a =
           Eigen::Map<const Eigen::VectorXf>(samples_.row(row), d).cast<double>();
       const double s = a.dot(x);
-      gradient += Loss::slope(s, samples_.target(row)) * a;
-      hessian.selfadjointView<Eigen::Lower>().rankUpdate(a,
-                                                         Loss::curvature(s, samples_.target(row)));
+      gradient += Loss::slope(s, target(row)) * a;
+      hessian.selfadjointView<Eigen::Lower>().rankUpdate(a, Loss::curvature(s, target(row)));
     }
     const auto count = static_cast<double>(samples_.count());
     hessian = hessian.selfadjointView<Eigen::Lower>();
@@ -136,22 +146,19 @@ constexpr std::uint64_t kTargets = 1;
 }  // namespace
 
 std::unique_ptr<const Problem> make_least_squares(const SyntheticSpec& spec) {
-  Samples samples = linear_samples(spec);
   Rng rng(spec.seed, kTargets);
-  for (std::size_t row = 0; row < samples.count(); ++row) {
-    float& b = samples.row(row).back();
-    b += static_cast<float>(spec.noise * rng.normal());
-  }
+  Samples samples = linear_samples(spec, true, [&](std::span<float> row, float product) {
+    row.back() = product + static_cast<float>(spec.noise * rng.normal());
+  });
   return std::make_unique<const LinearModel<Squares>>(std::move(samples), spec.batch, spec.ridge);
 }
 
 std::unique_ptr<const Problem> make_logistic(const SyntheticSpec& spec) {
-  Samples samples = linear_samples(spec);
   Rng rng(spec.seed, kTargets);
-  for (std::size_t row = 0; row < samples.count(); ++row) {
-    float& b = samples.row(row).back();
-    b = rng.uniform() <= 1 / (1 + std::exp(-static_cast<double>(b))) ? 1 : -1;
-  }
+  Samples samples = linear_samples(spec, false, [&](std::span<float> row, float product) {
+    if (rng.uniform() <= 1 / (1 + std::exp(-static_cast<double>(product)))) return;
+    for (float& a : row) a = -a;
+  });
   return std::make_unique<const LinearModel<Logistic>>(std::move(samples), spec.batch, spec.ridge);
 }
 

@@ -1,13 +1,18 @@
 #include "gossamer/lab/problems/samples.h"
 
+#include <sys/mman.h>
+
 #include <cmath>
+#include <new>
 #include <string>
 
+#include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/errors.h"
 
 namespace gossamer {
 namespace {
 
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
 // Streams of the seed; workers count from kFirstWorker on.
 constexpr std::uint64_t kCommon = 0;
 constexpr std::uint64_t kFirstWorker = 16;
@@ -44,9 +49,23 @@ std::vector<double> unit_vector(int dimension, Rng rng) {
 
 }  // namespace
 
-Samples linear_samples(const SyntheticSpec& spec) {
+LargeArray make_large_array(std::size_t count) {
+  const std::size_t bytes = count * sizeof(float);
+  const std::size_t page = bytes < kLargePage ? kCacheLine : kLargePage;
+  const std::size_t whole = (bytes + page - 1) / page * page;
+  LargeArray array(static_cast<float*>(std::aligned_alloc(page, std::max(whole, page))));
+  if (!array) throw std::bad_alloc();
+  if (page == kLargePage) ::madvise(array.get(), whole, MADV_HUGEPAGE);  // refused: small pages do
+  return array;
+}
+
+Samples linear_samples(const SyntheticSpec& spec, bool has_targets,
+                       const std::function<void(std::span<float>, float)>& finish) {
   check(spec);
-  Samples samples(spec.workers, spec.dimension, spec.samples);
+  Samples samples({.workers = spec.workers,
+                   .dimension = spec.dimension,
+                   .per_worker = spec.samples,
+                   .has_targets = has_targets});
   const auto d = static_cast<std::size_t>(spec.dimension);
   const double scale = std::sqrt(spec.feature_variance);
   const double h = spec.heterogeneity;
@@ -62,7 +81,7 @@ Samples linear_samples(const SyntheticSpec& spec) {
     for (int m = 0; m < spec.samples; ++m) {
       const std::span<float> row = samples.row(next++);
       for (std::size_t k = 0; k < d; ++k) row[k] = static_cast<float>(scale * rng.normal());
-      row[d] = static_cast<float>(dot(row.data(), model.data(), d));
+      finish(row, static_cast<float>(dot(row.data(), model.data(), d)));
     }
   }
   return samples;

@@ -4,26 +4,46 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/lab/problem.h"
 
 namespace gossamer {
 
+struct FreeArray {
+  void operator()(float* array) const { std::free(array); }
+};
+using LargeArray = std::unique_ptr<float[], FreeArray>;
+/// Not initialised, on lines of the cache, and on large pages if it is large. Throws
+/// std::bad_alloc.
+LargeArray make_large_array(std::size_t count);
+
+/// How many samples there are, and of how many numbers.
+struct SamplesShape {
+  int workers = 0;
+  int dimension = 0;
+  int per_worker = 0;
+  bool has_targets = true;  ///< else rows are features only
+};
+
 /// n workers with `per_worker` rows of d features and a target each. Rows begin at lines of the
 /// cache and are in single precision, which halves what a step has to fetch from random places;
-/// what is computed with them is in double.
+/// what is computed with them is in double. They lie in large pages where the system gives them:
+/// from random places in small ones a step would wait for address translations.
 class Samples {
  public:
-  Samples(int workers, int dimension, int per_worker)
-      : workers_(workers),
-        per_worker_(per_worker),
-        d_(static_cast<std::size_t>(dimension)),
-        stride_((d_ + kLine) / kLine * kLine),
-        rows_(make_aligned_bytes(count() * stride_ * sizeof(float))) {}
+  explicit Samples(const SamplesShape& shape)
+      : workers_(shape.workers),
+        per_worker_(shape.per_worker),
+        d_(static_cast<std::size_t>(shape.dimension)),
+        width_(d_ + (shape.has_targets ? 1 : 0)),
+        stride_((width_ + kLine - 1) / kLine * kLine),
+        rows_(make_large_array(count() * stride_)) {}
 
   int workers() const { return workers_; }
   int dimension() const { return static_cast<int>(d_); }
@@ -31,25 +51,29 @@ class Samples {
   std::size_t count() const {
     return static_cast<std::size_t>(workers_) * static_cast<std::size_t>(per_worker_);
   }
-  /// d features and the target.
-  std::span<float> row(std::size_t index) { return {begin() + index * stride_, d_ + 1}; }
-  const float* row(std::size_t index) const { return begin() + index * stride_; }
-  double target(std::size_t index) const { return row(index)[d_]; }
+  /// d features, and the target if there is one.
+  std::span<float> row(std::size_t index) { return {rows_.get() + index * stride_, width_}; }
+  const float* row(std::size_t index) const { return rows_.get() + index * stride_; }
+  double target(std::size_t index) const { return static_cast<double>(row(index)[d_]); }
+  /// Asks for all lines of a row.
+  void prefetch(std::size_t index) const {
+    for (std::size_t k = 0; k < stride_; k += kLine) __builtin_prefetch(row(index) + k);
+  }
 
  private:
   static constexpr std::size_t kLine = 64 / sizeof(float);
-  float* begin() const { return reinterpret_cast<float*>(rows_.get()); }
-
   int workers_;
   int per_worker_;
   std::size_t d_;
+  std::size_t width_;
   std::size_t stride_;
-  AlignedBytes rows_;
+  LargeArray rows_;
 };
 
-/// Features as the spec says; targets a·x*_i, without noise. Throws std::invalid_argument for
-/// numbers that make no sense.
-Samples linear_samples(const SyntheticSpec& spec);
+/// Features as the spec says; finish(row, a·x*_i) makes of each row what is kept, in the order of
+/// rows. Throws std::invalid_argument for numbers that make no sense.
+Samples linear_samples(const SyntheticSpec& spec, bool has_targets,
+                       const std::function<void(std::span<float>, float)>& finish);
 
 /// A draw: a worker and one of its rows.
 struct Drawn {
@@ -90,7 +114,7 @@ class Draws {
           static_cast<unsigned __int128>(counted_bits(base_, counter_++)) * per_worker_;
       const std::uint64_t index = all_ ? in_worker_ : static_cast<std::uint64_t>(wide >> 64);
       blocks_[turn_][k] = {worker_, worker_ * per_worker_ + index};
-      __builtin_prefetch(samples_.row(blocks_[turn_][k].row));
+      samples_.prefetch(blocks_[turn_][k].row);
       if (++in_worker_ == each_) {
         in_worker_ = 0;
         ++worker_;

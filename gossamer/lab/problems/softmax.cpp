@@ -189,7 +189,9 @@ std::unique_ptr<const Problem> make_softmax(const Images& images, const SoftmaxS
                    .got = std::to_string(spec.workers) + ", " + std::to_string(spec.batch) +
                           " and " + std::to_string(spec.ridge)});
   }
-  Samples samples(spec.workers, images.dimension, static_cast<int>(images.labels.size() / workers));
+  Samples samples({.workers = spec.workers,
+                   .dimension = images.dimension,
+                   .per_worker = static_cast<int>(images.labels.size() / workers)});
   const std::vector<std::size_t> order = dealt(images, spec);
   const auto d = static_cast<std::size_t>(images.dimension);
   for (std::size_t k = 0; k < samples.count(); ++k) {
