@@ -102,7 +102,7 @@ def not_finite(make: Callable[..., torch.optim.Optimizer], value: float) -> None
 
 def sparse() -> None:
     model = nn.Embedding(5, 3, sparse=True)
-    optimizer = sgd(model)
+    optimizer = Adam(model.parameters())
     Gossip(model, optimizer)
     model(torch.tensor([1, 2])).sum().backward()
     optimizer.step()
