@@ -19,10 +19,11 @@ endif()
 find_program(GOSSAMER_CCACHE ccache)
 if(GOSSAMER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Without this sloppiness ccache takes no file that uses a precompiled header; by the compiler's
-  # list of dependencies it knows a file without preprocessing it first.
+  # list of dependencies it knows a file without preprocessing it first. Clones in several folders
+  # have the same paths below them.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
-      ${GOSSAMER_CCACHE})
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${GOSSAMER_CCACHE})
 endif()
 
 # Linking against libtorch takes seconds with GNU ld and less than one with mold.
