@@ -127,7 +127,9 @@ class Reference:
                     for mixed in now[1:]:
                         mixed[name].copy_(p)
             for name, key in before.items():
-                every = [dict(w.model.named_parameters()).get(name) for w in self.workers]
+                every: list[Any] = [
+                    dict(w.model.named_parameters()).get(name) for w in self.workers
+                ]
                 if every[0] is not None and id(every[0]) == key and not every[0].requires_grad:
                     mean = sum(p.double() for p in every) / len(every)
                     for p in every:
