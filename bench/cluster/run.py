@@ -6,6 +6,7 @@ Needs Linux, iproute2 and root (tools/cluster.py). Decent-DP's rows need decent-
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -28,7 +29,7 @@ from limits import link_s, planned_bytes  # noqa: E402
 from settings import SETTINGS, Setting  # noqa: E402
 from sleeping_model import payload_bytes  # noqa: E402
 
-COLUMNS = ("s/step", "spread", "/compute", "limit s", "/limit", "CPU s", "MB/host")
+COLUMNS = ("s/step", "spread", "worst", "/compute", "limit s", "/limit", "CPU s", "MB/host")
 
 
 def patience_s(setting: Setting, slowest: float) -> float:
@@ -90,6 +91,7 @@ def summary(
         "seconds": median,
         "seconds_min": min(seconds),
         "seconds_max": max(seconds),
+        "worst_step_s": max(worst_step_s(run["workers"]) for run in runs),
         "compute_s": compute,
         "ratio_to_compute": median / compute,
         "byte_limit_s": bytes_s,
@@ -100,6 +102,12 @@ def summary(
             sum(host["retransmissions"] for host in run) for run in hosts
         ),
     }
+
+
+def worst_step_s(workers: list[dict[str, Any]]) -> float:
+    """The longest of the counted steps, each from the last worker's end of the one before on."""
+    ends = [max(each) for each in zip(*(worker["ends"] for worker in workers), strict=True)]
+    return max(after - before for before, after in itertools.pairwise(ends))
 
 
 def by_host(workers: list[dict[str, Any]], hosts: int) -> list[dict[str, Any]]:
@@ -115,7 +123,7 @@ def line(row: dict[str, Any]) -> str:
         return f"{name}{row['status']}: {row['words']}"
     spread = f"{row['seconds_min']:.3f}-{row['seconds_max']:.3f}"
     return (
-        f"{name}{row['seconds']:8.3f}{spread:>14}{row['ratio_to_compute']:9.3f}"
+        f"{name}{row['seconds']:8.3f}{spread:>14}{row['worst_step_s']:8.3f}{row['ratio_to_compute']:9.3f}"
         f"{row['byte_limit_s']:9.3f}{row['ratio_to_limit']:8.3f}{row['cpu_s']:8.3f}"
         f"{row['busiest_host_bytes'] / 1e6:9.3f}"
     )
@@ -129,7 +137,7 @@ def heading(setting: Setting) -> str:
         about += f", jitter {setting.jitter:g}"
     if setting.factors:
         about += f", factors {','.join(f'{factor:g}' for factor in setting.factors)}"
-    widths = (8, 14, 9, 9, 8, 8, 9)
+    widths = (8, 14, 8, 9, 9, 8, 8, 9)
     columns = "".join(f"{word:>{width}}" for word, width in zip(COLUMNS, widths, strict=True))
     return f"\n{about}\n{'':22}{columns}"
 

@@ -56,7 +56,23 @@ class Setting:
     steps: int = 8
 
 
+# How a run begins: all steps but the first count, one by one.
+BEGINNINGS = tuple(
+    Setting(
+        f"begin {hosts} {rate}",
+        hosts,
+        f"{rate}Mbit/s",
+        ("gossamer one-peer-ring",),
+        compute_s=1.0,
+        payload_bytes=6_000_000,
+        warm=1,
+        steps=11,
+    )
+    for hosts in ("4x2", "5x1", "3x3")
+    for rate in (30, 35, 50, 60, 80)
+)
 SETTINGS = (
+    *BEGINNINGS,
     Setting("slow", "4x2", "20Mbit/s", EVERYBODY),
     Setting("fast", "4x2", "80Mbit/s", EVERYBODY),
     # A ring all-reduce over all workers takes twice the compute.

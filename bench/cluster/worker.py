@@ -4,6 +4,7 @@ import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import torch.distributed as dist
 from answers import complaint
@@ -13,14 +14,17 @@ from sleeping_model import Pace, SleepingModel
 from worker_side import cpu_s, guarded, host_number, leave, link_bytes, retransmissions
 
 
-def measure(contender: Contender, pace: Pace, warm: int, steps: int) -> dict[str, float]:
-    """Means over the steps after the warm ones."""
+def measure(contender: Contender, pace: Pace, warm: int, steps: int) -> dict[str, Any]:
+    """Means over the steps after the warm ones, and when these ended, and the one before them, by a
+    clock that all workers share."""
     for _ in range(warm):
         contender.step()
     begin, cpu, (sent, received) = time.perf_counter(), cpu_s(), link_bytes()
     computed, again = pace.total_s, retransmissions()
+    ends = [time.monotonic()]
     for _ in range(steps):
         contender.step()
+        ends.append(time.monotonic())
     now_sent, now_received = link_bytes()
     totals = {
         "seconds": time.perf_counter() - begin,
@@ -30,7 +34,7 @@ def measure(contender: Contender, pace: Pace, warm: int, steps: int) -> dict[str
         "received_bytes": now_received - received,
         "retransmissions": retransmissions() - again,
     }
-    return {name: total / steps for name, total in totals.items()}
+    return {**{name: total / steps for name, total in totals.items()}, "ends": ends}
 
 
 def work(arguments: argparse.Namespace) -> None:

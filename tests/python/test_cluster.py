@@ -305,6 +305,7 @@ def test_the_comparison_checks_the_answer_and_cleans_up(tmp_path: Path) -> None:
     assert row["byte_limit_s"] == pytest.approx(payload / 2 * 1514 / 1448 * 8 / 200e6)
     assert row["busiest_host_bytes"] > payload / 4
     assert row["ratio_to_compute"] > 1
+    assert row["worst_step_s"] > row["compute_s"]
     assert namespaces(f"b{runner.pid}") == []
     assert_predictable(out, tmp_path / "predictions.json")
 
