@@ -97,6 +97,15 @@ def averaged(engine: _core.Engine, buffers: Sequence[torch.Tensor]) -> Iterator[
                 buffer.copy_(value)
 
 
+def refuse_step_inside(block: str) -> None:
+    """Raises RuntimeError for a step whose parameters would not last."""
+    if block == "averaged()":
+        raise RuntimeError(
+            "[Gossip] optimizer.step() inside averaged(): the local parameters come back at "
+            "its end, so the step would be lost; train outside of it"
+        )
+
+
 def refuse_inside(block: str, what: str) -> None:
     """Raises RuntimeError for what cannot be called inside of a block of Gossip's; "": no block."""
     if block == "averaged()":

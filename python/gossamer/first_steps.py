@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from gossamer import shards
+from gossamer import parameters, shards
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
@@ -51,6 +52,20 @@ class Check:
         """Takes away what it has set."""
 
 
+def after_first(gossip: Gossip) -> None:
+    """What there is to say after the first step, whatever it was."""
+    parameters.warn_without_gradients(gossip._parameters, gossip._world.rank)
+    if gossip._chose_pattern or gossip._world.rank > 0 or gossip._world.size == 1:
+        return
+    print(
+        '[Gossip] pattern "cwa" at the learning rate of DDP is behind it after equally many steps: '
+        'try 2 and 3 times the rate, or pattern="allreduce", codec="bf16", which keeps the loss; '
+        'pattern="cwa" is quiet',
+        file=sys.stderr,
+        flush=True,
+    )
+
+
 def warn(rank: int, text: str) -> None:
     """On rank 0 only: what is to be said is of the script, which all ranks run."""
     if rank == 0:
@@ -78,9 +93,9 @@ def sample(tensor: torch.Tensor) -> torch.Tensor:
         return flat[:: max(1, flat.numel() // _ELEMENTS)][:_ELEMENTS].double()
 
 
-def trainable(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+def trainable(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     """Those of them that are trained and can be sampled."""
-    return [p for p in parameters if p.requires_grad and can_be_sampled(p)]
+    return [p for p in tensors if p.requires_grad and can_be_sampled(p)]
 
 
 def alive(is_wanted: Callable[[type], bool]) -> list[Any]:

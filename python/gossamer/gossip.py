@@ -20,6 +20,7 @@ from gossamer import (
     backward,
     checkpoints,
     consensus,
+    first_steps,
     habits,
     means,
     mesh,
@@ -53,10 +54,10 @@ class Gossip(habits.NoModule):
         optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
         topology: a name of ``gossamer topology --list``, or a schedule of
             ``gossamer.make_schedule``; or ``"auto"``, see ``plan``.
-        pattern: ``"cwa"`` (parameters travel during forward and backward), ``"atc"`` (they travel
-            after the step, which waits for them), ``"allreduce"`` (every backward averages the
-            gradients over all workers, as DistributedDataParallel does; the topology is unused),
-            ``"gradient_gossip"`` (gradients are averaged over the topology, too);
+        pattern: ``"cwa"``, the default (parameters travel during forward and backward), ``"atc"``
+            (they travel after the step, which waits for them), ``"allreduce"`` (every backward
+            averages the gradients over all workers, as DistributedDataParallel does; the topology
+            is unused), ``"gradient_gossip"`` (gradients are averaged over the topology, too);
             ``"exact_diffusion"``, ``"extra"`` or ``"gradient_tracking"``, which correct what
             unequal data do; ``"dmsgd"`` or ``"qg_dmsgd"``, which mix the momentum, too. Some need
             a static symmetric topology, a fused optimizer or one with momentum; docs/methods.md.
@@ -107,7 +108,7 @@ class Gossip(habits.NoModule):
         optimizer: torch.optim.Optimizer,
         *,
         topology: str | _core.Schedule = "alternating_exponential_ring",
-        pattern: str = "cwa",
+        pattern: str | None = None,
         pattern_options: Mapping[str, float] | None = None,
         group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None = None,
         buffers: str = "averaged",
@@ -126,6 +127,7 @@ class Gossip(habits.NoModule):
         trace_steps: int = 64,
         metrics: str | os.PathLike[str] | None = None,
     ) -> None:
+        self._chose_pattern, pattern = pattern is not None, pattern or "cwa"
         self._settings = setup.Settings.of(locals())
         self._model, ddp = mesh.unwrapped(model)
         self._optimizer = optimizer
@@ -173,7 +175,7 @@ class Gossip(habits.NoModule):
             module.register_load_state_dict_post_hook(self._loaded)
             for module in self._model.modules()
         ]
-        self._at_exit = functools.partial(_close_if_alive, weakref.ref(self))
+        self._at_exit = functools.partial(setup.close_if_alive, weakref.ref(self))
         atexit.register(self._at_exit)
 
     def _watch_backward(self) -> None:
@@ -221,11 +223,7 @@ class Gossip(habits.NoModule):
             raise
 
     def _before_step(self) -> None:
-        if self._block == "averaged()":
-            raise RuntimeError(
-                "[Gossip] optimizer.step() inside averaged(): the local parameters come back at "
-                "its end, so the step would be lost; train outside of it"
-            )
+        consensus.refuse_step_inside(self._block)
         if self._must_restart():
             restart(self)
         self._optimizer._opt_called = True
@@ -268,7 +266,7 @@ class Gossip(habits.NoModule):
         if self._settings.update == "backward":
             self._late.note(self._engine.early_buckets)
         if self._engine.steps_done == 1:
-            parameters.warn_without_gradients(self._parameters, self._world.rank)
+            first_steps.after_first(self)
 
     # Changes between steps.
 
@@ -338,12 +336,12 @@ class Gossip(habits.NoModule):
         trackers of the pattern then start at zero. Raises IoError or ValueError on every rank, and
         changes nothing, where that is not possible.
         """
-        with torch.inference_mode(False):  # else the optimizer's state could not be stepped with
+        with torch.inference_mode(False):  # else its state could not be stepped with
             restart(self, *checkpoints.load(self, path))
 
     @property
     def is_fused(self) -> bool:
-        """Whether the optimizer's update runs in one pass with the mix; else it steps by itself."""
+        """Whether the optimizer's update runs in one pass with the mix."""
         return self._state is not None
 
     def stats(self) -> dict[str, Any]:
@@ -395,9 +393,3 @@ class Gossip(habits.NoModule):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _close_if_alive(reference: weakref.ref[Gossip]) -> None:
-    gossip = reference()
-    if gossip is not None:
-        gossip.close()

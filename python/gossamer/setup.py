@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import weakref
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -274,3 +275,10 @@ def engine_options(gossip: Gossip) -> _core.EngineOptions:
         staleness=gossip._settings.staleness,
         hyper=patterns.with_options(_core.Hyper(), gossip._settings.pattern_options),
     )
+
+
+def close_if_alive(reference: weakref.ref[Gossip]) -> None:
+    """At the end of the process."""
+    gossip = reference()
+    if gossip is not None:
+        gossip.close()
