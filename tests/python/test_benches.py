@@ -30,6 +30,8 @@ ELSEWHERE = {
     "faults/moments.py": "test_faults.py",
     "faults/soak.py": "test_faults.py",
     "prediction/run.py": "test_prediction_bench.py",
+    "programs/report.py": "test_programs_bench.py",
+    "programs/run.py": "test_programs_bench.py",
     "training/run.py": "test_training_comparison.py",
 }
 # What scripts start for themselves, with the script that does.
