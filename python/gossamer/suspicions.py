@@ -100,11 +100,14 @@ class LiveWrappers(Check):
 
     silences = (EqualGradients,)
 
+    def __init__(self, gossip: Gossip) -> None:
+        world = gossip._world
+        self.is_done = world.size == 1
+        self._ranks = set() if self.is_done else set(dist.get_process_group_ranks(world.group))
+
     def before_step(self, gossip: Gossip, step: int) -> str:
         self.is_done = True
-        if gossip._world.size == 1:
-            return ""
-        ranks = set(dist.get_process_group_ranks(gossip._world.group))
+        ranks = self._ranks
         mine = {id(p) for p in gossip._parameters} | {id(m) for m in gossip._model.modules()}
         wrappers = alive(lambda kind: any(k.__name__ in _DDP for k in kind.__mro__))
         for wrapper in wrappers:
@@ -240,7 +243,7 @@ class UnmixedParameters(Check):
 
 
 _ROWS: tuple[Callable[[Gossip], Check], ...] = (
-    lambda _: LiveWrappers(),
+    LiveWrappers,
     EqualGradients,
     UnseenSteps,
     UnmixedParameters,

