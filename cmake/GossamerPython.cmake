@@ -60,6 +60,13 @@ foreach(file ${gossamer_package})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/${file} ${CMAKE_BINARY_DIR}/python/${file} SYMBOLIC)
 endforeach()
 file(CREATE_LINK ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${GOSSAMER_PYTHON_FOLDER}/bin SYMBOLIC)
+# Links to files that were renamed or removed since.
+file(GLOB gossamer_links ${CMAKE_BINARY_DIR}/python/*.py ${GOSSAMER_PYTHON_FOLDER}/*.py*)
+foreach(link ${gossamer_links})
+  if(IS_SYMLINK ${link} AND NOT EXISTS ${link})
+    file(REMOVE ${link})
+  endif()
+endforeach()
 
 # What the module was built for, to be read before it is loaded.
 file(CONFIGURE OUTPUT ${GOSSAMER_PYTHON_FOLDER}/_built.py CONTENT
