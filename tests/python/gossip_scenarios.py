@@ -28,6 +28,7 @@ import gossip_scenarios_averaging  # noqa: E402
 import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
 import gossip_scenarios_codecs  # noqa: E402
+import gossip_scenarios_edits  # noqa: E402
 import gossip_scenarios_ends  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
@@ -51,6 +52,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_backward.SCENARIOS,
     **gossip_scenarios_basic.SCENARIOS,
     **gossip_scenarios_codecs.SCENARIOS,
+    **gossip_scenarios_edits.SCENARIOS,
     **gossip_scenarios_ends.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,

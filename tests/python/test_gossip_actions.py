@@ -24,3 +24,17 @@ def test_sequences_of_user_actions(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be other users, who share no memory")
 def test_sequences_of_user_actions_over_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
     run(SEQUENCES, SEQUENCES + OVER_TCP, True, monkeypatch)
+
+
+def test_what_the_user_changes_moves_the_mean_and_nothing_else() -> None:
+    """Coded or not, over TCP where that can be had: the mean over the workers is what changes and
+    gradients make of it. Under "allreduce" a codec loses bits of gradients, never of parameters."""
+    ranks = gossip_ranks.run(["edited"], [1, 1])
+    for rank in gossip_ranks.results(ranks, "edited"):
+        for case, found in rank.items():
+            assert found["off"] < 1e-12, case
+            # What one worker changed: all-reduce leaves it there, gossip brings workers together.
+            if case.startswith("allreduce"):
+                assert abs(found["spread"] - 0.05) < 1e-9, case
+            else:
+                assert found["spread"] < 0.02, case
