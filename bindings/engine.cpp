@@ -362,6 +362,9 @@ void bind_engine(py::module_& module) {
           },
           py::arg("before_backward") = py::none(),
           "Checks gradients on arrival and, with `in_backward`, steps with them.")
+      .def(
+          "doubtful_gradients", [](EngineHandle& self) { return self.get().doubtful_gradients(); },
+          NoGil(), "Which tensors' gradients are not all finite, or cannot be looked at here.")
       .def_property_readonly(
           "early_buckets", [](EngineHandle& self) { return self.get().early_buckets(); },
           "How many buckets the backward passes of the last step have stepped.")

@@ -89,6 +89,9 @@ class TensorEngine {
   void refuse_in_step(const std::string& what) const;
   /// Whether one has.
   bool in_step() const { return step_.begun; }
+  /// The tensors whose gradients are not all finite, or cannot be looked at here. Those that were
+  /// seen on arrival, and have not changed since, are not read again.
+  std::vector<int> doubtful_gradients() const;
   /// How many buckets the backward passes of the last finished step have stepped.
   int early_buckets() const { return early_buckets_; }
 
@@ -185,6 +188,7 @@ class TensorEngine {
   void check_place(std::size_t i) const;
   bool is_laid_out(std::size_t i, const at::Tensor& gradient) const;
 
+  bool has_finite_gradient(std::size_t i) const;
   void arrive(std::size_t i);
   void look_at(std::size_t i);
   void arrive_in_backward(std::size_t i);

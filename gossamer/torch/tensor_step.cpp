@@ -53,11 +53,26 @@ void TensorEngine::look_at(std::size_t i) {
   const bool is_last = ++seen.arrivals >= seen.expected;
   const at::Tensor& gradient = tensors_[i].tensor.grad();
   if (!options_.engine.check_gradients || !is_last || !gradient.defined()) return;
-  if (!places_[i].is_home || !is_laid_out(i, gradient)) return;
+  if (has_finite_gradient(i)) seen.finite = GradientMark(gradient);
+}
+
+/// Reads all of it; false also where it cannot.
+bool TensorEngine::has_finite_gradient(std::size_t i) const {
+  const at::Tensor& gradient = tensors_[i].tensor.grad();
+  if (!places_[i].is_home || !is_laid_out(i, gradient)) return false;
   const ParameterSlot& slot = layout_.slots[places_[i].slot];
-  const bool finite = with_elements(slot.info.dtype, gradient.const_data_ptr(), slot.count,
-                                    [](auto values) { return all_finite(values); });
-  if (finite) seen.finite = GradientMark(gradient);
+  return with_elements(slot.info.dtype, gradient.const_data_ptr(), slot.count,
+                       [](auto values) { return all_finite(values); });
+}
+
+std::vector<int> TensorEngine::doubtful_gradients() const {
+  std::vector<int> doubtful;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const at::Tensor& gradient = tensors_[i].tensor.grad();
+    if (!gradient.defined() || seen_[i].finite.is_of(gradient)) continue;
+    if (!has_finite_gradient(i)) doubtful.push_back(static_cast<int>(i));
+  }
+  return doubtful;
 }
 
 void TensorEngine::arrive_in_backward(std::size_t i) {

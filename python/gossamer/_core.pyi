@@ -480,6 +480,8 @@ class Engine:
         """Uses `values`, or a copy where its dtype or strides differ, as state vector k."""
     def reset_state(self, tensor: int) -> None:
         """Uses new state vectors, of zeros."""
+    def doubtful_gradients(self) -> list[int]:
+        """Which tensors' gradients are not all finite, or cannot be looked at here."""
     def show_updates(self, tensor: int, number: torch.Tensor) -> None:
         """Counts the tensor's steps there from now on."""
     def state(self, tensor: int, k: int) -> torch.Tensor:

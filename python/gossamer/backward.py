@@ -92,7 +92,7 @@ def watch(gossip: Gossip, *, update: str, trusts_versions: bool, bucket_bytes: i
             return None if alive is None else alive._before_backward()
 
         engine.watch_gradients(before_backward)
-    elif gossip._settings.check_gradients and gossip.is_fused and trusts_versions:
+    elif gossip._settings.check_gradients and trusts_versions:
         engine.watch_gradients()
 
 

@@ -57,8 +57,9 @@ def unfused_step(gossip: Gossip, own_step: Callable[..., Any], *args: Any, **kwa
         scale_gradients(gossip._parameters, scale)
         if gossip._settings.check_gradients and not args and not kwargs:
             # A closure would make new ones.
+            doubtful = [gossip._named[i] for i in gossip._engine.doubtful_gradients()]
             parameters.refuse_non_finite(
-                gossip._named, gossip._world.rank, gossip._engine.steps_done + 1
+                doubtful, gossip._world.rank, gossip._engine.steps_done + 1
             )
         with without_scaler(gossip._optimizer):
             loss = own_step(*args, **kwargs)

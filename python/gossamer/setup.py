@@ -262,13 +262,12 @@ def connect(gossip: Gossip) -> _core.Transport | None:
 
 def engine_options(gossip: Gossip) -> _core.EngineOptions:
     """How the engine is to mix and step."""
-    own_step = gossip._rule is None
     return _core.EngineOptions(
         schedule=gossip._schedule,
         pattern=row_of(gossip).name,
         optimizer=gossip._rule.name if gossip._rule else "none",
         timeout_s=gossip._settings.timeout_s,
-        check_gradients=gossip._settings.check_gradients and not own_step,
+        check_gradients=gossip._settings.check_gradients,
         in_backward=gossip._settings.update == "backward",
         codec=gossip._settings.codec,
         skips_late=gossip._settings.late == "skip",

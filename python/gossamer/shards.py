@@ -123,6 +123,10 @@ class ShardEngine(_core.Engine):
         ]
         return now == self._held
 
+    def doubtful_gradients(self) -> list[int]:
+        """All of them: the copies have none."""
+        return list(range(len(self._parameters)))
+
     def start(self) -> None:
         """As the engine's."""
         super().start()
