@@ -21,16 +21,36 @@ class Contender:
     close: Callable[[], None]
 
 
-def _adamw(model: nn.Module) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.01, fused=True)
+Make = Callable[[str, str], Contender]  # of a model and an optimizer, by name
+OPTIMIZERS = ("adamw", "rmsprop", "muon")
 
 
-def _plain_step(model: nn.Module, optimizer: torch.optim.Optimizer) -> Step:
+def _adamw(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(parameters, lr=LR, weight_decay=0.01, fused=True)
+
+
+def _optimizers(model: nn.Module, name: str) -> list[torch.optim.Optimizer]:
+    """AdamW has a fused pass in Gossamer; RMSprop and Muon take their own step there."""
+    parameters = list(model.parameters())
+    if name == "adamw":
+        return [_adamw(parameters)]
+    if name == "rmsprop":
+        return [torch.optim.RMSprop(parameters, lr=0.1 * LR)]
+    matrices = [p for n, p in model.named_parameters() if "blocks" in n and p.ndim == 2]
+    taken = {id(p) for p in matrices}
+    return [
+        torch.optim.Muon(matrices, lr=10 * LR, weight_decay=0.01),
+        _adamw([p for p in parameters if id(p) not in taken]),
+    ]
+
+
+def _plain_step(model: nn.Module, optimizers: list[torch.optim.Optimizer]) -> Step:
     def step(batch: tuple[torch.Tensor, torch.Tensor]) -> float:
-        optimizer.zero_grad()
+        model.zero_grad()
         loss = loss_of(model, batch)
         loss.backward()
-        optimizer.step()
+        for optimizer in optimizers:
+            optimizer.step()
         return loss.item()
 
     return step
@@ -41,39 +61,47 @@ def _new_model(kind: str) -> nn.Module:
     return MODELS[kind][0]()
 
 
-def ddp(kind: str) -> Contender:
+def ddp(kind: str, optimizer: str) -> Contender:
     model = DistributedDataParallel(_new_model(kind))
-    return Contender(_plain_step(model, _adamw(model)), model.module, lambda: None)
+    step = _plain_step(model, _optimizers(model.module, optimizer))
+    return Contender(step, model.module, lambda: None)
 
 
-def alone(kind: str) -> Contender:
+def alone(kind: str, optimizer: str) -> Contender:
     """No communication at all: what the step costs at least."""
     model = _new_model(kind)
-    return Contender(_plain_step(model, _adamw(model)), model, lambda: None)
+    return Contender(_plain_step(model, _optimizers(model, optimizer)), model, lambda: None)
 
 
-def gossamer(topology: str, pattern: str = "cwa") -> Callable[[str], Contender]:
-    def make(kind: str) -> Contender:
+def gossamer(topology: str, pattern: str = "cwa", codec: str = "fp32") -> Make:
+    def make(kind: str, optimizer: str) -> Contender:
         from gossamer import Gossip
 
         model = _new_model(kind)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.01)
-        gossip = Gossip(model, optimizer, topology=topology, pattern=pattern)
-        return Contender(_plain_step(model, optimizer), model, gossip.close)
+        optimizers = _optimizers(model, optimizer)
+        options = {"topology": topology, "pattern": pattern, "codec": codec}
+        gossips = [Gossip(model, one, **options) for one in optimizers]
+
+        def close() -> None:
+            for gossip in gossips:
+                gossip.close()
+
+        return Contender(_plain_step(model, optimizers), model, close)
 
     return make
 
 
-def decent_dp(topology: str) -> Callable[[str], Contender]:
-    def make(kind: str) -> Contender:
+def decent_dp(topology: str) -> Make:
+    def make(kind: str, optimizer: str) -> Contender:
+        if optimizer != "adamw":
+            raise ValueError(f"decent-dp is compared with adamw only, not with {optimizer}")
         os.environ.setdefault("LOGURU_LEVEL", "ERROR")
         package = importlib.import_module("decent_dp.ddp")
 
-        def optimizer(parameters: list[tuple[str, torch.Tensor]]) -> torch.optim.Optimizer:
-            tensors = [tensor for _, tensor in parameters]
-            return torch.optim.AdamW(tensors, lr=LR, weight_decay=0.01, fused=True)
+        def adamw(parameters: list[tuple[str, nn.Parameter]]) -> torch.optim.Optimizer:
+            return _adamw([parameter for _, parameter in parameters])
 
-        model = package.DecentralizedDataParallel(_new_model(kind), optimizer, topology=topology)
+        model = package.DecentralizedDataParallel(_new_model(kind), adamw, topology=topology)
 
         def step(batch: tuple[torch.Tensor, torch.Tensor]) -> float:
             loss = loss_of(model, batch)
@@ -86,9 +114,12 @@ def decent_dp(topology: str) -> Callable[[str], Contender]:
     return make
 
 
-CONTENDERS: dict[str, Callable[[str], Contender]] = {
+CONTENDERS: dict[str, Make] = {
     "alone": alone,
     "ddp": ddp,
+    "gossamer": gossamer("alternating_exponential_ring"),
+    "gossamer bf16": gossamer("alternating_exponential_ring", codec="bf16"),
+    "gossamer int8": gossamer("alternating_exponential_ring", codec="int8"),
     "gossamer ring": gossamer("ring"),
     "gossamer complete": gossamer("complete"),
     "gossamer allreduce": gossamer("complete", "allreduce"),

@@ -7,6 +7,7 @@ left out, and the output says so.
 import argparse
 import importlib.util
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -18,14 +19,16 @@ FOLDER = Path(__file__).resolve().parent
 BUILT = Path(os.environ.get("GOSSAMER_PYTHON_PATH", FOLDER.parents[1] / "build" / "python"))
 
 
-def start(model: str, names: list[str], rounds: int, steps: int, workers: int) -> dict:
-    """All contenders in one run, taking turns."""
+def start(arguments: argparse.Namespace, model: str, names: list[str], size: list[int]) -> dict:
+    """All contenders in one run, taking turns; `size` is rounds, and steps of each."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "result.json"
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-        command += ["--nproc-per-node", str(workers), str(FOLDER / "worker.py")]
-        command += ["--model", model, "--contenders", ",".join(names), "--out", str(out)]
-        command += ["--rounds", str(rounds), "--steps", str(steps)]
+        command += ["--nproc-per-node", str(arguments.workers), str(FOLDER / "worker.py")]
+        command += ["--model", model, "--optimizer", arguments.optimizer, "--out", str(out)]
+        command += ["--contenders", ",".join(names)]
+        command += ["--rounds", str(size[0]), "--steps", str(size[1])]
+        command += ["--each-a-host"] if arguments.each_a_host else []
         path = os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])
         environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, check=False, env=environment, timeout=1800)
@@ -36,9 +39,31 @@ def start(model: str, names: list[str], rounds: int, steps: int, workers: int) -
         return json.loads(out.read_text())
 
 
+def interval(values: list[float]) -> tuple[float, float]:
+    """95 % of the median: the order statistics that it lies between (binomial, no assumption)."""
+    ordered = sorted(values)
+    n = len(ordered)
+    below, k = 0.5**n, 0  # the chance that at most k of n values lie below the median
+    while k + 1 < n / 2 and below + math.comb(n, k + 1) * 0.5**n <= 0.025:
+        k += 1
+        below += math.comb(n, k) * 0.5**n
+    return ordered[k], ordered[n - 1 - k]
+
+
+def over_alone(result: dict, name: str, clock: str) -> dict:
+    """What a contender adds to the step of one that is alone, as a part of what DDP adds."""
+    rounds = zip(*(result[clock][n] for n in (name, "ddp", "alone")), strict=True)
+    parts = [(ours - alone) / (ddp - alone) for ours, ddp, alone in rounds]
+    low, high = interval(parts)
+    return {"median": statistics.median(parts), "low": low, "high": high}
+
+
 def row(name: str, result: dict, base: str) -> dict:
     ratios = [a / b for a, b in zip(result["ms"][name], result["ms"][base], strict=True)]
     return {
+        "over_alone": over_alone(result, name, "ms"),
+        "cpu_over_alone": over_alone(result, name, "cpu_ms"),
+        "cpu_ms_per_step": statistics.median(result["cpu_ms"][name]),
         "contender": name,
         "ms_per_step": statistics.median(result["ms"][name]),
         "ratio_to_ddp": statistics.median(ratios),
@@ -54,6 +79,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--models", default="transformer,conv")
+    parser.add_argument("--optimizer", default="adamw", help="adamw, rmsprop or muon")
+    parser.add_argument("--contenders", help="names, with commas; alone and ddp are added")
+    parser.add_argument("--each-a-host", action="store_true", help="all payloads go over TCP")
     parser.add_argument("--memory", action="store_true", help="one run each for the peak memory")
     parser.add_argument("--quick", action="store_true", help="two workers, one model, two steps")
     parser.add_argument("--json", type=Path, help="write the rows here as well")
@@ -62,21 +90,29 @@ def main() -> None:
         arguments.workers, arguments.models = 2, "conv"
         arguments.rounds, arguments.steps = 1, 2
     names = ["alone", "ddp", "gossamer allreduce", "gossamer ring", "gossamer complete"]
-    if importlib.util.find_spec("decent_dp"):
+    if arguments.contenders:
+        names = names[:2] + arguments.contenders.split(",")
+    elif arguments.optimizer != "adamw":
+        names += ["gossamer"]
+    elif importlib.util.find_spec("decent_dp"):
         names += ["decent-dp ring", "decent-dp complete"]
     else:
         print("decent-dp is not installed: its rows are left out", file=sys.stderr)
     rows = []
     for model in arguments.models.split(","):
-        result = start(model, names, arguments.rounds, arguments.steps, arguments.workers)
+        result = start(arguments, model, names, [arguments.rounds, arguments.steps])
         for name in names:
-            found = {"model": model, **row(name, result, "ddp")}
+            found = {"model": model, "optimizer": arguments.optimizer, **row(name, result, "ddp")}
             if arguments.memory:
-                found["peak_mb"] = start(model, [name], 1, 3, arguments.workers)["peak_mb"]
+                found["peak_mb"] = start(arguments, model, [name], [1, 3])["peak_mb"]
             rows.append(found)
+            part = found["over_alone"]
+            cpu = found["cpu_over_alone"]
             print(
                 f"{model:12} {name:20} {found['ms_per_step']:8.1f} ms  {found['ratio_to_ddp']:.2f} "
-                f"({found['ratio_min']:.2f}-{found['ratio_max']:.2f}) of DDP  loss "
+                f"({found['ratio_min']:.2f}-{found['ratio_max']:.2f}) of DDP  beyond alone "
+                f"{part['median']:.2f} ({part['low']:.2f}-{part['high']:.2f}), CPU "
+                f"{cpu['median']:.2f} ({cpu['low']:.2f}-{cpu['high']:.2f}) of DDP's  loss "
                 f"{found['last_losses']:.4f}"
                 + (f"  peak {found['peak_mb']:.0f} MB" if "peak_mb" in found else "")
             )

@@ -1,6 +1,5 @@
 // Where an engine puts what travels; see Note [Outboxes].
 #include <algorithm>
-#include <cstring>
 #include <memory>
 
 #include "gossamer/engine/engine.h"
@@ -23,7 +22,7 @@ bool Engine::exchanges_anything() const {
 /// One memory for all lanes: each memory costs a descriptor here and, if shared, at every peer.
 void Engine::make_outboxes(bool is_shared) {
   std::size_t bytes = 0;
-  for (const auto& lane : lanes_) bytes += lane->outbox_bytes();
+  for (const auto& lane : lanes_) bytes += lane->outbox_bytes(is_shared);
   Owner owner;
   std::byte* begin = nullptr;
   if (is_shared) {
@@ -32,12 +31,11 @@ void Engine::make_outboxes(bool is_shared) {
     owner = memory;
   } else {
     outboxes_ = make_aligned_bytes(bytes);
-    std::memset(outboxes_.get(), 0, bytes);  // gaps are sent, too
     begin = outboxes_.get();
   }
   for (const auto& lane : lanes_) {
     lane->set_outbox(owner, begin);
-    begin += lane->outbox_bytes();
+    begin += lane->outbox_bytes(is_shared);
   }
 }
 

@@ -12,6 +12,8 @@
 namespace gossamer {
 namespace {
 
+constexpr std::int64_t kCodedAtOnce = 8 * kCodecBlock;
+
 /// A summand of a Sum.
 struct Part {
   const std::byte* data = nullptr;
@@ -160,25 +162,45 @@ void Exchange::post_receives() {
 
 /// Writes what this phase sends coded.
 void Exchange::code() {
-  const Plan& plan = *spec_.plan;
-  for (const Coding& coding : plan.phases[phase_].codings) {
-    std::byte* const coded = spec_.arena->buffer(coding.into);
+  for (const Coding& coding : spec_.plan->phases[phase_].codings) {
     std::byte* kept = nullptr;
     if (coding.kept.count > 0) {
       make_own(coding.kept.buffer);
       kept = const_cast<std::byte*>(at(coding.kept));
     }
+    const std::int64_t count = coding.from.count;
+    if (coding.from.buffer != 0 || !payload_.read) {
+      code(coding, kept, 0, count, at(coding.from));
+      continue;
+    }
+    // In parts that stay in the first cache.
     visit_dtype(spec_.dtype, [&]<class T>(T) {
-      const auto count = static_cast<std::size_t>(coding.from.count);
-      encode<T>(plan.codec,
-                {.x = {reinterpret_cast<const T*>(at(coding.from)), count},
-                 .coded = {coded, coded_bytes(plan.codec, coding.from.count, spec_.dtype)},
-                 .kept = reinterpret_cast<T*>(kept),
-                 .own = coding.own,
-                 .keep = coding.keep,
-                 .error = spec_.error ? static_cast<T*>(spec_.error) + coding.at : nullptr});
+      alignas(kCacheLine) std::array<T, kCodedAtOnce> part;
+      auto* const into = reinterpret_cast<std::byte*>(part.data());
+      for (std::int64_t begin = 0; begin < count; begin += kCodedAtOnce) {
+        const std::int64_t here = std::min(kCodedAtOnce, count - begin);
+        payload_.read(coding.from.offset + begin, here, into);
+        code(coding, kept, begin, here, into);
+      }
     });
   }
+}
+
+/// Elements [begin, begin + count) of a coding, which are at `from`; whole blocks of the codec but
+/// for its last ones.
+void Exchange::code(const Coding& coding, std::byte* kept, std::int64_t begin, std::int64_t count,
+                    const std::byte* from) {
+  const Codec codec = spec_.plan->codec;
+  visit_dtype(spec_.dtype, [&]<class T>(T) {
+    encode<T>(codec,
+              {.x = {reinterpret_cast<const T*>(from), static_cast<std::size_t>(count)},
+               .coded = {spec_.arena->buffer(coding.into) + coded_bytes(codec, begin, spec_.dtype),
+                         coded_bytes(codec, count, spec_.dtype)},
+               .kept = kept ? reinterpret_cast<T*>(kept) + begin : nullptr,
+               .own = coding.own,
+               .keep = coding.keep,
+               .error = spec_.error ? static_cast<T*>(spec_.error) + coding.at + begin : nullptr});
+  });
 }
 
 void Exchange::post_sends() {

@@ -52,10 +52,15 @@ class Arena {
   std::vector<std::byte*> starts_;  ///< by buffer index; [0] (the payload) unused
 };
 
+/// Writes elements [offset, offset + count) of a payload.
+using ReadPayload = std::function<void(std::int64_t offset, std::int64_t count, std::byte* into)>;
+
 /// What an exchange sends: the elements of its Plan's buffer 0. They must not change before the
 /// exchange has ended or, with an owner, before wait_all_back() has returned.
 struct PayloadRef {
   const void* data = nullptr;
+  /// In place of `data`, for Plans that only code it (codes_payload_only); called in start() only.
+  ReadPayload read = nullptr;
   const void* lent = nullptr;  ///< a copy to send instead; null: none
   Owner owner = nullptr;       ///< given if peers may read in place, see Note [Lent payloads]
 };
@@ -122,6 +127,8 @@ class Exchange {
   Tag tag(std::int32_t slot) const { return {spec_.step, spec_.stream, slot}; }
   void post_receives();
   void code();
+  void code(const Coding& coding, std::byte* kept, std::int64_t begin, std::int64_t count,
+            const std::byte* from);
   void post_sends();
   void check_deadline(Deadline deadline) const;
   bool collect(std::vector<Open>& open);

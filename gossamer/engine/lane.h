@@ -37,7 +37,8 @@ class Vector {
 
 /// Note [Outboxes]: where peers can read SharedMemory only and there is no spare in it, and for
 /// scattered buckets, a payload is copied once into an outbox, whichever number of peers reads it
-/// there. A lane has two, which take turns, for peers may still read one when the next is filled.
+/// there. Where peers read in place a lane has two, which take turns: one may still be read when
+/// the next is filled. What leaves coded has none, see gather().
 
 /// Note [Two memories]: with a spare, an update reads x and writes the spare, and the two change
 /// places. x then stays as it was while peers read it where it is, until this worker's next update
@@ -59,7 +60,7 @@ class Lane {
   void set_anchors();
   /// How much memory its outboxes need, and where they are from now on; `owner` keeps it for peers
   /// that read it in place, if they do.
-  std::size_t outbox_bytes() const;
+  std::size_t outbox_bytes(bool is_shared) const;
   void set_outbox(Owner owner, std::byte* begin);
   /// Whether its parameters are where its segments say; see Note [Scattered buckets].
   bool is_scattered() const { return bucket_.x == nullptr; }
@@ -124,6 +125,10 @@ class Lane {
   std::byte* parameter_at(const Segment& segment, std::int64_t offset) const;
   std::byte* state_at(const Segment& segment, std::size_t k, std::int64_t offset) const;
   const std::byte* gradient_at(const Segment& segment, std::int64_t offset) const;
+  const std::byte* payload_at(Payload payload, const Segment& segment, std::int64_t offset) const;
+  template <class Copy>
+  void read_payload(Payload payload, std::int64_t begin, std::int64_t count, std::byte* into,
+                    const Copy& copy) const;
   PayloadRef gather(Payload payload, std::size_t k);
   std::byte* outbox(std::size_t k) const;
   void* carried_error(std::int64_t number, std::size_t payload) const;

@@ -1,5 +1,6 @@
 // Where a lane's vectors are, and the copies of them that travel.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "gossamer/base/errors.h"
@@ -34,9 +35,9 @@ const std::byte* Lane::gradient_at(const Segment& segment, std::int64_t offset) 
   return begin + static_cast<std::size_t>(offset - first) * size_of(bucket_.dtype);
 }
 
-std::size_t Lane::outbox_bytes() const {
+std::size_t Lane::outbox_bytes(bool is_shared) const {
   const std::size_t most = std::max(pattern_.payloads.size(), pattern_.then.size());
-  return slots_.size() * most * aligned(bytes());
+  return (is_shared ? slots_.size() : 1) * most * aligned(bytes());
 }
 
 void Lane::set_outbox(Owner owner, std::byte* begin) {
@@ -46,7 +47,10 @@ void Lane::set_outbox(Owner owner, std::byte* begin) {
 
 /// The one for payload `k` of the current exchange.
 std::byte* Lane::outbox(std::size_t k) const {
-  const std::size_t place = static_cast<std::size_t>(current_ - slots_.data()) + slots_.size() * k;
+  std::size_t place = k;
+  if (outbox_owner_) {
+    place = static_cast<std::size_t>(current_ - slots_.data()) + slots_.size() * k;
+  }
   return outbox_begin_ + place * aligned(bytes());
 }
 
@@ -86,47 +90,66 @@ PayloadRef Lane::hand_over(const Plan& plan, const PayloadRef& payload, std::siz
   return {.data = payload.data, .lent = box, .owner = outbox_owner_};
 }
 
-/// Copies a payload of a scattered bucket into its outbox, whole: it is what the mix is relative
-/// to. Copies nothing where nobody exchanges anything.
-PayloadRef Lane::gather(Payload payload, std::size_t k) {
-  if (current_->plan->phases.empty()) return {};
-  GOSSAMER_ASSERT(outbox_begin_ != nullptr);
-  std::byte* box = outbox(k);
-  const auto collect = [&](const auto& address_of) {
-    for (const Segment& segment : bucket_.segments) {
-      if (segment.group == kGap) continue;
-      const std::size_t element = size_of(bucket_.dtype);
-      std::byte* into = box + static_cast<std::size_t>(segment.offset) * element;
-      const std::size_t size = static_cast<std::size_t>(segment.count) * element;
-      const std::byte* from = address_of(segment);
-      if (from == nullptr) {
-        std::memset(into, 0, size);
-      } else {
-        copy_streaming(into, from, size);
-      }
-    }
-  };
+/// Null where it has no such element.
+const std::byte* Lane::payload_at(Payload payload, const Segment& segment,
+                                  std::int64_t offset) const {
+  const std::size_t skipped = static_cast<std::size_t>(offset) * size_of(bucket_.dtype);
   switch (payload) {
-    case Payload::parameters:
-      collect([this](const Segment& s) { return parameter_at(s, s.offset); });
-      break;
-    case Payload::gradients:
-      collect([this](const Segment& s) { return gradient_at(s, s.offset); });
-      break;
     case Payload::own:
-      copy_streaming(box, pattern_state_[0].data(), bytes());
-      break;
+      return pattern_state_[0].data() + skipped;
+    case Payload::parameters:
+      return segment.group == kGap ? nullptr : parameter_at(segment, offset);
+    case Payload::gradients:
+      return segment.group == kGap ? nullptr : gradient_at(segment, offset);
     case Payload::momentum:
-      collect([this](const Segment& s) { return state_at(s, 0, s.offset); });
-      break;
+      return segment.group == kGap ? nullptr : state_at(segment, 0, offset);
     case Payload::second:
-      collect([this](const Segment& s) { return state_at(s, 1, s.offset); });
-      break;
+      return segment.group == kGap ? nullptr : state_at(segment, 1, offset);
   }
+  __builtin_unreachable();
+}
+
+/// Writes elements [begin, begin + count) of a payload with `copy`; zeros where there are none.
+template <class Copy>
+void Lane::read_payload(Payload payload, std::int64_t begin, std::int64_t count, std::byte* into,
+                        const Copy& copy) const {
+  auto segment = std::ranges::upper_bound(bucket_.segments, begin, {}, &Segment::offset) - 1;
+  for (; count > 0; ++segment) {
+    const std::int64_t here = std::min(count, segment->offset + segment->count - begin);
+    const std::size_t size = static_cast<std::size_t>(here) * size_of(bucket_.dtype);
+    const std::byte* from = payload_at(payload, *segment, begin);
+    if (from == nullptr) {
+      std::memset(into, 0, size);
+    } else {
+      copy(into, from, size);
+    }
+    begin += here;
+    count -= here;
+    into += size;
+  }
+}
+
+/// Copies a payload of a scattered bucket into its outbox, whole: it is what the mix is relative
+/// to. Copies nothing where nobody exchanges anything, or where it leaves coded and the mix keeps
+/// all of x: then it is relative to what the code says.
+PayloadRef Lane::gather(Payload payload, std::size_t k) {
+  const Plan& plan = *current_->plan;
+  if (plan.phases.empty()) return {};
   const bool travels_between_steps =
       pattern_.launch == Launch::after_previous_update && stage_of(number_) == 0;
   const bool is_ours = payload == Payload::own || payload == Payload::gradients;
-  sent_[k] = travels_between_steps && !is_ours ? box : nullptr;
+  const bool is_relative = travels_between_steps && !is_ours;
+  const auto keeps_all = [](const Piece& p) { return std::abs(p.self_weight - 1) < 1e-9; };
+  const bool is_read_once = late_.empty() && codes_payload_only(plan);
+  if (is_read_once && (!is_relative || std::ranges::all_of(plan.pieces, keeps_all))) {
+    return {.read = [this, payload](std::int64_t begin, std::int64_t count, std::byte* into) {
+      read_payload(payload, begin, count, into, std::memcpy);
+    }};
+  }
+  GOSSAMER_ASSERT(outbox_begin_ != nullptr);
+  std::byte* box = outbox(k);
+  read_payload(payload, 0, bucket_.count, box, copy_streaming);
+  sent_[k] = is_relative ? box : nullptr;
   return {.data = box, .owner = outbox_owner_};
 }
 

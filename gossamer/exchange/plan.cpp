@@ -124,6 +124,26 @@ bool has_coded_terms(const Plan& plan) {
   });
 }
 
+bool codes_payload_only(const Plan& plan) {
+  const auto is_payload = [](const Slice& slice) { return slice.buffer == 0; };
+  const auto reads = [&](const Phase& phase) {
+    const bool is_first = &phase == plan.phases.data();
+    const auto sends = [&](const Message& message) { return is_payload(message.slice); };
+    const auto adds = [&](const Sum& sum) { return std::ranges::any_of(sum.terms, is_payload); };
+    const auto codes = [&](const Coding& coding) {
+      return (coding.kept.count > 0 && is_payload(coding.kept)) ||
+             (!is_first && is_payload(coding.from));
+    };
+    return std::ranges::any_of(phase.sends, sends) || std::ranges::any_of(phase.sums, adds) ||
+           std::ranges::any_of(phase.codings, codes);
+  };
+  const auto takes = [&](const Piece& piece) {
+    return std::ranges::any_of(piece.terms, is_payload, &Term::slice);
+  };
+  return !plan.phases.empty() && std::ranges::none_of(plan.phases, reads) &&
+         std::ranges::none_of(plan.pieces, takes);
+}
+
 Traffic traffic(const Plan& plan, const HostShape& shape, int worker) {
   Traffic total;
   const int host = shape.host_of(worker);

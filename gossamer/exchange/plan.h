@@ -103,6 +103,8 @@ bool is_coded(const Plan& plan, const Slice& slice);
 std::size_t bytes_of(const Plan& plan, const Slice& slice, DType dtype);
 /// Whether the fused pass reads coded elements.
 bool has_coded_terms(const Plan& plan);
+/// Whether nothing but the first phase's codings reads the payload.
+bool codes_payload_only(const Plan& plan);
 
 /// How a group average is carried out.
 enum class GroupMethod {

@@ -111,9 +111,7 @@ void TensorEngine::place_tensors() {
     place.sizes = tensor.sizes().vec();
     place.strides = tensor.strides().vec();
     place.dtype = tensor.scalar_type();
-    if (place.is_home) {
-      ask_for_large_pages(tensor);
-    } else {
+    if (!place.is_home) {
       const at::Tensor values = as_real(tensor.detach());
       place.home =
           at::empty(values.sizes(), at::dtype(to_scalar_type(layout_.slots[s].info.dtype)));

@@ -211,6 +211,7 @@ class TensorEngine {
   /// By state vector of the pattern, then by array of the layout.
   std::vector<std::vector<at::Tensor>> pattern_states_;
   std::vector<Place> places_;
+  bool has_large_pages_ = false;  ///< they are asked for in the first step: it takes a while
   std::vector<std::int64_t> updates_;
   std::vector<Seen> seen_;
   Step step_;

@@ -12,6 +12,7 @@
 #include "gossamer/kernels/finite.h"
 #include "gossamer/kernels/norm.h"
 #include "gossamer/torch/tensor_engine.h"
+#include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
 namespace {
@@ -121,6 +122,11 @@ void TensorEngine::step_early(std::size_t bucket) {
 void TensorEngine::begin_step(std::span<const Hyper> groups, bool updates) {
   const std::size_t tensors = tensors_.size();
   const std::size_t buckets = layout_.buckets.size();
+  if (!std::exchange(has_large_pages_, true)) {
+    for (std::size_t i = 0; i < tensors; ++i) {
+      if (places_[i].is_home) ask_for_large_pages(tensors_[i].tensor);
+    }
+  }
   for (std::size_t i = 0; i < tensors; ++i) {
     const at::Tensor& shown = places_[i].shown_updates;
     if (!shown.defined()) continue;

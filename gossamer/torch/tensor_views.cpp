@@ -3,10 +3,12 @@
 #include <ATen/ATen.h>
 #include <sys/mman.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "gossamer/torch/tensor_types.h"
 
@@ -16,14 +18,28 @@ namespace {
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
 constexpr int kCollapse = 25;  // MADV_COLLAPSE of Linux 6.1, which older headers lack
 
-/// Zeros in large pages, where the system gives them on request.
+/// Zeros in large pages, where the system gives them on request; none is touched yet. Apart from
+/// malloc's memory, in which holes of this alignment would stay.
 at::DataPtr large_zeros(std::size_t bytes) {
   const std::size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
-  void* memory = std::aligned_alloc(kLargePage, whole);
-  if (memory == nullptr) throw std::bad_alloc();
-  madvise(memory, whole, MADV_HUGEPAGE);  // where it is refused, small pages do
-  std::memset(memory, 0, whole);
-  return {memory, memory, [](void* data) { std::free(data); }, at::kCPU};
+  constexpr int kProtection = PROT_READ | PROT_WRITE;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  void* const mapped = ::mmap(nullptr, whole + kLargePage, kProtection, kFlags, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  auto* const first = static_cast<std::byte*>(mapped);
+  const std::size_t before =
+      (kLargePage - reinterpret_cast<std::uintptr_t>(first) % kLargePage) % kLargePage;
+  if (before > 0) ::munmap(first, before);
+  std::byte* const memory = first + before;
+  ::munmap(memory + whole, kLargePage - before);
+  ::madvise(memory, whole, MADV_HUGEPAGE);  // where it is refused, small pages do
+  auto* const size = new std::pair<void*, std::size_t>(memory, whole);
+  const auto unmap = [](void* context) {
+    const std::unique_ptr<std::pair<void*, std::size_t>> range(
+        static_cast<std::pair<void*, std::size_t>*>(context));
+    ::munmap(range->first, range->second);
+  };
+  return {memory, size, unmap, at::kCPU};
 }
 
 /// A storage that is resizable like that of any other tensor.
