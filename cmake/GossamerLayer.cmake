@@ -33,6 +33,16 @@ if(GOSSAMER_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
   add_link_options(-fuse-ld=mold)
 endif()
 
+# gossamer_together(<targets…>): compiles files several at a time, where each would pay seconds for
+# headers. Their unnamed namespaces are one then; -DGOSSAMER_UNITY=OFF compiles each alone.
+function(gossamer_together)
+  foreach(target ${ARGN})
+    if(TARGET ${target} AND GOSSAMER_UNITY)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    endif()
+  endforeach()
+endfunction()
+
 # gossamer_test(<target> [OWN_PRECOMPILED] SOURCES <files…> LIBS <targets…>)
 # A program of GTest whose cases are tests of ctest. For a test's own code the time to compile is
 # what counts: GTest is precompiled once for all, with what most tests include beside it, and the

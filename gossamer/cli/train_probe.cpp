@@ -16,7 +16,7 @@ namespace gossamer {
 namespace {
 
 // Collectives of engines on the same transport count from 0.
-constexpr std::int64_t kFirstCall = std::int64_t{1} << 40;
+constexpr std::int64_t kFirstCallOfProbe = std::int64_t{1} << 40;
 constexpr std::int64_t kWarmUp = 3;
 constexpr std::int64_t kLeastSteps = 8;
 constexpr std::int64_t kMostSteps = 60;
@@ -132,7 +132,7 @@ ProbedJob probe_worker(const TrainContext& context, Transport& transport) {
   ExchangeRunner runner(transport, spec.timeout_s, [&context] {
     if (context.stop != nullptr && *context.stop) throw Interrupted("interrupted");
   });
-  Collectives collectives(runner, host_shape_of(spec), info.rank, kFirstCall);
+  Collectives collectives(runner, host_shape_of(spec), info.rank, kFirstCallOfProbe);
   const double overhead = info.name == "threads" ? 1 : kEthernetOverhead;
   ProbedJob job;
   job.cluster.cluster = probe_links(runner, collectives, {.overhead = overhead});

@@ -26,7 +26,7 @@ constexpr auto kLookAgain = 10ms;
 // Network file systems show a new file late.
 constexpr auto kFileIsThere = 10s;
 // Others count from 0 or from where the probe begins.
-constexpr std::int64_t kFirstCall = std::int64_t{1} << 41;
+constexpr std::int64_t kFirstCallOfTraining = std::int64_t{1} << 41;
 
 void refuse_emulation(const TrainSpec& spec, const TrainJob& job) {
   const TrainSpec plain;
@@ -153,7 +153,8 @@ void take_shape(TrainSpec& spec, const TrainJob& job) {
 /// Gives everybody rank 0's text. Collective.
 std::string broadcast(const std::string& text, const TrainSpec& spec, Transport& transport) {
   ExchangeRunner runner(transport, spec.timeout_s);
-  Collectives collectives(runner, host_shape_of(spec), transport.describe().rank, kFirstCall);
+  Collectives collectives(runner, host_shape_of(spec), transport.describe().rank,
+                          kFirstCallOfTraining);
   auto size = static_cast<std::int64_t>(text.size());
   collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)));
   std::string result = text;

@@ -18,7 +18,7 @@
 namespace gossamer {
 namespace {
 
-constexpr const char* kPlace = "flat parameters";
+constexpr const char* kFlatParameters = "flat parameters";
 
 struct Found {
   std::vector<ParameterInfo> infos;
@@ -30,7 +30,7 @@ DType checked_dtype(const std::string& name, const at::Tensor& tensor) {
   const bool dense_cpu = tensor.device().is_cpu() && tensor.layout() == at::kStrided;
   if (dense_cpu && tensor.scalar_type() == at::kFloat) return DType::f32;
   if (dense_cpu && tensor.scalar_type() == at::kDouble) return DType::f64;
-  fail_argument({.place = kPlace,
+  fail_argument({.place = kFlatParameters,
                  .what = "parameter '" + name + "' must be a dense float32 or float64 CPU tensor",
                  .got = tensor.toString() + " on " + tensor.device().str(),
                  .remedy = "convert it, or freeze it with requires_grad_(false)"});
@@ -84,7 +84,7 @@ void check_no_shared_memory(const Found& found) {
       continue;
     }
     fail_argument(
-        {.place = kPlace,
+        {.place = kFlatParameters,
          .what = "two different parameters share memory",
          .got = "'" + found.infos[order[k - 1]].name + "' and '" + found.infos[order[k]].name + "'",
          .remedy = "register one and the same tensor under both names"});
@@ -169,7 +169,7 @@ FlatParameters flatten_parameters(torch::nn::Module& module, const FlatOptions& 
   const at::NoGradGuard no_grad;
   Found found = find_parameters(module, options);
   if (found.infos.empty()) {
-    fail_argument({.place = kPlace,
+    fail_argument({.place = kFlatParameters,
                    .what = "the module has no trainable parameter",
                    .remedy = "set requires_grad on what is to be trained"});
   }
@@ -212,7 +212,7 @@ int reattach_gradients(FlatParameters& flat) {
     const auto offset = static_cast<std::size_t>(slot.offset * parameter.element_size());
     const auto* home = static_cast<const char*>(flat.values[array].const_data_ptr()) + offset;
     if (slot.count > 0 && parameter.const_data_ptr() != home) {
-      fail_argument({.place = kPlace,
+      fail_argument({.place = kFlatParameters,
                      .what = "parameter '" + slot.info.name + "' left the flat array",
                      .remedy = "copy into the parameter instead of replacing its data; convert or "
                                "move the module before it is flattened"});

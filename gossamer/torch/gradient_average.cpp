@@ -13,11 +13,6 @@
 namespace gossamer {
 namespace {
 
-/// Held by what autograd calls at the end of a pass: expires if the pass fails.
-struct Pass {
-  bool has_ended = false;
-};
-
 std::vector<at::Tensor> tensors_of(const std::vector<AveragedTensor>& named) {
   std::vector<at::Tensor> tensors;
   for (const AveragedTensor& each : named) {
@@ -30,6 +25,11 @@ std::vector<at::Tensor> tensors_of(const std::vector<AveragedTensor>& named) {
 }  // namespace
 
 struct GradientAverage::State {
+  /// Held by what autograd calls at the end of a pass: expires if the pass fails.
+  struct Pass {
+    bool has_ended = false;
+  };
+
   std::vector<at::Tensor> tensors;
   bool at_end = false;
   bool enabled = true;

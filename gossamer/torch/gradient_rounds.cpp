@@ -8,12 +8,12 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/gradient_streams.h"
+#include "gossamer/torch/tensor_types.h"
 #include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
 namespace {
 
-constexpr const char* kPlace = "Gossip";
 /// Sets of tensors_ that are trained in turn, as in alternating training, keep their buckets.
 constexpr std::size_t kKeptBuckets = 3;
 
@@ -67,7 +67,7 @@ void GradientRounds::choose_buckets() {
 void GradientRounds::arrive(std::size_t i) {
   if (std::exchange(arrived_[i], 1) != 0) {
     fail_argument(
-        {.place = kPlace,
+        {.place = kGossip,
          .what = "a second gradient arrived for parameter '" + names_[i] + "' in one backward pass",
          .got = "shape " + c10::str(tensors_[i].sizes()),
          .remedy = "use non-reentrant checkpointing (use_reentrant=False)"});
@@ -155,7 +155,7 @@ void GradientRounds::write(std::size_t i, const at::Tensor& into) const {
   } else if (gradient.layout() == at::kStrided) {
     into.copy_(as_real(gradient.detach()));
   } else {
-    fail_argument({.place = kPlace,
+    fail_argument({.place = kGossip,
                    .what = "the gradient of parameter '" + names_[i] +
                            "' must be dense or sparse by coordinates",
                    .got = c10::str(gradient.layout()),

@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-constexpr std::chrono::milliseconds kLongestNap{50};
+constexpr std::chrono::milliseconds kLongestPause{50};
 constexpr double kLinger_s = 2;
 constexpr int kBacklog = 1024;
 
@@ -160,7 +160,7 @@ void JobStore::State::wait_until(int peer, const std::function<std::string()>& l
       has_told = true;
     }
     std::this_thread::sleep_for(nap);
-    nap = std::min(2 * nap, kLongestNap);
+    nap = std::min(2 * nap, kLongestPause);
   }
 }
 

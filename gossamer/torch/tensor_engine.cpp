@@ -16,11 +16,9 @@
 namespace gossamer {
 namespace {
 
-constexpr const char* kPlace = "Gossip";
-
 [[noreturn]] void refuse(const NamedTensor& named, const std::string& what,
                          const std::string& remedy) {
-  fail_argument({.place = kPlace,
+  fail_argument({.place = kGossip,
                  .what = "parameter '" + named.name + "' " + what,
                  .got = named.tensor.toString() + " on " + named.tensor.device().str(),
                  .remedy = remedy});
@@ -28,7 +26,7 @@ constexpr const char* kPlace = "Gossip";
 
 FlatLayout layout_of(const std::vector<NamedTensor>& tensors, const LayoutOptions& options) {
   if (tensors.empty()) {
-    fail_argument({.place = kPlace,
+    fail_argument({.place = kGossip,
                    .what = "the model has no trainable parameter",
                    .remedy = "set requires_grad on what is to be trained"});
   }
@@ -208,7 +206,7 @@ std::string TensorEngine::describe() const {
 }
 
 void TensorEngine::check_agreement() {
-  require_same(engine_.collectives(), kPlace, describe(),
+  require_same(engine_.collectives(), kGossip, describe(),
                "build the same model and call Gossip with the same arguments on every rank");
 }
 
@@ -341,7 +339,7 @@ void TensorEngine::copy_out() {
 
 void TensorEngine::refuse_in_step(const std::string& what) const {
   if (!step_.begun) return;
-  fail_argument({.place = kPlace,
+  fail_argument({.place = kGossip,
                  .what = what + " between the backward and optimizer.step() with "
                                 "update=\"backward\", which has stepped some parameters",
                  .remedy = "do it after optimizer.step(), or use update=\"step\""});

@@ -12,12 +12,11 @@
 #include "gossamer/kernels/finite.h"
 #include "gossamer/kernels/norm.h"
 #include "gossamer/torch/tensor_engine.h"
+#include "gossamer/torch/tensor_types.h"
 #include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
 namespace {
-
-constexpr const char* kPlace = "Gossip";
 
 /// Calls f with the `count` elements at `data`, of type float or double.
 template <class F>
@@ -83,7 +82,7 @@ void TensorEngine::arrive_in_backward(std::size_t i) {
   if (!step_.begun) return;
   const ParameterSlot& slot = layout_.slots[places_[i].slot];
   if (std::exchange(step_.arrived[i], 1) != 0) {
-    fail_argument({.place = kPlace,
+    fail_argument({.place = kGossip,
                    .what = "a second gradient arrived for parameter '" + tensors_[i].name +
                            "' before optimizer.step(), and update=\"backward\" has used the first",
                    .remedy = "run all backwards of a step but the last inside gossip.no_sync(), or "
@@ -176,7 +175,7 @@ const void* TensorEngine::gradient_of(std::size_t i) {
   if (is_laid_out(i, gradient)) return gradient.const_data_ptr();
   const bool is_sparse = gradient.layout() != at::kStrided;
   if (is_sparse && !takes_sparse_gradients(options_.engine.optimizer)) {
-    fail_argument({.place = kPlace,
+    fail_argument({.place = kGossip,
                    .what = "parameter '" + tensors_[i].name + "' has a sparse gradient",
                    .got = gradient.toString(),
                    .remedy = "use sparse=False in its layer, or SGD or SparseAdam"});
@@ -230,7 +229,7 @@ void TensorEngine::check_unchanged() {
   used.swap(step_.used);  // once: the step can be ended without them
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i] || used[i]->is_of(tensors_[i].tensor.grad())) continue;
-    fail_argument({.place = kPlace,
+    fail_argument({.place = kGossip,
                    .what = "the gradient of parameter '" + tensors_[i].name + "' on worker " +
                            std::to_string(engine_.collectives().rank()) +
                            " was changed or removed between the backward and optimizer.step(), "

@@ -9,7 +9,7 @@
 namespace gossamer {
 namespace {
 
-constexpr const char* kPlace = "byte corpus";
+constexpr const char* kByteCorpus = "byte corpus";
 
 bool has_suffix(const std::string& name, const std::vector<std::string>& suffixes) {
   if (suffixes.empty()) return true;
@@ -29,7 +29,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder,
     if (wanted && entry->is_regular_file(ignored)) files.push_back(entry->path());
   }
   if (error) {
-    fail_io({.place = kPlace,
+    fail_io({.place = kByteCorpus,
              .what = "folder " + quoted(folder) + " cannot be read",
              .got = error.message(),
              .remedy = "check the permissions"});
@@ -62,7 +62,7 @@ std::vector<std::uint8_t> read_corpus(const std::filesystem::path& path,
     }
   }
   if (corpus.empty()) {
-    fail_io({.place = kPlace,
+    fail_io({.place = kByteCorpus,
              .what = quoted(path) + " has no bytes to train on",
              .got = "no " + wanted_files(options) + " with content",
              .remedy = "give a text file, or a folder and the suffixes of its files"});
@@ -73,7 +73,7 @@ std::vector<std::uint8_t> read_corpus(const std::filesystem::path& path,
 CorpusSplit split_corpus(std::int64_t corpus_bytes, const CorpusSplitOptions& options) {
   const double fraction = options.validation_fraction;
   if (!(fraction > 0 && fraction <= 0.5) || options.block_bytes <= 0) {
-    fail_argument({.place = kPlace,
+    fail_argument({.place = kByteCorpus,
                    .what = "a validation split needs a fraction in (0, 0.5] and positive blocks",
                    .got = std::to_string(fraction) + " and " + std::to_string(options.block_bytes) +
                           " bytes"});

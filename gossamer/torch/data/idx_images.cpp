@@ -11,12 +11,12 @@
 namespace gossamer {
 namespace {
 
-constexpr std::string_view kPlace = "idx";
+constexpr std::string_view kIdx = "idx";
 
 void check_not_empty(const std::filesystem::path& path, const IdxArray& array) {
   const auto empty = std::ranges::find(array.shape, 0);
   if (empty == array.shape.end()) return;
-  fail_io({.place = kPlace,
+  fail_io({.place = kIdx,
            .what = quoted(path) + " is empty",
            .got = "size 0 in dimension " + std::to_string(empty - array.shape.begin()),
            .remedy = "give a set with at least one sample"});
@@ -26,7 +26,7 @@ void check_images(const std::filesystem::path& path, const IdxArray& images) {
   check_not_empty(path, images);
   const std::size_t rank = images.shape.size();
   if (rank == 3 || rank == 4) return;
-  fail_io({.place = kPlace,
+  fail_io({.place = kIdx,
            .what = quoted(path) + " must have 3 or 4 dimensions (images, channels, rows, columns)",
            .got = std::to_string(rank),
            .remedy = "give the images first, then the labels"});
@@ -35,7 +35,7 @@ void check_images(const std::filesystem::path& path, const IdxArray& images) {
 void check_labels(const std::filesystem::path& path, const IdxArray& labels, int images) {
   check_not_empty(path, labels);
   if (labels.shape.size() == 1 && labels.shape[0] == images) return;
-  fail_io({.place = kPlace,
+  fail_io({.place = kIdx,
            .what = quoted(path) + " must have one label for each of the " + std::to_string(images) +
                    " images",
            .got = std::to_string(labels.shape[0]) + " in " + std::to_string(labels.shape.size()) +

@@ -10,7 +10,7 @@
 namespace gossamer {
 namespace {
 
-constexpr const char* kPlace = "text";
+constexpr const char* kText = "text";
 
 }  // namespace
 
@@ -22,7 +22,7 @@ WindowStarts::WindowStarts(const std::vector<CorpusSpan>& spans, std::int64_t co
     count_ += starts_.back().end - starts_.back().begin;
   }
   if (count_ > 0) return;
-  fail_argument({.place = kPlace,
+  fail_argument({.place = kText,
                  .what = "no stretch of the text is longer than the context of " +
                          std::to_string(context) + " tokens",
                  .got = std::to_string(spans.size()) + " stretch(es)",

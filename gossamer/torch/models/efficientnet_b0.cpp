@@ -5,7 +5,7 @@
 namespace gossamer {
 namespace {
 
-constexpr MobileStage kStages[] = {
+constexpr MobileStage kEfficientNetB0[] = {
     {.expansion = 1, .outputs = 16, .blocks = 1, .stride = 1, .kernel = 3},
     {.expansion = 6, .outputs = 24, .blocks = 2, .stride = 2, .kernel = 3},
     {.expansion = 6, .outputs = 40, .blocks = 2, .stride = 2, .kernel = 5},
@@ -19,7 +19,7 @@ constexpr MobileStage kStages[] = {
 
 Model make_efficientnet_b0(const MobileNetOptions& options, std::uint64_t seed) {
   const MobileNetDesign design{
-      .stem = 32, .stages = kStages, .last = 1280, .activation = at::silu, .squeeze = 4};
+      .stem = 32, .stages = kEfficientNetB0, .last = 1280, .activation = at::silu, .squeeze = 4};
   return make_mobile_net(design, options, seed);
 }
 

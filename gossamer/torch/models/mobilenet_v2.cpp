@@ -5,7 +5,7 @@
 namespace gossamer {
 namespace {
 
-constexpr MobileStage kStages[] = {
+constexpr MobileStage kMobileNetV2[] = {
     {.expansion = 1, .outputs = 16, .blocks = 1, .stride = 1},
     {.expansion = 6, .outputs = 24, .blocks = 2, .stride = 2},
     {.expansion = 6, .outputs = 32, .blocks = 3, .stride = 2},
@@ -19,7 +19,7 @@ constexpr MobileStage kStages[] = {
 
 Model make_mobilenet_v2(const MobileNetOptions& options, std::uint64_t seed) {
   const MobileNetDesign design{
-      .stem = 32, .stages = kStages, .last = 1280, .activation = at::relu6};
+      .stem = 32, .stages = kMobileNetV2, .last = 1280, .activation = at::relu6};
   return make_mobile_net(design, options, seed);
 }
 
