@@ -73,7 +73,8 @@ def main() -> None:
                 cpu[name].append(cpu_ms)
     peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - counted_elsewhere_kb()
     if rank == 0:
-        result = {"ms": times, "cpu_ms": cpu, "loss": curves, "peak_mb": (peak_kb - before_kb) / 1024}
+        peak_mb = (peak_kb - before_kb) / 1024
+        result = {"ms": times, "cpu_ms": cpu, "loss": curves, "peak_mb": peak_mb}
         arguments.out.write_text(json.dumps(result))
     dist.barrier()
     for contender in made.values():

@@ -53,6 +53,21 @@ class Slow(nn.Module):
         return self.last(hidden)
 
 
+class Adapted(nn.Module):
+    """A frozen layer with adapters of low rank beside it, as LoRA has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.base = nn.Linear(5, 48).requires_grad_(False)
+        self.down = nn.Linear(5, 16, bias=False)
+        self.up = nn.Linear(16, 48, bias=False)
+        self.head = nn.Linear(48, 3).requires_grad_(False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head((self.base(x) + self.up(self.down(x))).tanh())
+
+
 class SlowSGD(SGD):
     """Another class than SGD, so it takes its own step."""
 
@@ -75,6 +90,19 @@ def traced(rank: int, size: int) -> Any:
         where = {"trace": folder() / name, "trace_steps": KEPT}
         with gossiping(model, optimizer, **RING, **where, **options):
             train(model, optimizer, range(STEPS), rank)
+
+
+def adapters(rank: int, size: int) -> Any:
+    """Whether the frozen bits are what they were; the optimizer has all parameters."""
+    model = Adapted()
+    frozen = {n: p.detach().clone() for n, p in model.named_parameters() if not p.requires_grad}
+    optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
+    with gossiping(model, optimizer, **RING, trace=folder() / "adapters") as gossip:
+        run(rank, model, optimizer, range(3))
+        with gossip.averaged():
+            during = {n: p.detach().clone() for n, p in model.named_parameters()}
+    now = dict(model.named_parameters())
+    return all(torch.equal(v, now[n]) and torch.equal(v, during[n]) for n, v in frozen.items())
 
 
 def slow(rank: int, size: int) -> Any:
@@ -191,6 +219,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     function.__name__: function
     for function in (
         traced,
+        adapters,
         slow,
         accumulated,
         paused,

@@ -21,6 +21,7 @@ from gossip_scenarios_trace import (
     PAUSE_S,
     STEPS,
     UPDATE_S,
+    Adapted,
 )
 from gossip_support import mlp, train
 from torch.optim import SGD
@@ -33,7 +34,9 @@ HOSTS = [2, 1]
 WORKERS = 3
 CLOCKS_APART_US = 1000  # between processes of one machine
 PARAMETERS = sum(p.numel() for p in mlp(hidden=HIDDEN).parameters())
-SCENARIOS = "traced slow accumulated paused in_groups trace_on_one folder_lost trace_left_open"
+SCENARIOS = (
+    "traced adapters slow accumulated paused in_groups trace_on_one folder_lost trace_left_open"
+)
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +99,16 @@ def messages(events: list[Event]) -> dict[tuple[int, int, int], int]:
             sender, receiver = map(int, names[e["tid"]].split(" to "))
             found[sender, receiver, e["args"]["step"]] += e["args"]["bytes"]
     return found
+
+
+def test_of_a_model_with_adapters_only_these_travel(
+    traces: Path, ranks: list[gossip_ranks.Rank]
+) -> None:
+    assert gossip_ranks.results(ranks, "adapters") == [True] * WORKERS
+    trained = sum(p.numel() for p in Adapted().parameters() if p.requires_grad)
+    found = messages(of_rank(traces / "adapters", 0))
+    gaps = 2 * 64  # each of the two tensors begins at a multiple of 64 elements
+    assert found and all(4 * trained <= sent < 4 * (trained + gaps) for sent in found.values())
 
 
 @pytest.mark.parametrize("case", CASES)
