@@ -27,7 +27,7 @@ def main() -> None:
     torch.set_num_threads(1)
     rows = []
     for kind, (_, make_batch) in MODELS.items():
-        plain, gossip = CONTENDERS["alone"](kind), gossamer("ring")(kind)
+        plain, gossip = (make(kind, "adamw") for make in (CONTENDERS["alone"], gossamer("ring")))
         ratios, milliseconds = [], []
         generator = torch.Generator().manual_seed(0)
         for number in range(rounds + 3):
