@@ -205,6 +205,7 @@ void Exchange::code(const Coding& coding, std::byte* kept, std::int64_t begin, s
 
 void Exchange::post_sends() {
   code();
+  payload_.read = nullptr;  // what it holds on to may go
   for (const Message& message : spec_.plan->phases[phase_].sends) {
     const bool is_payload = message.slice.buffer == 0;
     const Owner& owner = is_payload ? payload_.owner : spec_.arena->owner();

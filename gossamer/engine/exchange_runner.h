@@ -59,7 +59,8 @@ using ReadPayload = std::function<void(std::int64_t offset, std::int64_t count, 
 /// exchange has ended or, with an owner, before wait_all_back() has returned.
 struct PayloadRef {
   const void* data = nullptr;
-  /// In place of `data`, for Plans that only code it (codes_payload_only); called in start() only.
+  /// In place of `data`, for Plans that only code it (codes_payload_only). Done with, and let go,
+  /// when ExchangeRunner::start() returns.
   ReadPayload read = nullptr;
   const void* lent = nullptr;  ///< a copy to send instead; null: none
   Owner owner = nullptr;       ///< given if peers may read in place, see Note [Lent payloads]

@@ -77,15 +77,14 @@ class Builder {
   /// Where something between hosts lands.
   Slice new_landing(std::int64_t count) { return new_scratch(count, codes()); }
 
-  /// What to send in place of `from`, and what to add up in place of it afterwards: `from` is
-  /// payload elements from `at` on, and what its coding leaves out stays here `keep` times.
-  std::pair<Slice, Slice> coded(Phase& phase, const Slice& from, std::int64_t at, double keep) {
-    if (!codes()) return {from, from};
+  /// What to send in place of `from`, which is payload elements from `at` on. What is to be added
+  /// up in place of it, with what its coding leaves out `keep` times, goes to `kept`.
+  Slice coded(Phase& phase, const Slice& from, const Slice& kept, std::int64_t at, double keep) {
+    if (!codes()) return from;
     const Slice into = new_scratch(from.count, true);
-    const Slice kept = from.buffer == 0 ? new_scratch(from.count) : from;
     phase.codings.push_back(
         {from, into.buffer, kept, 1, options_.finished_averages ? -1 : keep, at});
-    return {into, kept};
+    return into;
   }
 
   /// The part of this worker's shard that covers `range`, in a buffer that holds the whole shard.
@@ -144,17 +143,22 @@ class Builder {
     const HostPart& other = hosts_[static_cast<std::size_t>(1 - host_)];
     Phase phase;
     std::map<int, int> used;
-    total_ = new_scratch(shard_.size());
+    // The total takes the place of one of its terms: of what is kept, or else of what comes.
+    const bool is_ours = codes() && partial_.buffer != 0;
+    total_ = is_ours ? partial_ : new_scratch(shard_.size());
     for (const ElementRange& range : pieces_of_shard()) {
       const int peer = other.owner(range.begin, count_);
       const int slot = next_slot(peer, used, kExchange);
       const double keep = static_cast<double>(other.members.size()) / mates();
-      const auto [sent, mine] = coded(phase, inside(partial_, range), range.begin, keep);
-      const Slice theirs = new_landing(range.size());
+      const Slice from = inside(partial_, range);
+      const Slice into = inside(total_, range);
+      const Slice sent = coded(phase, from, into, range.begin, keep);
+      const Slice mine = codes() ? into : from;
+      const Slice theirs = codes() ? new_scratch(range.size(), true) : into;
       phase.sends.push_back({peer, slot, sent});
       phase.receives.push_back({peer, slot, theirs});
       const auto terms = host_ == 0 ? std::vector{mine, theirs} : std::vector{theirs, mine};
-      phase.sums.push_back({inside(total_, range), terms, scale_});
+      phase.sums.push_back({into, terms, scale_});
     }
     add_phase(std::move(phase));
   }
@@ -176,7 +180,7 @@ class Builder {
     const Slice landing = new_scratch(part.size(), true);
     Sum sum{.into = into, .terms = {landing}};
     if (!options_.finished_averages) {
-      coding.kept = new_scratch(part.size());
+      coding.kept = into;
       coding.own = 0;
       coding.keep = 1.0 / mates();
       sum.terms.insert(sum.terms.begin(), coding.kept);
@@ -201,7 +205,7 @@ class Builder {
       Slice given = sum.into;
       if (my_part.size() > 0 && codes()) {
         const double keep = 1 / (scale_ * mates()) - 1;
-        given = coded(give_back, sum.into, my_part.begin, keep).first;
+        given = coded(give_back, sum.into, sum.into, my_part.begin, keep);
       }
       for (int g = 0; g < hosts(); ++g) {
         if (g == host_) {

@@ -33,17 +33,18 @@ void FlatAverage::wait_back() {
 }
 
 void FlatAverage::launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream,
-                         Recorder* recorder) {
+                         Recorder* recorder, ReadPayload read) {
   std::optional<std::int64_t> recorded_step;
   if (recorder != nullptr) recorded_step = recorder->step();  // of which there may be fewer
-  exchange_ = runner.launch({.plan = &plan_,
-                             .dtype = dtype_,
-                             .arena = &arena_,
-                             .step = pass,
-                             .stream = stream,
-                             .recorder = recorder,
-                             .recorded_step = recorded_step},
-                            {.data = flat_.const_data_ptr(), .owner = shared_});
+  exchange_ =
+      runner.launch({.plan = &plan_,
+                     .dtype = dtype_,
+                     .arena = &arena_,
+                     .step = pass,
+                     .stream = stream,
+                     .recorder = recorder,
+                     .recorded_step = recorded_step},
+                    {.data = flat_.const_data_ptr(), .read = std::move(read), .owner = shared_});
   is_under_way_ = true;
 }
 

@@ -20,9 +20,10 @@ struct Averagers {
   int rank = 0;
 };
 
-/// Note [A mean under way]: plan() once, then in every pass: wait_back(), fill `flat`, launch(),
-/// wait(), read(), finish(). Only launch() of all workers and wait() belong together: what is
-/// between them may be anything.
+/// Note [A mean under way]: use() once, then in every pass: wait_back(), fill `flat`, launch(),
+/// wait(), read(), finish(). Where the array is only coded, nobody need fill `flat`, whose memory
+/// then stays untouched: launch() reads what it codes. Only launch() of all workers and wait()
+/// belong together: what is between them may be anything.
 class FlatAverage {
  public:
   FlatAverage() = default;
@@ -37,11 +38,13 @@ class FlatAverage {
   DType dtype() const { return dtype_; }
   std::int64_t count() const { return count_; }
   const at::Tensor& flat() const { return flat_; }
+  bool is_only_coded() const { return codes_payload_only(plan_); }
 
   /// Waits until peers have read what was sent last; then `flat` may change.
   void wait_back();
-  /// Sends what `flat` holds. `recorder` may be null.
-  void launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream, Recorder* recorder);
+  /// Sends what `flat` holds, or what `read` writes. `recorder` may be null.
+  void launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream, Recorder* recorder,
+              ReadPayload read = nullptr);
   bool is_under_way() const { return is_under_way_; }
   void wait();
   /// Copies elements [begin, begin + count) of the mean; after wait(), until finish().

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -141,11 +142,58 @@ void GradientRounds::launch(std::size_t b) {
   const at::NoGradGuard no_grad;
   GradientBucket& bucket = buckets()[b];
   bucket.average.wait_back();
-  for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
-    write(bucket.tensors[k], bucket.views[k]);
+  ReadPayload read;
+  if (bucket.average.is_only_coded()) {
+    read = reader_of(bucket);
+  } else {
+    for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
+      write(bucket.tensors[k], bucket.views[k]);
+    }
   }
   const auto stream = kBucketStream - static_cast<std::int32_t>(b);
-  bucket.average.launch(*all_.runner, passes_, stream, options_.recorder);
+  bucket.average.launch(*all_.runner, passes_, stream, options_.recorder, std::move(read));
+}
+
+/// The gradient in the order of the tensor's memory; itself, if it has that.
+at::Tensor GradientRounds::laid_out(std::size_t i) const {
+  const at::Tensor like = as_real(tensors_[i].detach());
+  const at::Tensor& gradient = tensors_[i].grad();
+  const auto type = to_scalar_type(mixing_dtype(like));
+  if (gradient.defined() && gradient.layout() == at::kStrided && gradient.device().is_cpu()) {
+    const at::Tensor real = as_real(gradient.detach());
+    const bool is_alike = real.scalar_type() == type && real.sizes() == like.sizes() &&
+                          real.strides() == like.strides();
+    if (is_alike && like.is_non_overlapping_and_dense()) return real;
+  }
+  at::Tensor made = view_like(at::empty({like.numel()}, at::dtype(type)), 0, like);
+  write(i, made);
+  return made;
+}
+
+/// Of the bucket's elements as its array would have them.
+ReadPayload GradientRounds::reader_of(const GradientBucket& bucket) const {
+  std::vector<at::Tensor> values;
+  std::vector<std::int64_t> begins;
+  std::int64_t end = 0;
+  for (const std::size_t i : bucket.tensors) {
+    values.push_back(laid_out(i));
+    begins.push_back(end);
+    end += values.back().numel();
+  }
+  const std::size_t element = size_of(bucket.average.dtype());
+  return [=](std::int64_t offset, std::int64_t count, std::byte* into) {
+    const auto after = std::ranges::upper_bound(begins, offset) - begins.begin();
+    for (auto k = static_cast<std::size_t>(after) - 1; count > 0; ++k) {
+      const std::int64_t skipped = offset - begins[k];
+      const std::int64_t here = std::min(count, values[k].numel() - skipped);
+      const auto* from = static_cast<const std::byte*>(values[k].const_data_ptr());
+      std::memcpy(into, from + static_cast<std::size_t>(skipped) * element,
+                  static_cast<std::size_t>(here) * element);
+      offset += here;
+      count -= here;
+      into += static_cast<std::size_t>(here) * element;
+    }
+  };
 }
 
 void GradientRounds::write(std::size_t i, const at::Tensor& into) const {

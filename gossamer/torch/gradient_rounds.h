@@ -49,6 +49,8 @@ class GradientRounds {
   void launch_all();
   void launch(std::size_t b);
   void write(std::size_t i, const at::Tensor& into) const;
+  at::Tensor laid_out(std::size_t i) const;
+  ReadPayload reader_of(const GradientBucket& bucket) const;
   void launch_presence();
   void wait_for(FlatAverage& average);
   std::vector<char> collect_presence();
