@@ -37,6 +37,7 @@ ELSEWHERE = {
 # What scripts start for themselves, with the script that does.
 STARTED = {
     "cluster/worker.py": "cluster/run.py",
+    "python/memory_worker.py": "python/memory.py",
     "python/worker.py": "python/run.py",
     "training/worker.py": "training/run.py",
     "transport/gloo_pair.py": "transport/run.py",
@@ -47,6 +48,7 @@ QUICK = {
     "kernels/run.py": {"gossamer mix+AdamW", "gossamer mix+AccumAdamW, 4 steps"},
     "lab/run.py": {"dimension"},
     "python/links.py": {"net, shared memory", "net, TCP", "c10d", "raw Gloo"},
+    "python/memory.py": {"ddp", "gossamer, one host", "allreduce bf16"},
     "python/one_process.py": {"transformer", "conv"},
     "python/run.py": {"ddp", "gossamer ring", "gossamer allreduce"},
     "transport/run.py": {"net, in place", "net, TLS", "Gloo"},
