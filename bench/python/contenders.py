@@ -38,8 +38,9 @@ def _optimizers(model: nn.Module, name: str) -> list[torch.optim.Optimizer]:
         return [torch.optim.RMSprop(parameters, lr=0.1 * LR)]
     matrices = [p for n, p in model.named_parameters() if "blocks" in n and p.ndim == 2]
     taken = {id(p) for p in matrices}
+    # One iteration of its five: what a step costs beside them is what is compared.
     return [
-        torch.optim.Muon(matrices, lr=10 * LR, weight_decay=0.01),
+        torch.optim.Muon(matrices, lr=10 * LR, weight_decay=0.01, ns_steps=1),
         _adamw([p for p in parameters if id(p) not in taken]),
     ]
 
