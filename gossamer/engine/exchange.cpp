@@ -1,0 +1,353 @@
+#include "gossamer/engine/exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/timeout.h"
+#include "gossamer/kernels/codec.h"
+#include "gossamer/kernels/sum.h"
+
+namespace gossamer {
+namespace {
+
+constexpr std::int64_t kCodedAtOnce = 8 * kCodecBlock;
+
+/// A summand of a Sum.
+struct Part {
+  const std::byte* data = nullptr;
+  bool is_coded = false;
+};
+
+template <class T>
+void add_slices(std::byte* into, const Sum& sum, std::span<const Part> parts, Codec codec) {
+  const std::span<T> total{reinterpret_cast<T*>(into), static_cast<std::size_t>(sum.into.count)};
+  std::vector<const T*> plain;
+  std::vector<std::span<const std::byte>> coded;
+  for (const Part& part : parts) {
+    if (part.is_coded) coded.push_back({part.data, coded_bytes(codec, sum.into.count)});
+    if (!part.is_coded) plain.push_back(reinterpret_cast<const T*>(part.data));
+  }
+  if (coded.empty()) return sum_into<T>(total, plain, sum.scale);
+  // In parts that stay in the first cache, since each summand is a pass.
+  constexpr std::size_t kAtOnce = 16 * kCodecBlock;
+  for (std::size_t begin = 0; begin < total.size(); begin += kAtOnce) {
+    const std::span<T> here = total.subspan(begin, std::min(kAtOnce, total.size() - begin));
+    const auto offset = static_cast<std::int64_t>(begin);
+    if (plain.empty()) std::ranges::fill(here, T{0});
+    if (!plain.empty()) sum_into<T>(here, plain, 1);
+    for (const auto& part : coded) decode_add<T>(codec, part, offset, here);
+    const std::array<const T*, 1> sums{here.data()};
+    if (sum.scale != 1) sum_into<T>(here, sums, sum.scale);
+    for (const T*& term : plain) term += here.size();
+  }
+}
+
+}  // namespace
+
+Deadline deadline_after(double seconds) { return Clock::now() + duration_of(seconds, "engine"); }
+
+std::size_t Arena::bytes_for(const Plan& plan, DType dtype) {
+  std::size_t needed = 0;
+  for (int k = 1; k <= static_cast<int>(plan.scratch.size()); ++k) {
+    needed += aligned(bytes_of(plan, whole_scratch(plan, k), dtype));
+  }
+  return needed;
+}
+
+void Arena::use(Owner owner, std::span<std::byte> memory) {
+  owner_ = std::move(owner);
+  memory_ = memory;
+}
+
+void Arena::fit(const Plan& plan, DType dtype) {
+  const std::size_t needed = bytes_for(plan, dtype);
+  if (needed > memory_.size()) {
+    own_ = make_aligned_bytes(needed);
+    use(nullptr, {own_.get(), needed});
+  }
+  starts_.assign(1, nullptr);
+  std::size_t offset = 0;
+  for (int k = 1; k <= static_cast<int>(plan.scratch.size()); ++k) {
+    starts_.push_back(memory_.data() + offset);
+    offset += aligned(bytes_of(plan, whole_scratch(plan, k), dtype));
+  }
+}
+
+Exchange::Exchange(Transport& transport, const ExchangeSpec& spec,
+                   const WhileWaiting& while_waiting)
+    : transport_(transport), spec_(spec), while_waiting_(while_waiting) {
+  spec_.arena->fit(*spec_.plan, spec_.dtype);
+  bases_.push_back(nullptr);  // the payload
+  for (int k = 1; k <= static_cast<int>(spec_.plan->scratch.size()); ++k) {
+    bases_.push_back(spec_.arena->buffer(k));
+  }
+  if (!spec_.plan->phases.empty()) post_receives();
+}
+
+Exchange::~Exchange() {
+  const std::lock_guard lock(mutex_);
+  release_all();
+}
+
+const std::byte* Exchange::at(const Slice& slice) const {
+  return bases_[static_cast<std::size_t>(slice.buffer)] +
+         static_cast<std::size_t>(slice.offset) * size_of(spec_.dtype);
+}
+
+void Exchange::start(const PayloadRef& payload, double timeout_s) {
+  const std::lock_guard lock(mutex_);
+  payload_ = payload;
+  bases_[0] = static_cast<const std::byte*>(payload.data);
+  timeout_s_ = timeout_s;
+  started_at_ = Clock::now();
+  deadline_ = deadline_after(timeout_s);
+  started_ = true;
+}
+
+bool Exchange::advance() {
+  const std::lock_guard lock(mutex_);
+  if (ended_.load(std::memory_order_relaxed)) return true;
+  if (!started_) return false;
+  try {
+    step_phases();
+  } catch (...) {
+    end(std::current_exception());
+  }
+  return ended_.load(std::memory_order_relaxed);
+}
+
+void Exchange::step_phases() {
+  while (phase_ < spec_.plan->phases.size()) {
+    if (!sent_) post_sends();
+    if (!collect(receives_)) return check_deadline(deadline_);
+    add_up();
+    ++phase_;
+    sent_ = false;
+    if (phase_ < spec_.plan->phases.size()) post_receives();
+  }
+  if (!collect(sends_)) return check_deadline(deadline_);
+  end(nullptr);
+}
+
+/// The transport ends what has a deadline; receives that were posted early have none of their own.
+void Exchange::check_deadline(Deadline deadline) const {
+  const auto now = Clock::now();
+  if (now < deadline) return;
+  const bool receiving = !receives_.empty();
+  const auto& open = receiving ? receives_ : sends_.empty() ? lent_ : sends_;
+  throw TransportError({.rank = transport_.describe().rank,
+                        .peer = open.front().peer,
+                        .operation = receiving ? "receive" : "send",
+                        .elapsed_s = std::chrono::duration<double>(now - started_at_).count(),
+                        .reason = "deadline passed; the peer is late or gone"});
+}
+
+void Exchange::post_receives() {
+  const std::size_t element = size_of(spec_.dtype);
+  for (const Message& message : spec_.plan->phases[phase_].receives) {
+    const Slice& slice = message.slice;
+    make_own(slice.buffer);  // an earlier phase may have received it in place
+    std::byte* landing =
+        spec_.arena->buffer(slice.buffer) + static_cast<std::size_t>(slice.offset) * element;
+    const bool is_whole = slice == whole_scratch(*spec_.plan, slice.buffer);
+    const std::size_t bytes = bytes_of(*spec_.plan, slice, spec_.dtype);
+    const Request request =
+        transport_.receive(message.peer, tag(message.slot), {landing, bytes}, deadline_);
+    const int buffer = is_whole ? slice.buffer : -1;
+    receives_.push_back({request, message.peer, landing, buffer, message.slot, bytes});
+  }
+}
+
+/// Writes what this phase sends coded.
+void Exchange::code() {
+  for (const Coding& coding : spec_.plan->phases[phase_].codings) {
+    std::byte* kept = nullptr;
+    if (coding.kept.count > 0) {
+      make_own(coding.kept.buffer);
+      kept = const_cast<std::byte*>(at(coding.kept));
+    }
+    const std::int64_t count = coding.from.count;
+    if (coding.from.buffer != 0 || !payload_.read) {
+      code(coding, kept, 0, count, at(coding.from));
+      continue;
+    }
+    // In parts that stay in the first cache.
+    visit_dtype(spec_.dtype, [&]<class T>(T) {
+      alignas(kCacheLine) std::array<T, kCodedAtOnce> part;
+      auto* const into = reinterpret_cast<std::byte*>(part.data());
+      for (std::int64_t begin = 0; begin < count; begin += kCodedAtOnce) {
+        const std::int64_t here = std::min(kCodedAtOnce, count - begin);
+        payload_.read(coding.from.offset + begin, here, into);
+        code(coding, kept, begin, here, into);
+      }
+    });
+  }
+}
+
+/// Elements [begin, begin + count) of a coding, which are at `from`; whole blocks of the codec but
+/// for its last ones.
+void Exchange::code(const Coding& coding, std::byte* kept, std::int64_t begin, std::int64_t count,
+                    const std::byte* from) {
+  const Codec codec = spec_.plan->codec;
+  visit_dtype(spec_.dtype, [&]<class T>(T) {
+    encode<T>(codec,
+              {.x = {reinterpret_cast<const T*>(from), static_cast<std::size_t>(count)},
+               .coded = {spec_.arena->buffer(coding.into) + coded_bytes(codec, begin, spec_.dtype),
+                         coded_bytes(codec, count, spec_.dtype)},
+               .kept = kept ? reinterpret_cast<T*>(kept) + begin : nullptr,
+               .own = coding.own,
+               .keep = coding.keep,
+               .error = spec_.error ? static_cast<T*>(spec_.error) + coding.at + begin : nullptr});
+  });
+}
+
+void Exchange::post_sends() {
+  code();
+  payload_.read = nullptr;  // what it holds on to may go
+  for (const Message& message : spec_.plan->phases[phase_].sends) {
+    const bool is_payload = message.slice.buffer == 0;
+    const Owner& owner = is_payload ? payload_.owner : spec_.arena->owner();
+    const std::byte* payload = at(message.slice);
+    if (is_payload && payload_.lent != nullptr) {
+      payload = static_cast<const std::byte*>(payload_.lent) + (payload - bases_[0]);
+    }
+    const std::size_t bytes = bytes_of(*spec_.plan, message.slice, spec_.dtype);
+    if (spec_.recorder != nullptr) {
+      const std::int64_t step = spec_.recorded_step.value_or(spec_.step);
+      spec_.recorder->sent({message.peer, tag(message.slot), step, static_cast<int>(phase_),
+                            static_cast<std::int64_t>(bytes), Clock::now()});
+    }
+    const Request request =
+        transport_.send(message.peer, tag(message.slot), {payload, bytes}, deadline_, owner);
+    const bool lends = static_cast<bool>(owner);
+    (lends ? lent_ : sends_).push_back({.request = request, .peer = message.peer});
+  }
+  sent_ = true;
+}
+
+/// Takes note of the requests that have ended; true when none is left open.
+bool Exchange::collect(std::vector<Open>& open) {
+  const auto has_ended = [&](const Open& entry) {
+    const Status status = transport_.poll(entry.request);
+    if (status.state == Status::State::failed) std::rethrow_exception(status.error);
+    if (status.state == Status::State::pending) return false;
+    if (entry.landing != nullptr) {
+      arrived_ = std::max(arrived_, status.arrived);
+      if (spec_.recorder != nullptr) {
+        const std::int64_t step = spec_.recorded_step.value_or(spec_.step);
+        spec_.recorder->arrived({entry.peer, tag(entry.slot), step, static_cast<int>(phase_),
+                                 static_cast<std::int64_t>(entry.bytes), status.arrived});
+      }
+    }
+    const bool in_place = entry.landing != nullptr && !status.payload.empty() &&
+                          status.payload.data() != entry.landing;
+    if (in_place && entry.buffer > 0) {
+      bases_[static_cast<std::size_t>(entry.buffer)] = status.payload.data();
+      borrowed_.push_back(entry);
+      return true;
+    }
+    land(status, entry.landing);
+    transport_.release(entry.request);
+    return true;
+  };
+  for (std::size_t k = 0; k < open.size();) {
+    if (has_ended(open[k])) {
+      open[k] = open.back();
+      open.pop_back();
+    } else {
+      ++k;
+    }
+  }
+  return open.empty();
+}
+
+void Exchange::add_up() {
+  std::vector<Part> parts;
+  for (const Sum& sum : spec_.plan->phases[phase_].sums) {
+    parts.clear();
+    for (const Slice& term : sum.terms) {
+      parts.push_back({at(term), is_coded(*spec_.plan, term)});
+    }
+    make_own(sum.into.buffer);  // the sum may be added to what was received there
+    std::byte* into = spec_.arena->buffer(sum.into.buffer) +
+                      static_cast<std::size_t>(sum.into.offset) * size_of(spec_.dtype);
+    visit_dtype(spec_.dtype,
+                [&]<class T>(T) { add_slices<T>(into, sum, parts, spec_.plan->codec); });
+  }
+}
+
+/// A buffer that is in a peer's memory is copied into the arena.
+void Exchange::make_own(int buffer) {
+  const std::byte*& base = bases_[static_cast<std::size_t>(buffer)];
+  std::byte* own = spec_.arena->buffer(buffer);
+  if (base == own) return;
+  std::memcpy(own, base, bytes_of(*spec_.plan, whole_scratch(*spec_.plan, buffer), spec_.dtype));
+  base = own;
+}
+
+void Exchange::end(std::exception_ptr error) {
+  error_ = std::move(error);
+  if (error_) release_all();
+  ended_.store(true, std::memory_order_release);
+  changed_.notify_all();
+}
+
+void Exchange::release_all() {
+  for (auto* open : {&sends_, &lent_, &receives_, &borrowed_}) {
+    for (const Open& entry : *open) transport_.release(entry.request);
+    open->clear();
+  }
+}
+
+void Exchange::finish() {
+  const std::lock_guard lock(mutex_);
+  GOSSAMER_ASSERT(ended_.load(std::memory_order_relaxed));
+  for (const Open& entry : borrowed_) transport_.release(entry.request);
+  borrowed_.clear();
+}
+
+void Exchange::take_over() {
+  const std::lock_guard lock(mutex_);
+  for (const Open& entry : borrowed_) {
+    make_own(entry.buffer);
+    transport_.release(entry.request);
+  }
+  borrowed_.clear();
+}
+
+bool Exchange::is_all_back(Deadline deadline) {
+  const std::lock_guard lock(mutex_);
+  if (collect(lent_)) return true;
+  check_deadline(deadline);
+  return false;
+}
+
+void Exchange::wait_all_back() {
+  const Deadline deadline = deadline_after(timeout_s_);
+  for (;;) {
+    if (is_all_back(deadline)) return;
+    transport_.progress(std::min(deadline, Clock::now() + kLongestNap));
+    if (while_waiting_) while_waiting_();
+  }
+}
+
+void Exchange::wait() {
+  if (!needs_runner()) {
+    while (!advance()) {
+      transport_.progress(Clock::now() + kLongestNap);
+      if (while_waiting_) while_waiting_();
+    }
+  }
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kLongestNap,
+                            [&] { return ended_.load(std::memory_order_relaxed); })) {
+    lock.unlock();
+    if (while_waiting_) while_waiting_();
+    lock.lock();
+  }
+  if (error_) std::rethrow_exception(error_);
+}
+
+}  // namespace gossamer
