@@ -15,7 +15,7 @@ constexpr double kNameGap = 11;
 constexpr double kNameHalfWidth = 20;
 
 /// Clockwise from the top.
-Point on_circle(double radius, int index, int count) {
+PicturePoint on_circle(double radius, int index, int count) {
   const double angle = 2 * kPi * index / count - kPi / 2;
   return {radius * std::cos(angle), radius * std::sin(angle)};
 }
@@ -63,7 +63,7 @@ double reach(const Box& box) {
 }
 
 /// Outside of the box, further out where the text lies beside it rather than above or below.
-Point name_of(const Box& box, double radius) {
+PicturePoint name_of(const Box& box, double radius) {
   const double sideways = std::abs(box.middle.x) / radius;
   const double out = (radius + reach(box) + kNameGap + sideways * kNameHalfWidth / 2) / radius;
   return {box.middle.x * out, box.middle.y * out};
@@ -86,7 +86,7 @@ PictureLayout lay_out(const HostShape& shape) {
     Box box = box_for(workers);
     box.middle = on_circle(radius, host, hosts);
     place_workers(layout, box, workers);
-    const Point name = name_of(box, radius);
+    const PicturePoint name = name_of(box, radius);
     layout.host_names.push_back(name);
     layout.hosts.push_back(box);
     const double furthest =

@@ -7,22 +7,23 @@
 
 namespace gossamer {
 
-struct Point {
+struct PicturePoint {
   double x = 0;
   double y = 0;
 };
 
 struct Box {
-  Point middle;
+  PicturePoint middle;
   double width = 0;
   double height = 0;
 };
 
 /// All coordinates are around (0, 0), y downwards; `extent` is how far anything reaches from there.
 struct PictureLayout {
-  std::vector<Point> workers;
+  std::vector<PicturePoint> workers;
   std::vector<Box> hosts;
-  std::vector<Point> host_names;  ///< middle of the text, outside of the circle; empty for one host
+  std::vector<PicturePoint>
+      host_names;  ///< middle of the text, outside of the circle; empty for one host
   double extent = 0;
 };
 

@@ -29,7 +29,8 @@ std::string attribute(const char* name, double value) {
   return std::string(" ") + name + "=\"" + shown(value) + "\"";
 }
 
-std::string segment(Point a, Point b, const std::string& colour, double width, double opacity) {
+std::string segment(PicturePoint a, PicturePoint b, const std::string& colour, double width,
+                    double opacity) {
   return "<line" + attribute("x1", a.x) + attribute("y1", a.y) + attribute("x2", b.x) +
          attribute("y2", b.y) + " stroke=\"" + colour + "\"" + attribute("stroke-width", width) +
          " stroke-linecap=\"round\"" + attribute("stroke-opacity", opacity) + "/>\n";
@@ -78,7 +79,7 @@ std::string draw_boxes(const PictureLayout& layout, const Colouring& colouring) 
              "\" fill-opacity=\"0.16\" stroke=\"" + hue + "\"/>\n";
     }
     if (layout.host_names.empty()) continue;
-    const Point& name = layout.host_names[h];
+    const PicturePoint& name = layout.host_names[h];
     out += "<text" + attribute("x", name.x) + attribute("y", name.y + 3.5) +
            " class=\"host\">host " + std::to_string(h) + "</text>\n";
   }
@@ -88,7 +89,7 @@ std::string draw_boxes(const PictureLayout& layout, const Colouring& colouring) 
 std::string draw_workers(const PictureLayout& layout, const Colouring& colouring) {
   std::string out;
   for (std::size_t w = 0; w < layout.workers.size(); ++w) {
-    const Point& p = layout.workers[w];
+    const PicturePoint& p = layout.workers[w];
     const int colour = colouring.of_worker[w];
     const std::string hue = colour < 0 ? kAlone : kColours[at(colour)];
     out += "<circle" + attribute("cx", p.x) + attribute("cy", p.y) + attribute("r", kWorkerRadius) +
@@ -101,9 +102,9 @@ std::string draw_workers(const PictureLayout& layout, const Colouring& colouring
 }
 
 /// What a group joins: whole hosts as one point each, other workers by themselves.
-std::vector<Point> joints(const std::vector<int>& group, const HostShape& shape,
-                          const PictureLayout& layout, const Colouring& colouring) {
-  std::vector<Point> points;
+std::vector<PicturePoint> joints(const std::vector<int>& group, const HostShape& shape,
+                                 const PictureLayout& layout, const Colouring& colouring) {
+  std::vector<PicturePoint> points;
   std::set<int> hosts;
   for (int member : group) {
     const int host = shape.host_of(member);
@@ -117,12 +118,13 @@ std::vector<Point> joints(const std::vector<int>& group, const HostShape& shape,
 }
 
 /// Two are joined by a band; more meet in a point between them.
-std::string draw_group(const std::vector<Point>& points, const std::string& hue, bool only_one) {
+std::string draw_group(const std::vector<PicturePoint>& points, const std::string& hue,
+                       bool only_one) {
   const double width = 5;
   if (points.size() < 2) return {};
   if (points.size() == 2) return segment(points[0], points[1], hue, width, 0.55);
-  Point hub{0, 0};
-  for (const Point& p : points) {
+  PicturePoint hub{0, 0};
+  for (const PicturePoint& p : points) {
     hub.x += p.x / static_cast<double>(points.size());
     hub.y += p.y / static_cast<double>(points.size());
   }
@@ -132,7 +134,7 @@ std::string draw_group(const std::vector<Point>& points, const std::string& hue,
     hub.y = 0.75 * hub.y + 0.25 * points.front().y;
   }
   std::string out;
-  for (const Point& p : points) out += segment(p, hub, hue, 3.5, 0.5);
+  for (const PicturePoint& p : points) out += segment(p, hub, hue, 3.5, 0.5);
   return out + "<circle" + attribute("cx", hub.x) + attribute("cy", hub.y) + " r=\"5\" fill=\"" +
          hue + "\"/>\n";
 }
@@ -141,7 +143,7 @@ std::string draw_groups(const Round& round, const HostShape& shape, const Pictur
                         Colouring colouring) {
   // The workers of the only host are joined one by one, not as a host.
   if (shape.hosts() == 1) colouring.of_host.assign(1, -1);
-  std::vector<std::vector<Point>> points;
+  std::vector<std::vector<PicturePoint>> points;
   for (const auto& group : round.groups) points.push_back(joints(group, shape, layout, colouring));
   const auto meeting = std::count_if(points.begin(), points.end(),
                                      [](const auto& joined) { return joined.size() > 2; });
@@ -203,9 +205,9 @@ std::string colour_of(double weight, const std::vector<double>& weights) {
 /// A curve that bends a little: towards the middle, or to the left of its way where it has one
 /// direction, so that there and back do not lie on each other.
 struct Curve {
-  Point from;
-  Point bend;
-  Point to;
+  PicturePoint from;
+  PicturePoint bend;
+  PicturePoint to;
 };
 
 Curve curve_of(const Link& link, const PictureLayout& layout) {
@@ -213,25 +215,25 @@ Curve curve_of(const Link& link, const PictureLayout& layout) {
   const double dx = curve.to.x - curve.from.x;
   const double dy = curve.to.y - curve.from.y;
   const double length = std::hypot(dx, dy);
-  const Point middle{(curve.from.x + curve.to.x) / 2, (curve.from.y + curve.to.y) / 2};
-  curve.bend = link.both ? Point{middle.x * 0.85, middle.y * 0.85}
-                         : Point{middle.x + 0.12 * dy, middle.y - 0.12 * dx};
+  const PicturePoint middle{(curve.from.x + curve.to.x) / 2, (curve.from.y + curve.to.y) / 2};
+  curve.bend = link.both ? PicturePoint{middle.x * 0.85, middle.y * 0.85}
+                         : PicturePoint{middle.x + 0.12 * dy, middle.y - 0.12 * dx};
   // Ends at the workers' edges, with room for an arrow head.
-  const auto towards_bend = [&](Point p, double distance) {
+  const auto towards_bend = [&](PicturePoint p, double distance) {
     const double bx = curve.bend.x - p.x;
     const double by = curve.bend.y - p.y;
     const double scale = distance / std::max(std::hypot(bx, by), 1e-9);
-    return Point{p.x + bx * scale, p.y + by * scale};
+    return PicturePoint{p.x + bx * scale, p.y + by * scale};
   };
   const double gap = std::min(kWorkerRadius + 1, length / 3);
-  const Point from = towards_bend(curve.from, gap);
-  const Point to = towards_bend(curve.to, gap + (link.both ? 0 : 5));
+  const PicturePoint from = towards_bend(curve.from, gap);
+  const PicturePoint to = towards_bend(curve.to, gap + (link.both ? 0 : 5));
   curve.from = from;
   curve.to = to;
   return curve;
 }
 
-std::string arrow_head(const Curve& curve, Point tip, const std::string& colour) {
+std::string arrow_head(const Curve& curve, PicturePoint tip, const std::string& colour) {
   const double angle = std::atan2(tip.y - curve.to.y, tip.x - curve.to.x) * 180 / std::numbers::pi;
   return "<path d=\"M-4 -4 L4.5 0 L-4 4 Z\" fill=\"" + colour + "\" transform=\"translate(" +
          shown(curve.to.x) + " " + shown(curve.to.y) + ") rotate(" + shown(angle) + ")\"/>\n";

@@ -1,4 +1,4 @@
-"""Every header compiles alone."""
+"""Every header compiles alone, and no two of them give two types one name."""
 
 import importlib.util
 import os
@@ -102,3 +102,16 @@ def test_every_header_over_torch_compiles_alone(tmp_path: Path) -> None:
     finally:
         lacking.unlink()
     assert [text.splitlines()[0] for text in said] == [relative(lacking)], "\n".join(said)
+
+
+def test_a_name_means_one_type() -> None:
+    """Two types of one name in one program share what the compiler makes of templates over them."""
+    places: dict[str, set[str]] = {}
+    for header in project_files("*.h"):
+        space = ""
+        for line in header.read_text().splitlines():
+            if found := re.match(r"namespace ([\w:]+) \{", line):
+                space = found[1]
+            if found := re.match(r"(?:struct|class) (\w+)[^;]*\{", line):
+                places.setdefault(f"{space}::{found[1]}", set()).add(relative(header))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
