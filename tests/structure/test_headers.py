@@ -107,7 +107,7 @@ def test_every_header_over_torch_compiles_alone(tmp_path: Path) -> None:
 def test_a_name_means_one_type() -> None:
     """Two types of one name in one program share what the compiler makes of templates over them."""
     places: dict[str, set[str]] = {}
-    for header in project_files("*.h"):
+    for header in project_files(".h"):
         space = ""
         for line in header.read_text().splitlines():
             if found := re.match(r"namespace ([\w:]+) \{", line):
