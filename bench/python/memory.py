@@ -2,15 +2,11 @@
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
-BUILT = Path(os.environ.get("GOSSAMER_PYTHON_PATH", FOLDER.parents[1] / "build" / "python"))
+from launch import launch
+
 ALLREDUCE = {"pattern": "allreduce"}
 RING = {"topology": "ring"}
 # Who, with which optimizer, what Gossip is told, and whether each worker counts as a host.
@@ -34,18 +30,10 @@ CASES: dict[str, tuple[str, str, dict[str, str], bool]] = {
 
 def start(case: str, layers: int) -> dict[str, float]:
     who, optimizer, options, each_a_host = CASES[case]
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "result.json"
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-        command += ["--nproc-per-node", "2", str(FOLDER / "memory_worker.py"), "--out", str(out)]
-        command += ["--who", who, "--optimizer", optimizer, "--layers", str(layers)]
-        command += ["--options", json.dumps(options)]
-        command += ["--each-a-host"] if each_a_host else []
-        path = os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-        subprocess.run(command, check=True, env=environment, timeout=600, stderr=subprocess.DEVNULL)
-        found: dict[str, float] = json.loads(out.read_text())
-        return found
+    words = ["--who", who, "--optimizer", optimizer, "--layers", str(layers)]
+    words += ["--options", json.dumps(options)]
+    words += ["--each-a-host"] if each_a_host else []
+    return launch(case, "memory_worker.py", 2, words, timeout_s=600)
 
 
 def main() -> None:

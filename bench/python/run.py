@@ -8,35 +8,20 @@ import argparse
 import importlib.util
 import json
 import math
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
-BUILT = Path(os.environ.get("GOSSAMER_PYTHON_PATH", FOLDER.parents[1] / "build" / "python"))
+from launch import launch
 
 
 def start(arguments: argparse.Namespace, model: str, names: list[str], size: list[int]) -> dict:
     """All contenders in one run, taking turns; `size` is rounds, and steps of each."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "result.json"
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-        command += ["--nproc-per-node", str(arguments.workers), str(FOLDER / "worker.py")]
-        command += ["--model", model, "--optimizer", arguments.optimizer, "--out", str(out)]
-        command += ["--contenders", ",".join(names)]
-        command += ["--rounds", str(size[0]), "--steps", str(size[1])]
-        command += ["--each-a-host"] if arguments.each_a_host else []
-        path = os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])
-        environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, check=False, env=environment, timeout=1800)
-        if not out.exists():
-            sys.exit(f"{', '.join(names)} on {model}: ended with code {done.returncode}")
-        if done.returncode != 0:  # decent-dp has no close and may abort after the result is written
-            print(f"{', '.join(names)} on {model}: aborted at exit", file=sys.stderr)
-        return json.loads(out.read_text())
+    words = ["--model", model, "--optimizer", arguments.optimizer, "--contenders", ",".join(names)]
+    words += ["--rounds", str(size[0]), "--steps", str(size[1])]
+    words += ["--each-a-host"] if arguments.each_a_host else []
+    name = f"{', '.join(names)} on {model}"
+    return launch(name, "worker.py", arguments.workers, words, timeout_s=1800)
 
 
 def interval(values: list[float]) -> tuple[float, float]:

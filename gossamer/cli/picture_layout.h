@@ -22,8 +22,8 @@ struct Box {
 struct PictureLayout {
   std::vector<PicturePoint> workers;
   std::vector<Box> hosts;
-  std::vector<PicturePoint>
-      host_names;  ///< middle of the text, outside of the circle; empty for one host
+  /// Middles of the texts, outside of the circle; empty for one host.
+  std::vector<PicturePoint> host_names;
   double extent = 0;
 };
 

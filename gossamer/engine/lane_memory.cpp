@@ -93,18 +93,21 @@ PayloadRef Lane::hand_over(const Plan& plan, const PayloadRef& payload, std::siz
 /// Null where it has no such element.
 const std::byte* Lane::payload_at(Payload payload, const Segment& segment,
                                   std::int64_t offset) const {
-  const std::size_t skipped = static_cast<std::size_t>(offset) * size_of(bucket_.dtype);
+  if (payload == Payload::own) {
+    return pattern_state_[0].data() + static_cast<std::size_t>(offset) * size_of(bucket_.dtype);
+  }
+  if (segment.group == kGap) return nullptr;
   switch (payload) {
     case Payload::own:
-      return pattern_state_[0].data() + skipped;
+      break;
     case Payload::parameters:
-      return segment.group == kGap ? nullptr : parameter_at(segment, offset);
+      return parameter_at(segment, offset);
     case Payload::gradients:
-      return segment.group == kGap ? nullptr : gradient_at(segment, offset);
+      return gradient_at(segment, offset);
     case Payload::momentum:
-      return segment.group == kGap ? nullptr : state_at(segment, 0, offset);
+      return state_at(segment, 0, offset);
     case Payload::second:
-      return segment.group == kGap ? nullptr : state_at(segment, 1, offset);
+      return state_at(segment, 1, offset);
   }
   __builtin_unreachable();
 }

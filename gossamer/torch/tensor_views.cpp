@@ -5,10 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <new>
-#include <utility>
+#include <span>
 
 #include "gossamer/torch/tensor_types.h"
 
@@ -33,13 +32,12 @@ at::DataPtr large_zeros(std::size_t bytes) {
   std::byte* const memory = first + before;
   ::munmap(memory + whole, kLargePage - before);
   ::madvise(memory, whole, MADV_HUGEPAGE);  // where it is refused, small pages do
-  auto* const size = new std::pair<void*, std::size_t>(memory, whole);
+  auto* const range = new std::span<std::byte>(memory, whole);
   const auto unmap = [](void* context) {
-    const std::unique_ptr<std::pair<void*, std::size_t>> range(
-        static_cast<std::pair<void*, std::size_t>*>(context));
-    ::munmap(range->first, range->second);
+    const std::unique_ptr<std::span<std::byte>> mine(static_cast<std::span<std::byte>*>(context));
+    ::munmap(mine->data(), mine->size());
   };
-  return {memory, size, unmap, at::kCPU};
+  return {memory, range, unmap, at::kCPU};
 }
 
 /// A storage that is resizable like that of any other tensor.
