@@ -7,13 +7,7 @@
 #include "gossamer/base/errors.h"
 
 namespace gossamer {
-namespace {
-
-void check(bool good, std::string_view what, const std::string& got) {
-  if (!good) fail_argument({.place = "cluster", .what = what, .got = got});
-}
-
-}  // namespace
+namespace {}  // namespace
 
 int HostShape::workers() const {
   return std::accumulate(workers_per_host.begin(), workers_per_host.end(), 0);
@@ -35,8 +29,9 @@ int HostShape::host_of(int rank) const {
 }
 
 HostShape even_hosts(int hosts, int per_host) {
-  check(hosts >= 1 && per_host >= 1, "hosts and workers per host must be at least 1",
-        std::to_string(hosts) + " x " + std::to_string(per_host));
+  check_argument("cluster", hosts >= 1 && per_host >= 1,
+                 "hosts and workers per host must be at least 1",
+                 std::to_string(hosts) + " x " + std::to_string(per_host));
   return {std::vector<int>(static_cast<std::size_t>(hosts), per_host)};
 }
 
@@ -47,14 +42,15 @@ HostShape ClusterSpec::shape() const {
 }
 
 void check_cluster(const ClusterSpec& cluster) {
-  check(!cluster.hosts.empty(), "a cluster needs at least one host", "none");
+  check_argument("cluster", !cluster.hosts.empty(), "a cluster needs at least one host", "none");
   for (const HostSpec& host : cluster.hosts) {
-    check(host.workers >= 1, "a host needs at least one worker", std::to_string(host.workers));
+    check_argument("cluster", host.workers >= 1, "a host needs at least one worker",
+                   std::to_string(host.workers));
     for (const LinkSpec& link : {host.link, host.inside}) {
-      check(link.rate_bytes_per_s > 0, "the rate of a link must be positive",
-            std::to_string(link.rate_bytes_per_s) + " bytes/s");
-      check(link.latency_s >= 0 && link.latency_s <= 1e6, "a latency must be in [0, 1e6] s",
-            std::to_string(link.latency_s));
+      check_argument("cluster", link.rate_bytes_per_s > 0, "the rate of a link must be positive",
+                     std::to_string(link.rate_bytes_per_s) + " bytes/s");
+      check_argument("cluster", link.latency_s >= 0 && link.latency_s <= 1e6,
+                     "a latency must be in [0, 1e6] s", std::to_string(link.latency_s));
     }
   }
 }

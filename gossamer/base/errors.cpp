@@ -43,6 +43,11 @@ void fail_argument(const Complaint& complaint) {
   throw std::invalid_argument(to_string(complaint));
 }
 
+void check_argument(std::string_view place, bool good, std::string_view what,
+                    const std::string& got) {
+  if (!good) fail_argument({.place = place, .what = what, .got = got});
+}
+
 void fail_io(const Complaint& complaint) { throw IoError(to_string(complaint)); }
 
 TransportError::TransportError(Details details)

@@ -22,6 +22,10 @@ std::string to_string(const Complaint& complaint);
 /// Throws std::invalid_argument: the caller's mistake.
 [[noreturn]] void fail_argument(const Complaint& complaint);
 
+/// fail_argument unless `good`.
+void check_argument(std::string_view place, bool good, std::string_view what,
+                    const std::string& got);
+
 /// A file, a folder or a device did not do what it should: missing, truncated, altered, full.
 class IoError : public std::runtime_error {
  public:

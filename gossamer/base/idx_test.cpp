@@ -6,6 +6,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/gzip.h"
+#include "gossamer/base/test_errors.h"
 
 namespace gossamer {
 namespace {
@@ -26,13 +27,8 @@ TEST(Idx, ReadsShapeAndBytesPackedOrNot) {
   }
 }
 
-std::string message_of(const std::filesystem::path& path) {
-  try {
-    read_idx(path);
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string message_about(const std::filesystem::path& path) {
+  return message_of<IoError>([&] { read_idx(path); });
 }
 
 /// Whether the message says both which file and what about it.
@@ -43,10 +39,10 @@ void expect_names(const std::string& message, const std::string& file, const std
 
 TEST(Idx, NamesTheFileAndItsFault) {
   const auto fault = [](const std::string& name, const std::string& bytes) {
-    return message_of(file_with(name, bytes));
+    return message_about(file_with(name, bytes));
   };
-  expect_names(message_of("/nowhere/digits"), "'/nowhere/digits'", "not a file");
-  expect_names(message_of(testing::TempDir()), "'", "not a file");
+  expect_names(message_about("/nowhere/digits"), "'/nowhere/digits'", "not a file");
+  expect_names(message_about(testing::TempDir()), "'", "not a file");
   expect_names(fault("none", ""), "none", "no byte");
   expect_names(fault("short", "ab"), "short", "got 97 98");
   expect_names(fault("text", "a text file"), "text", "must begin with 0 0 8");

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/test_errors.h"
 
 namespace gossamer {
 namespace {
@@ -33,15 +34,6 @@ workers = 3
 )";
 
 TomlTable recipe() { return parse_toml(kRecipe, "recipe.toml"); }
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Toml, ReadsEveryType) {
   std::string name;

@@ -6,17 +6,10 @@
 #include <functional>
 #include <stdexcept>
 
+#include "gossamer/base/test_errors.h"
+
 namespace gossamer {
 namespace {
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(ParseRate, BitsAreEightPerByte) {
   EXPECT_DOUBLE_EQ(parse_rate("20Mbit/s"), 2.5e6);
@@ -33,7 +26,8 @@ TEST(ParseRate, BytesTakeDecimalAndBinaryPrefixes) {
 TEST(ParseRate, UnlimitedIsInfinite) { EXPECT_TRUE(std::isinf(parse_rate("unlimited"))); }
 
 TEST(ParseRate, UnknownUnitListsTheValidOnesAndTheNearest) {
-  const std::string message = message_of([] { parse_rate("20Mbit", "cluster.toml:3:8"); });
+  const std::string message =
+      message_of<std::invalid_argument>([] { parse_rate("20Mbit", "cluster.toml:3:8"); });
   EXPECT_NE(message.find("[cluster.toml:3:8] unknown unit in '20Mbit', got 'Mbit'"),
             std::string::npos)
       << message;

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/cli/topology_report.h"
 
 namespace gossamer {
@@ -22,8 +23,6 @@ constexpr int kBright = 8;  ///< how many colours follow it
 constexpr const char* kLine = "#475569";
 constexpr const char* kAlone = "#94a3b8";
 constexpr std::size_t kMostWeights = 5;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::string attribute(const char* name, double value) {
   return std::string(" ") + name + "=\"" + shown(value) + "\"";

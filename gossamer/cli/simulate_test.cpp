@@ -16,17 +16,17 @@ using program_run::golden;
 using program_run::Result;
 using program_run::run;
 
-struct Case {
+struct MethodCase {
   const char* name;
   const char* arguments;
 };
 
 TEST(SimulateCommand, PrintsTheGoldenTables) {
-  for (const Case& c : {
-           Case{"simulate_default.txt", "simulate"},
-           Case{"simulate_events.txt",
+  for (const MethodCase& c : {
+           MethodCase{"simulate_default.txt", "simulate"},
+           MethodCase{"simulate_events.txt",
                 "simulate ring one_peer_ring:skip --hosts 6 --slow 3:2.5 --link-change 1:0.5@2s"},
-           Case{"simulate_lost.txt", "simulate aer --lose 2@1s"},
+           MethodCase{"simulate_lost.txt", "simulate aer --lose 2@1s"},
        }) {
     const Result result = run(c.arguments);
     EXPECT_EQ(result.code, 0) << c.arguments << result.err;

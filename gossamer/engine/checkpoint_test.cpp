@@ -9,7 +9,7 @@
 #include "gossamer/engine/test_folder.h"
 
 namespace gossamer {
-namespace {
+namespace checkpoint_test {
 
 namespace fs = std::filesystem;
 
@@ -311,5 +311,5 @@ TEST(CheckpointPrune, KeepsTheNewestAndTheOneThatLatestNames) {
   EXPECT_THROW(prune_checkpoints(folder.path(), 0), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace gossamer

@@ -9,7 +9,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace engine_codec_test {
 
 using namespace engine_case;  // NOLINT: all of it is about this test
 
@@ -117,5 +117,5 @@ TEST(EngineCodec, WithAnotherGroupMethodIsRefused) {
   EXPECT_THROW(engine_run<float>(c, quadratics(1)), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace engine_codec_test
 }  // namespace gossamer

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/test_errors.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/modifiers.h"
@@ -39,15 +40,6 @@ std::vector<std::unique_ptr<Transport>> transports(int workers) {
   ClusterSpec cluster;
   cluster.hosts.resize(static_cast<std::size_t>(workers));
   return make_threads_transports(cluster);
-}
-
-std::string message_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST(EngineFailure, WorkerThatStopsCostsItsNeighboursOneTimeout) {

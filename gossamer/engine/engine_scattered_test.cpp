@@ -13,7 +13,7 @@
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
-namespace {
+namespace engine_scattered_test {
 
 constexpr int kWorkers = 3;
 constexpr int kSteps = 6;
@@ -150,5 +150,5 @@ TEST(EngineScattered, CodingKeepsTheMeanWhateverChangesBetweenSteps) {
   }
 }
 
-}  // namespace
+}  // namespace engine_scattered_test
 }  // namespace gossamer

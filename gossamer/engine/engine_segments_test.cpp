@@ -12,7 +12,7 @@
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
-namespace {
+namespace engine_segments_test {
 
 constexpr std::int64_t kCount = 96;
 constexpr std::int64_t kHalf = 48;
@@ -141,5 +141,5 @@ TEST(EngineSegments, GradientScaleOfAGroupMayMaximize) {
   }
 }
 
-}  // namespace
+}  // namespace engine_segments_test
 }  // namespace gossamer

@@ -9,7 +9,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace late_edges_test {
 
 using namespace engine_case;  // NOLINT: all of it is about this test
 
@@ -165,5 +165,5 @@ TEST(LateEdges, PatternsThatWaitByTheirNatureAreRefused) {
   EXPECT_THROW(engine_run<float>(c, quadratics(1)), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace late_edges_test
 }  // namespace gossamer

@@ -13,7 +13,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace recorder_test {
 
 using namespace engine_case;  // NOLINT: all of it is about this test
 using namespace std::chrono_literals;
@@ -297,5 +297,5 @@ TEST(TimelineOf, IsWrittenAsATraceWithoutOverlaps) {
   EXPECT_EQ(bytes, sent);
 }
 
-}  // namespace
+}  // namespace recorder_test
 }  // namespace gossamer

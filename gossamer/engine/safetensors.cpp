@@ -128,7 +128,7 @@ std::string checked_header(const std::string& place, std::span<const TensorView>
 // ---- reading ----
 
 /// One tensor as the header tells it, not yet believed.
-struct Entry {
+struct HeaderEntry {
   std::string name;
   std::string dtype;
   std::vector<std::int64_t> shape;
@@ -206,8 +206,8 @@ bool are_counts(const nlohmann::json& info, const char* key) {
          std::all_of(found->begin(), found->end(), is_count);
 }
 
-Entry parse_entry(const std::filesystem::path& path, const std::string& name,
-                  const nlohmann::json& info) {
+HeaderEntry parse_entry(const std::filesystem::path& path, const std::string& name,
+                        const nlohmann::json& info) {
   const std::string where = "tensor '" + name + "' in the header: ";
   if (!info.is_object()) fail_format(path, where + "is not an object");
   const auto dtype = info.find("dtype");
@@ -216,7 +216,7 @@ Entry parse_entry(const std::filesystem::path& path, const std::string& name,
   if (!are_counts(info, "data_offsets") || info["data_offsets"].size() != 2) {
     fail_format(path, where + "has no data_offsets of two whole numbers >= 0");
   }
-  Entry entry{name, *dtype, info["shape"], info["data_offsets"][0], info["data_offsets"][1]};
+  HeaderEntry entry{name, *dtype, info["shape"], info["data_offsets"][0], info["data_offsets"][1]};
   const std::size_t element = tensor_dtype_bytes(entry.dtype);
   if (element == 0) {
     fail_io({path.native(), where + "has a dtype that this reader does not know",
@@ -232,10 +232,10 @@ Entry parse_entry(const std::filesystem::path& path, const std::string& name,
 }
 
 /// The format has neither holes nor overlaps: each tensor begins where the one before ends.
-void check_cover(const std::filesystem::path& path, std::span<const Entry> entries,
+void check_cover(const std::filesystem::path& path, std::span<const HeaderEntry> entries,
                  std::uint64_t data_bytes) {
   std::uint64_t covered = 0;
-  for (const Entry& entry : entries) {
+  for (const HeaderEntry& entry : entries) {
     const std::string where = "tensor '" + entry.name + "' at byte " + std::to_string(entry.begin);
     if (entry.end > data_bytes) {
       fail_format(path, "the file ends within the data of " + where,
@@ -290,7 +290,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path, FileBytes bytes)
   const auto data = file.subspan(kLengthBytes + length);
   const nlohmann::json json =
       parse_header(path_, {reinterpret_cast<const char*>(header.data()), header.size()});
-  std::vector<Entry> entries;
+  std::vector<HeaderEntry> entries;
   for (const auto& [name, info] : json.items()) {
     if (name == kMetadataKey) {
       metadata_ = parse_metadata(path_, info);
@@ -298,11 +298,11 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path, FileBytes bytes)
       entries.push_back(parse_entry(path_, name, info));
     }
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::sort(entries.begin(), entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
   check_cover(path_, entries, data.size());
-  for (Entry& entry : entries) {
+  for (HeaderEntry& entry : entries) {
     index_.emplace(entry.name, tensors_.size());
     tensors_.push_back({std::move(entry.name), std::move(entry.dtype), std::move(entry.shape),
                         data.subspan(entry.begin, entry.end - entry.begin)});

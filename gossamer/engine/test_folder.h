@@ -11,6 +11,7 @@
 #include <string>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/test_errors.h"
 #include "gossamer/engine/disk.h"
 
 namespace gossamer {
@@ -49,18 +50,6 @@ inline std::string get_file(const std::filesystem::path& path) {
 
 inline void put_file(const std::filesystem::path& path, const std::string& content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
-}
-
-/// The message of the E that `f` throws; empty, with a failure, when it throws none.
-template <class E, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {};
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

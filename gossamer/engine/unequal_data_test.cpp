@@ -13,7 +13,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace unequal_data_test {
 
 using namespace engine_case;  // NOLINT: all of it is about this test
 
@@ -125,5 +125,5 @@ TEST(UnequalData, OnTheCompleteGraphAllCorrectionsAreAllReduce) {
   EXPECT_LT(error_of(expected), 1e-12);
 }
 
-}  // namespace
+}  // namespace unequal_data_test
 }  // namespace gossamer

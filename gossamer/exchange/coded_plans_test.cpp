@@ -11,7 +11,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace coded_plans_test {
 
 constexpr std::int64_t kCount = 83;
 constexpr double kStep = 0.25;
@@ -145,5 +145,5 @@ TEST(CodedPlans, SendAsManyElementsAsTheUncodedOnes) {
   });
 }
 
-}  // namespace
+}  // namespace coded_plans_test
 }  // namespace gossamer

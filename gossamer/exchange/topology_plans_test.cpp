@@ -9,7 +9,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace topology_plans_test {
 
 /// n workers as single-worker hosts, as pairs where that is even, and as unequal hosts.
 std::vector<HostShape> shapes_of(int n) {
@@ -95,5 +95,5 @@ TEST(TopologyPlans, AlternatingRingSendsHalfAPayloadPerHostOnAverageWhenNotStagg
   }
 }
 
-}  // namespace
+}  // namespace topology_plans_test
 }  // namespace gossamer

@@ -3,13 +3,12 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/graph/algebra.h"
 #include "gossamer/graph/modifiers.h"
 
 namespace gossamer {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 bool all_equal(const std::vector<int>& counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();

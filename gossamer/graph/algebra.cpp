@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 
 namespace gossamer {
 namespace {
 
 constexpr double kSame = 1e-15;
-
-std::size_t at(int worker) { return static_cast<std::size_t>(worker); }
 
 std::vector<std::vector<Entry>> rows_of(const Round& round) {
   if (!is_partition(round)) return round.rows;

@@ -12,7 +12,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace modifiers_test {
 
 Schedule make(const char* name, int n) { return make_topology(name, {.shape = even_hosts(n, 1)}); }
 
@@ -247,5 +247,5 @@ TEST(CirculantRow, IsFoundInRingsAndNotInGrids) {
   EXPECT_FALSE(circulant_row(round_at(make("grid", 9), 0)).has_value());
 }
 
-}  // namespace
+}  // namespace modifiers_test
 }  // namespace gossamer

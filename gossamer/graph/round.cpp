@@ -6,13 +6,12 @@
 #include <string>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 
 namespace gossamer {
 namespace {
 
 constexpr double kSumTolerance = 1e-9;
-
-std::size_t at(int worker) { return static_cast<std::size_t>(worker); }
 
 bool by_worker(const Entry& a, const Entry& b) { return a.worker < b.worker; }
 

@@ -5,19 +5,12 @@
 #include <stdexcept>
 #include <string>
 
+#include "gossamer/base/test_errors.h"
+
 namespace gossamer {
 namespace {
 
 using Rows = std::vector<std::vector<Entry>>;
-
-std::string message_of(const auto& action) {
-  try {
-    action();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 TEST(SparseRound, SortsSendersMergesRepeatedOnesAndDropsZeros) {
   const Round round =
@@ -36,7 +29,9 @@ TEST(SparseRound, RefusesWorkersOutOfRangeAndWeightsThatAreNotFinite) {
 TEST(PartitionRound, RefusesWorkersInTwoGroupsOrInNone) {
   EXPECT_THROW(partition_round(3, {{0, 1}, {1, 2}}), std::invalid_argument);
   EXPECT_THROW(partition_round(3, {{0, 1, 3}}), std::invalid_argument);
-  EXPECT_NE(message_of([] { partition_round(3, {{0, 1}}); }).find("worker 2"), std::string::npos);
+  EXPECT_NE(
+      message_of<std::invalid_argument>([] { partition_round(3, {{0, 1}}); }).find("worker 2"),
+      std::string::npos);
 }
 
 TEST(PartitionRound, RowsGiveEqualWeightsInsideTheGroup) {
@@ -55,11 +50,15 @@ TEST(IdentityAndCompleteRounds, KeepOwnAndAverageAll) {
 TEST(CheckStochastic, NamesTheFirstRowOrColumnThatDoesNotSumToOne) {
   const Round row_only = sparse_round(2, {{{0, 0.5}, {1, 0.5}}, {{1, 1.0}}});
   check_stochastic(row_only, Stochasticity::row);
-  EXPECT_NE(message_of([&] { check_stochastic(row_only, Stochasticity::doubly); }).find("column 0"),
+  EXPECT_NE(message_of<std::invalid_argument>([&] {
+              check_stochastic(row_only, Stochasticity::doubly);
+            }).find("column 0"),
             std::string::npos);
   const Round column_only = sparse_round(2, {{{0, 0.5}}, {{0, 0.5}, {1, 1.0}}});
   check_stochastic(column_only, Stochasticity::column);
-  EXPECT_NE(message_of([&] { check_stochastic(column_only, Stochasticity::row); }).find("row 0"),
+  EXPECT_NE(message_of<std::invalid_argument>([&] {
+              check_stochastic(column_only, Stochasticity::row);
+            }).find("row 0"),
             std::string::npos);
   const Round negative = sparse_round(2, {{{0, 1.5}, {1, -0.5}}, {{0, -0.5}, {1, 1.5}}});
   EXPECT_THROW(check_stochastic(negative, Stochasticity::doubly), std::invalid_argument);

@@ -15,7 +15,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace spectra_test {
 
 constexpr double kPi = std::numbers::pi;
 
@@ -207,5 +207,5 @@ TEST(ExactAverage, HoldsForLargeBaseKGraphs) {
   for (int n : {129, 1000, 1021}) EXPECT_TRUE(exact_average(make("base_k", n))) << n;
 }
 
-}  // namespace
+}  // namespace spectra_test
 }  // namespace gossamer

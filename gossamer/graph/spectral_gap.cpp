@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/graph/lanczos.h"
 
 namespace gossamer {
@@ -17,8 +18,6 @@ using Sparse = Eigen::SparseMatrix<double>;
 
 constexpr int kSteps = 100;
 constexpr double kShift = 1e-9;
-
-std::size_t at(int worker) { return static_cast<std::size_t>(worker); }
 
 bool connected(const Round& round) {
   std::vector<bool> seen(at(round.workers), false);

@@ -39,10 +39,6 @@ constexpr TopologyOrder kOrders[] = {
     {"one_peer_exponential", 3, 2},
 };
 
-void check(bool good, std::string_view what, const std::string& got) {
-  if (!good) fail_argument({.place = "convergence", .what = what, .got = got});
-}
-
 }  // namespace
 
 std::span<const TransientRow> transient_rows() { return kRows; }
@@ -56,11 +52,13 @@ const TransientRow* find_transient_row(TransientMethod method, Curvature curvatu
 }
 
 double transient_iterations(const TransientRow& row, const MixingStrength& mixing) {
-  check(mixing.workers >= 1, "there must be at least 1 worker", std::to_string(mixing.workers));
-  check(mixing.rho >= 0 && mixing.rho <= 1, "rho must lie between 0 and 1",
-        std::to_string(mixing.rho));
-  check(mixing.global_average_every >= 1, "the distance of global averages must be at least 1",
-        std::to_string(mixing.global_average_every));
+  check_argument("convergence", mixing.workers >= 1, "there must be at least 1 worker",
+                 std::to_string(mixing.workers));
+  check_argument("convergence", mixing.rho >= 0 && mixing.rho <= 1, "rho must lie between 0 and 1",
+                 std::to_string(mixing.rho));
+  check_argument("convergence", mixing.global_average_every >= 1,
+                 "the distance of global averages must be at least 1",
+                 std::to_string(mixing.global_average_every));
   return std::pow(mixing.workers, row.workers_power) * std::pow(mixing.rho, row.rho_power) /
          std::pow(1 - mixing.rho, row.gap_power) *
          std::pow(mixing.global_average_every, row.period_power);

@@ -8,22 +8,26 @@
 namespace gossamer {
 namespace {
 
-void check(bool good, std::string_view what, double got) {
-  if (!good) fail_argument({.place = "DAdam bound", .what = what, .got = std::to_string(got)});
-}
-
 void check(const DAdamSetting& s) {
-  check(s.beta1 > 0 && s.beta1 < s.beta2, "beta1 must lie between 0 and beta2", s.beta1);
-  check(s.beta2 < 1, "beta2 must be below 1", s.beta2);
-  check(s.step_size > 0, "the step size must be positive", s.step_size);
-  check(s.epsilon > 0, "epsilon must be positive", s.epsilon);
-  check(s.steps > s.beta1 / (1 - s.beta1), "there must be more than beta1/(1 - beta1) steps",
-        s.steps);
-  check(s.parameters >= 1, "there must be at least 1 parameter", s.parameters);
-  check(s.gradient_bound > 0, "the bound on gradients must be positive", s.gradient_bound);
-  check(s.smoothness >= 0, "the smoothness must not be negative", s.smoothness);
-  check(s.excess_loss >= 0, "the excess loss must not be negative", s.excess_loss);
-  check(s.lambda >= 0 && s.lambda <= 1, "lambda must lie between 0 and 1", s.lambda);
+  check_argument("DAdam bound", s.beta1 > 0 && s.beta1 < s.beta2,
+                 "beta1 must lie between 0 and beta2", std::to_string(s.beta1));
+  check_argument("DAdam bound", s.beta2 < 1, "beta2 must be below 1", std::to_string(s.beta2));
+  check_argument("DAdam bound", s.step_size > 0, "the step size must be positive",
+                 std::to_string(s.step_size));
+  check_argument("DAdam bound", s.epsilon > 0, "epsilon must be positive",
+                 std::to_string(s.epsilon));
+  check_argument("DAdam bound", s.steps > s.beta1 / (1 - s.beta1),
+                 "there must be more than beta1/(1 - beta1) steps", std::to_string(s.steps));
+  check_argument("DAdam bound", s.parameters >= 1, "there must be at least 1 parameter",
+                 std::to_string(s.parameters));
+  check_argument("DAdam bound", s.gradient_bound > 0, "the bound on gradients must be positive",
+                 std::to_string(s.gradient_bound));
+  check_argument("DAdam bound", s.smoothness >= 0, "the smoothness must not be negative",
+                 std::to_string(s.smoothness));
+  check_argument("DAdam bound", s.excess_loss >= 0, "the excess loss must not be negative",
+                 std::to_string(s.excess_loss));
+  check_argument("DAdam bound", s.lambda >= 0 && s.lambda <= 1, "lambda must lie between 0 and 1",
+                 std::to_string(s.lambda));
 }
 
 }  // namespace

@@ -11,21 +11,19 @@
 namespace gossamer {
 namespace {
 
-void check(bool good, std::string_view what, const std::string& got) {
-  if (!good) fail_argument({.place = "max-plus", .what = what, .got = got});
-}
-
 void check(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
            const MaxPlusOptions& options) {
   check_cluster(cluster);
-  check(cluster.shape().workers_per_host == schedule.shape.workers_per_host,
-        "the schedule is for other hosts than the cluster's",
-        std::to_string(schedule.shape.workers()) + " workers on " +
-            std::to_string(schedule.shape.hosts()) + " hosts");
-  check(options.overhead >= 1 && std::isfinite(options.overhead), "the overhead must be at least 1",
-        std::to_string(options.overhead));
-  check(options.steps >= 1, "there must be at least 1 step", std::to_string(options.steps));
-  check(options.warm_up >= 0, "the warm-up must not be negative", std::to_string(options.warm_up));
+  check_argument("max-plus", cluster.shape().workers_per_host == schedule.shape.workers_per_host,
+                 "the schedule is for other hosts than the cluster's",
+                 std::to_string(schedule.shape.workers()) + " workers on " +
+                     std::to_string(schedule.shape.hosts()) + " hosts");
+  check_argument("max-plus", options.overhead >= 1 && std::isfinite(options.overhead),
+                 "the overhead must be at least 1", std::to_string(options.overhead));
+  check_argument("max-plus", options.steps >= 1, "there must be at least 1 step",
+                 std::to_string(options.steps));
+  check_argument("max-plus", options.warm_up >= 0, "the warm-up must not be negative",
+                 std::to_string(options.warm_up));
   check_workload(work, schedule.shape.workers());
 }
 

@@ -10,16 +10,16 @@
 namespace gossamer {
 namespace {
 
-void check(bool good, std::string_view what, const std::string& got) {
-  if (!good) fail_argument({.place = "model", .what = what, .got = got});
-}
-
 void check(const StepRatios& ratios) {
-  check(ratios.gamma >= 0, "gamma must not be negative", std::to_string(ratios.gamma));
-  check(ratios.omega >= 0, "omega must not be negative", std::to_string(ratios.omega));
-  check(ratios.buckets >= 1, "there must be at least 1 bucket", std::to_string(ratios.buckets));
-  check(ratios.forward_share >= 0 && ratios.forward_share <= 1,
-        "the forward share must lie between 0 and 1", std::to_string(ratios.forward_share));
+  check_argument("model", ratios.gamma >= 0, "gamma must not be negative",
+                 std::to_string(ratios.gamma));
+  check_argument("model", ratios.omega >= 0, "omega must not be negative",
+                 std::to_string(ratios.omega));
+  check_argument("model", ratios.buckets >= 1, "there must be at least 1 bucket",
+                 std::to_string(ratios.buckets));
+  check_argument("model", ratios.forward_share >= 0 && ratios.forward_share <= 1,
+                 "the forward share must lie between 0 and 1",
+                 std::to_string(ratios.forward_share));
 }
 
 /// The density of the maximum of n standard normals: n φ(x) Φ(x)^(n−1).
@@ -38,7 +38,8 @@ double allreduce_time(const StepRatios& ratios) { return allreduce_time(ratios, 
 
 double allreduce_time(const StepRatios& ratios, double slowest) {
   check(ratios);
-  check(slowest >= 0, "a compute time must not be negative", std::to_string(slowest));
+  check_argument("model", slowest >= 0, "a compute time must not be negative",
+                 std::to_string(slowest));
   const double before_first = ratios.forward_share + (1 - ratios.forward_share) / ratios.buckets;
   return std::max(slowest + ratios.gamma / ratios.buckets, slowest * before_first + ratios.gamma);
 }
@@ -53,7 +54,7 @@ double speed_up(const StepRatios& ratios) {
 }
 
 double expected_maximum_of_normals(int n) {
-  check(n >= 1, "there must be at least 1 normal", std::to_string(n));
+  check_argument("model", n >= 1, "there must be at least 1 normal", std::to_string(n));
   if (n == 1) return 0;
   // The integrand is smooth and falls like a normal density at both ends, so that the trapezoidal
   // rule converges faster than any power of the step.
@@ -65,7 +66,7 @@ double expected_maximum_of_normals(int n) {
 }
 
 double allreduce_time_with_stragglers(const StepRatios& ratios, double sigma, int workers) {
-  check(sigma >= 0, "sigma must not be negative", std::to_string(sigma));
+  check_argument("model", sigma >= 0, "sigma must not be negative", std::to_string(sigma));
   return allreduce_time(ratios) + sigma * expected_maximum_of_normals(workers);
 }
 

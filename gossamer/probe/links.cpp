@@ -14,7 +14,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kLeastBytes = 16 << 10;
 constexpr std::int64_t kMostBytes = 4 << 20;
-constexpr std::int64_t kMessages = 8;  // of a transfer at least, as long as they are large enough
+constexpr std::int64_t kLeastMessages =
+    8;  // of a transfer at least, as long as they are large enough
 constexpr std::int64_t kLongFactor = 4;
 constexpr int kMostTries = 16;
 constexpr int kShortTimes = 3;
@@ -31,7 +32,7 @@ struct Task {
 
 Transfer sized(const Transfer& transfer, std::int64_t bytes) {
   Transfer result = transfer;
-  result.message_bytes = std::clamp(bytes / kMessages, kLeastBytes, kMostBytes);
+  result.message_bytes = std::clamp(bytes / kLeastMessages, kLeastBytes, kMostBytes);
   result.messages = std::max<std::int64_t>(1, bytes / result.message_bytes);
   return result;
 }

@@ -11,32 +11,34 @@
 namespace gossamer {
 namespace {
 
-void check(bool good, std::string_view what, const std::string& got) {
-  if (!good) fail_argument({.place = "sim", .what = what, .got = got});
-}
-
 void check_options(const SimOptions& options, const HostShape& shape) {
   const auto check_time = [](double at_s) {
-    check(at_s >= 0 && at_s <= 1e9, "a time must be in [0, 1e9] s", std::to_string(at_s));
+    check_argument("sim", at_s >= 0 && at_s <= 1e9, "a time must be in [0, 1e9] s",
+                   std::to_string(at_s));
   };
-  check(options.steps >= 0, "steps must not be negative", std::to_string(options.steps));
+  check_argument("sim", options.steps >= 0, "steps must not be negative",
+                 std::to_string(options.steps));
   const Framing& framing = options.framing;
-  check(framing.payload_bytes >= 1 && framing.frame_bytes >= framing.payload_bytes &&
-            framing.message_bytes >= 0,
-        "frames must carry a payload and be at least as long as it",
-        std::to_string(framing.payload_bytes) + " of " + std::to_string(framing.frame_bytes));
+  check_argument(
+      "sim",
+      framing.payload_bytes >= 1 && framing.frame_bytes >= framing.payload_bytes &&
+          framing.message_bytes >= 0,
+      "frames must carry a payload and be at least as long as it",
+      std::to_string(framing.payload_bytes) + " of " + std::to_string(framing.frame_bytes));
   check_time(framing.message_s);
   for (const LinkChange& change : options.link_changes) {
     check_time(change.at_s);
-    check(change.host >= 0 && change.host < shape.hosts(),
-          "a link that changes must be of a host that exists", std::to_string(change.host));
-    check(change.factor >= 0 && std::isfinite(change.factor),
-          "the factor of a link must be finite and not negative", std::to_string(change.factor));
+    check_argument("sim", change.host >= 0 && change.host < shape.hosts(),
+                   "a link that changes must be of a host that exists",
+                   std::to_string(change.host));
+    check_argument("sim", change.factor >= 0 && std::isfinite(change.factor),
+                   "the factor of a link must be finite and not negative",
+                   std::to_string(change.factor));
   }
   for (const WorkerLoss& loss : options.losses) {
     check_time(loss.at_s);
-    check(loss.worker >= 0 && loss.worker < shape.workers(), "a worker that is lost must exist",
-          std::to_string(loss.worker));
+    check_argument("sim", loss.worker >= 0 && loss.worker < shape.workers(),
+                   "a worker that is lost must exist", std::to_string(loss.worker));
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gossamer/base/test_errors.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/transport/threads.h"
 
@@ -54,15 +55,6 @@ double value(const at::Tensor& tensor) {
   EXPECT_TRUE(tensor.defined());
   EXPECT_EQ(tensor.min().item<double>(), tensor.max().item<double>());
   return tensor.max().item<double>();
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(GradientAverage, AveragesWhatIsThawedAndSendsNothingOfWhatIsFrozen) {

@@ -5,7 +5,8 @@ namespace gossamer {
 namespace {
 
 template <class T>
-double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bool decoupled) {
+double accum_adam(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g,
+                  bool decoupled) {
   const StepNumbers& now = args.numbers;
   const Hyper& hyper = now.hyper;
   return mix_accum_adam<T>({args.x, args.out, g, args.optimizer_state[0], args.optimizer_state[1],
@@ -28,12 +29,12 @@ double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bo
 
 template <class T>
 double accum_adam_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g) {
-  return pass(args, mix, g, false);
+  return accum_adam(args, mix, g, false);
 }
 
 template <class T>
 double accum_adamw_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g) {
-  return pass(args, mix, g, true);
+  return accum_adam(args, mix, g, true);
 }
 
 template double accum_adam_pass<float>(const PassArgs<float>&, const Mix<float>&,

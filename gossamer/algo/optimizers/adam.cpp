@@ -5,7 +5,7 @@ namespace gossamer {
 namespace {
 
 template <class T>
-double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bool decoupled) {
+double adam(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bool decoupled) {
   const StepNumbers& now = args.numbers;
   const Hyper& hyper = now.hyper;
   return mix_adam<T>({args.x, args.out, g, args.optimizer_state[0], args.optimizer_state[1]}, mix,
@@ -25,12 +25,12 @@ double pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g, bo
 
 template <class T>
 double adam_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g) {
-  return pass(args, mix, g, false);
+  return adam(args, mix, g, false);
 }
 
 template <class T>
 double adamw_pass(const PassArgs<T>& args, const Mix<T>& mix, std::span<const T> g) {
-  return pass(args, mix, g, true);
+  return adam(args, mix, g, true);
 }
 
 template double adam_pass<float>(const PassArgs<float>&, const Mix<float>&, std::span<const float>);

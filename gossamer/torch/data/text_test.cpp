@@ -13,6 +13,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/rng.h"
+#include "gossamer/base/test_errors.h"
 #include "gossamer/torch/data/masking.h"
 #include "gossamer/torch/data/token_corpus.h"
 #include "gossamer/torch/data/token_windows.h"
@@ -145,15 +146,6 @@ class TextFile : public testing::Test {
   std::string text_;
   const fs::path path_;
 };
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 /// The bytes that follow from the definition of the windows: sample i of a step begins at a place
 /// drawn from (seed, step, i), and is asked for the byte after each.
@@ -309,13 +301,13 @@ TEST_F(TextFile, MaskedPiecesHaveTheMaskBehindTheVocabulary) {
 TEST_F(TextFile, ImpossibleObjectivesAndSharesAreRefused) {
   TaskArgs wrong = args();
   wrong.objective = "maskd";
-  const std::string unknown = message_of([&] { open_text(wrong); });
+  const std::string unknown = message_of<std::invalid_argument>([&] { open_text(wrong); });
   EXPECT_NE(unknown.find("next, masked"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("did you mean 'masked'"), std::string::npos) << unknown;
   for (const double share : {0.0, -0.1, 1.0, std::nan("")}) {
     wrong = masked();
     wrong.mask_share = share;
-    const std::string range = message_of([&] { open_text(wrong); });
+    const std::string range = message_of<std::invalid_argument>([&] { open_text(wrong); });
     EXPECT_NE(range.find("mask_share"), std::string::npos) << range;
   }
   wrong = args();

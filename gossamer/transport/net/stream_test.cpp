@@ -14,7 +14,7 @@
 #include "gossamer/transport/net/stream_socket.h"
 
 namespace gossamer {
-namespace {
+namespace stream_test {
 
 using conformance::Bytes;
 using conformance::finish;
@@ -262,5 +262,5 @@ TEST(Stream, EveryThreadThatWaitsIsToldOfItsOwn) {
   }
 }
 
-}  // namespace
+}  // namespace stream_test
 }  // namespace gossamer

@@ -18,7 +18,7 @@
 #include "gossamer/transport/net/stream_socket.h"
 
 namespace gossamer {
-namespace {
+namespace tls_test {
 
 using conformance::Bytes;
 using conformance::patience;
@@ -316,5 +316,5 @@ TEST(Tls, ACertificateDoesNotReplaceTheKey) {
   EXPECT_NE(stream.tls_failure(), "");
 }
 
-}  // namespace
+}  // namespace tls_test
 }  // namespace gossamer
