@@ -173,6 +173,24 @@ TEST(Tables, CombinesIntoOutWhatTheyWouldWriteOverX) {
   }
 }
 
+TEST(Tables, WhatOnlyMixesPutsTheMixInThePlaceOfX) {
+  for (const Pattern& pattern : patterns()) {
+    if (!pattern.only_mixes) continue;
+    const std::span<const Payload> last = pattern.payloads_of(pattern.stages() - 1);
+    ASSERT_EQ(std::vector(last.begin(), last.end()), std::vector{Payload::parameters});
+    Worker from_x, from_copy;
+    from_x.combine(pattern, find_optimizer("adam"), false);
+    const std::vector<double> copy = from_copy.x;
+    for (double& value : from_copy.x) value = 1e3;
+    const std::array<Source<double>, 2> sources{{{copy.data(), 0.5}, from_copy.sources[0]}};
+    const Mix<double> mix{.self_weight = 0, .sources = sources};
+    pattern.combine_f64({.x = from_copy.x, .mixes = {mix}}, find_optimizer("adam"));
+    EXPECT_EQ(from_copy.x, from_x.x) << pattern.name;
+    EXPECT_EQ(from_copy.state, from_x.state) << pattern.name;
+    EXPECT_EQ(from_copy.kept, from_x.kept) << pattern.name;
+  }
+}
+
 TEST(Atc, PreparesInPlaceWhateverTheDestination) {
   const Optimizer& sgd = find_optimizer("sgd");
   const Pattern& atc = find_pattern("atc");

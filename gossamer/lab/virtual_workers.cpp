@@ -37,6 +37,7 @@ VirtualWorkers::VirtualWorkers(Schedule schedule, const std::string& pattern,
   const std::size_t size = static_cast<std::size_t>(workers()) * d_;
   x_.resize(size);
   g_.resize(size);
+  if (pattern_.only_mixes) sent_[0].resize(size);
   optimizer_state_.assign(optimizer_.state.size(), std::vector<double>(size));
   pattern_state_.assign(pattern_.state.size(), std::vector<double>(size));
 }
@@ -92,8 +93,12 @@ std::span<const double> VirtualWorkers::payload(Payload payload) const {
 
 void VirtualWorkers::send(const Mixing& mixing, std::span<const Payload> payloads) {
   for (std::size_t k = 0; k < payloads.size(); ++k) {
-    const std::span<const double> from = payload(payloads[k]);
-    sent_[k].assign(from.begin(), from.end());
+    if (trades_) {
+      sent_[k].swap(x_);
+    } else {
+      const std::span<const double> from = payload(payloads[k]);
+      sent_[k].assign(from.begin(), from.end());
+    }
     if (!mixing.groups.empty()) average(mixing.groups, d_, sent_[k]);
   }
 }
@@ -112,12 +117,13 @@ PassArgs<double> VirtualWorkers::args(const Stretch& stretch, const StepNumbers&
   }
   for (std::size_t k = 0; k < payloads; ++k) {
     sources_[k].clear();
+    const double* const own = sent_[k].data() + begin;
+    if (trades_) sources_[k].push_back({own, stretch.self_weight});
     for (const Stretch::Term& term : stretch.terms) {
-      const double* from =
-          sent_[k].data() + begin + static_cast<std::ptrdiff_t>(d_) * term.distance;
+      const double* from = own + static_cast<std::ptrdiff_t>(d_) * term.distance;
       sources_[k].push_back({from, term.weight});
     }
-    all.mixes[k] = {stretch.self_weight, sources_[k]};
+    all.mixes[k] = {trades_ ? 0 : stretch.self_weight, sources_[k]};
   }
   return all;
 }
@@ -144,11 +150,13 @@ void VirtualWorkers::step(const Hyper& hyper) {
   if (schedule_.weights) weights_ = schedule_.weights(step_);
   const StepNumbers numbers{.hyper = hyper, .t = step_ + 1, .round = step_};
   const Stretch everybody{0, workers(), 1, {}};
+  trades_ = false;
   const auto prepare = pattern_.prepare<double>();
   if (prepare != nullptr) sweep(prepare, {&everybody, 1}, numbers, 0);
   for (int stage = 0; stage < pattern_.stages(); ++stage) {
     const std::span<const Payload> payloads = pattern_.payloads_of(stage);
     const bool is_last = stage + 1 == pattern_.stages();
+    trades_ = is_last && pattern_.only_mixes;
     send(now, payloads);
     sweep(is_last ? pattern_.combine<double>() : pattern_.middle<double>(), now.stretches, numbers,
           payloads.size());

@@ -16,7 +16,8 @@ namespace gossamer {
 /// Note [Virtual workers]: all workers' vectors lie one after the other, and the passes of the
 /// pattern table run over as many workers at once as take from neighbours at the same distances. A
 /// pass costs what its memory traffic costs, then, not a call per worker. What a worker sends is
-/// copied for all of them before anything is combined.
+/// copied for all of them before anything is combined; where the mix is all that combine does, the
+/// parameters themselves are what was sent, and the mix goes to where the last ones were.
 class VirtualWorkers {
  public:
   /// Throws std::invalid_argument where pattern, optimizer, schedule and hyperparameters do not fit
@@ -63,6 +64,8 @@ class VirtualWorkers {
   const Optimizer& optimizer_;
   int dimension_;
   std::size_t d_;
+  /// In this stage sent_[0] is the x_ of before it; what x_ holds then has the weight 0.
+  bool trades_ = false;
   std::int64_t step_ = 0;
   std::vector<AgreedLoss> losses_;
   std::vector<double> x_;

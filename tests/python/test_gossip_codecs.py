@@ -6,7 +6,7 @@ from gossip_scenarios_codecs import CODECS, RUNS
 
 HOSTS = [2, 2]
 BYTES = {"fp32": 4, "bf16": 2, "int8": 260 / 256}
-BIAS = 0.16  # of 20 payloads, two may be under way when the count begins or ends
+BIAS = 0.23  # of 20 payloads of either run, two may be under way when the count begins or ends
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_what_crosses_hosts_takes_fewer_bytes_and_nothing_else_does(
             crosses = host_of(int(peer)) != host_of(rank)
             expected = BYTES[codec] / 4 if crosses else 1
             for way, count in edge.items():
-                assert abs(coded[peer][way] - expected * count) <= BIAS * count + 64
+                assert abs(coded[peer][way] - expected * count) <= BIAS * expected * count + 64
 
 
 @pytest.mark.parametrize("codec", CODECS[1:])

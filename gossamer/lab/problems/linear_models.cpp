@@ -48,7 +48,6 @@ class LinearModel final : public Problem {
         d_(static_cast<std::size_t>(samples_.dimension())) {}
 
   void gradients(const Draw& draw, std::span<const double> x, std::span<double> g) const override {
-    for (std::size_t k = 0; k < g.size(); ++k) g[k] = ridge_ * x[k];
     const double share = 1. / (batch_ > 0 ? batch_ : samples_.per_worker());
     const RowLoops& loops = row_loops();
     std::array<const float*, kDrawsAtOnce> rows;
@@ -66,7 +65,17 @@ class LinearModel final : public Problem {
       }
       loops.dots(rows.data(), points.data(), drawn.size(), d_, s.data());
       const Values slopes = share * Loss::slopes(s, b);
-      loops.add(rows.data(), slopes.data(), drawn.size(), d_, to.data());
+      for (std::size_t k = 0; k < drawn.size();) {
+        const std::size_t begin = k;
+        const bool is_first = drawn[k].is_first;
+        while (k < drawn.size() && drawn[k].is_first == is_first) ++k;
+        const double* const from = slopes.data() + begin;
+        if (is_first) {
+          loops.set(&rows[begin], from, &points[begin], ridge_, k - begin, d_, &to[begin]);
+        } else {
+          loops.add(&rows[begin], from, k - begin, d_, &to[begin]);
+        }
+      }
     });
   }
 
@@ -74,7 +83,7 @@ class LinearModel final : public Problem {
     double sum = ridge_ / 2 * dot(x.data(), x.data(), x.size());
     const double share = 1. / (batch_ > 0 ? batch_ : samples_.per_worker());
     for_each_drawn(samples_, batch_, draw, [&](std::span<const Drawn> drawn) {
-      for (const auto [worker, row] : drawn) {
+      for (const auto [worker, row, is_first] : drawn) {
         const double s = dot(samples_.row(row), &x[worker * d_], d_);
         sum += Loss::value(s, target(row)) * share;
       }

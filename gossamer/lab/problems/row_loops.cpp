@@ -49,23 +49,24 @@ using Float8 [[gnu::vector_size(32)]] = float;
   return sum;
 }
 
-[[gnu::always_inline]] inline void add_row(const float* a, double scale, std::size_t d,
-                                           double* to) {
+/// to ← share · from + scale · a, in the same steps; `to` may be `from`.
+[[gnu::always_inline]] inline void set_row(const float* a, double scale, const double* from,
+                                           double share, std::size_t d, double* to) {
   std::size_t i = 0;
   for (; i + 8 <= d; i += 8) {
     Float8 narrow;
     Double8 sum;
     __builtin_memcpy(&narrow, a + i, sizeof narrow);
-    __builtin_memcpy(&sum, to + i, sizeof sum);
-    sum += scale * __builtin_convertvector(narrow, Double8);
+    __builtin_memcpy(&sum, from + i, sizeof sum);
+    sum = share * sum + scale * __builtin_convertvector(narrow, Double8);
     __builtin_memcpy(to + i, &sum, sizeof sum);
   }
   if (d & 4U) {
     Float4 narrow;
     Double4 sum;
     __builtin_memcpy(&narrow, a + i, sizeof narrow);
-    __builtin_memcpy(&sum, to + i, sizeof sum);
-    sum += scale * __builtin_convertvector(narrow, Double4);
+    __builtin_memcpy(&sum, from + i, sizeof sum);
+    sum = share * sum + scale * __builtin_convertvector(narrow, Double4);
     __builtin_memcpy(to + i, &sum, sizeof sum);
     i += 4;
   }
@@ -73,12 +74,12 @@ using Float8 [[gnu::vector_size(32)]] = float;
     Float2 narrow;
     Double2 sum;
     __builtin_memcpy(&narrow, a + i, sizeof narrow);
-    __builtin_memcpy(&sum, to + i, sizeof sum);
-    sum += scale * __builtin_convertvector(narrow, Double2);
+    __builtin_memcpy(&sum, from + i, sizeof sum);
+    sum = share * sum + scale * __builtin_convertvector(narrow, Double2);
     __builtin_memcpy(to + i, &sum, sizeof sum);
     i += 2;
   }
-  if (d & 1U) to[i] += scale * static_cast<double>(a[i]);
+  if (d & 1U) to[i] = share * from[i] + scale * static_cast<double>(a[i]);
 }
 
 [[gnu::always_inline]] inline void dot_rows(const float* const* rows, const double* const* vectors,
@@ -88,49 +89,43 @@ using Float8 [[gnu::vector_size(32)]] = float;
 
 [[gnu::always_inline]] inline void add_rows(const float* const* rows, const double* scales,
                                             std::size_t count, std::size_t d, double* const* to) {
-  for (std::size_t k = 0; k < count; ++k) add_row(rows[k], scales[k], d, to[k]);
+  for (std::size_t k = 0; k < count; ++k) set_row(rows[k], scales[k], to[k], 1, d, to[k]);
 }
 
-void dots_anywhere(const float* const* rows, const double* const* vectors, std::size_t count,
-                   std::size_t d, double* sums) {
-  dot_rows(rows, vectors, count, d, sums);
+[[gnu::always_inline]] inline void set_rows(const float* const* rows, const double* scales,
+                                            const double* const* vectors, double share,
+                                            std::size_t count, std::size_t d, double* const* to) {
+  for (std::size_t k = 0; k < count; ++k) set_row(rows[k], scales[k], vectors[k], share, d, to[k]);
 }
-void add_anywhere(const float* const* rows, const double* scales, std::size_t count, std::size_t d,
-                  double* const* to) {
-  add_rows(rows, scales, count, d, to);
-}
-constexpr RowLoops kAnywhere{dots_anywhere, add_anywhere};
+
+// The loops of an instruction set, `target` being how its functions are declared.
+#define GOSSAMER_ROW_LOOPS(name, target)                                                    \
+  target void dots_##name(const float* const* rows, const double* const* vectors,           \
+                          std::size_t count, std::size_t d, double* sums) {                 \
+    dot_rows(rows, vectors, count, d, sums);                                                \
+  }                                                                                         \
+  target void add_##name(const float* const* rows, const double* scales, std::size_t count, \
+                         std::size_t d, double* const* to) {                                \
+    add_rows(rows, scales, count, d, to);                                                   \
+  }                                                                                         \
+  target void set_##name(const float* const* rows, const double* scales,                    \
+                         const double* const* vectors, double share, std::size_t count,     \
+                         std::size_t d, double* const* to) {                                \
+    set_rows(rows, scales, vectors, share, count, d, to);                                   \
+  }                                                                                         \
+  constexpr RowLoops k##name { dots_##name, add_##name, set_##name }
+
+GOSSAMER_ROW_LOOPS(anywhere, );
 
 #if defined(__x86_64__)
 
-[[gnu::target("arch=x86-64-v3")]] void dots_avx2(const float* const* rows,
-                                                 const double* const* vectors, std::size_t count,
-                                                 std::size_t d, double* sums) {
-  dot_rows(rows, vectors, count, d, sums);
-}
-[[gnu::target("arch=x86-64-v3")]] void add_avx2(const float* const* rows, const double* scales,
-                                                std::size_t count, std::size_t d,
-                                                double* const* to) {
-  add_rows(rows, scales, count, d, to);
-}
-constexpr RowLoops kAvx2{dots_avx2, add_avx2};
-
-[[gnu::target("arch=x86-64-v4")]] void dots_avx512(const float* const* rows,
-                                                   const double* const* vectors, std::size_t count,
-                                                   std::size_t d, double* sums) {
-  dot_rows(rows, vectors, count, d, sums);
-}
-[[gnu::target("arch=x86-64-v4")]] void add_avx512(const float* const* rows, const double* scales,
-                                                  std::size_t count, std::size_t d,
-                                                  double* const* to) {
-  add_rows(rows, scales, count, d, to);
-}
-constexpr RowLoops kAvx512{dots_avx512, add_avx512};
+GOSSAMER_ROW_LOOPS(avx2, [[gnu::target("arch=x86-64-v3")]]);
+GOSSAMER_ROW_LOOPS(avx512, [[gnu::target("arch=x86-64-v4")]]);
 
 #else
 
-constexpr RowLoops kAvx2 = kAnywhere;
-constexpr RowLoops kAvx512 = kAnywhere;
+constexpr RowLoops kavx2 = kanywhere;
+constexpr RowLoops kavx512 = kanywhere;
 
 #endif
 
@@ -139,11 +134,11 @@ constexpr RowLoops kAvx512 = kAnywhere;
 const RowLoops& row_loops() {
   switch (active_isa()) {
     case Isa::ref:
-      return kAnywhere;
+      return kanywhere;
     case Isa::avx2:
-      return kAvx2;
+      return kavx2;
     case Isa::avx512:
-      return kAvx512;
+      return kavx512;
   }
   __builtin_unreachable();
 }

@@ -14,6 +14,9 @@ struct RowLoops {
   /// to[k] += scales[k] · rows[k]. Several of `to` may be the same.
   void (*add)(const float* const* rows, const double* scales, std::size_t count, std::size_t d,
               double* const* to);
+  /// to[k] ← share · vectors[k] + scales[k] · rows[k].
+  void (*set)(const float* const* rows, const double* scales, const double* const* vectors,
+              double share, std::size_t count, std::size_t d, double* const* to);
 };
 
 /// Of active_isa().

@@ -70,5 +70,26 @@ TEST(RowLoops, AddHasTheBitsOfTwoOperationsAndStaysInside) {
   }
 }
 
+TEST(RowLoops, SetHasTheBitsOfThreeOperationsAndStaysInside) {
+  for (std::size_t d = 1; d <= 70; ++d) {
+    Case made(d);
+    const std::array<double, kRows> scales{0.3, -1.7, 0.1};
+    const double share = 0.7;
+    std::vector<double> found(kRows * (d + 1), kSentinel);
+    std::vector<double> expected = found;
+    std::array<double*, kRows> to{};
+    for (std::size_t k = 0; k < kRows; ++k) {
+      to[k] = &found[k * (d + 1)];
+      for (std::size_t i = 0; i < d; ++i) {
+        const volatile double kept = share * made.vector[k][i];
+        const volatile double product = scales[k] * static_cast<double>(made.row[k][i]);
+        expected[k * (d + 1) + i] = kept + product;
+      }
+    }
+    row_loops().set(made.row.data(), scales.data(), made.vector.data(), share, kRows, d, to.data());
+    EXPECT_EQ(found, expected) << d;
+  }
+}
+
 }  // namespace
 }  // namespace gossamer

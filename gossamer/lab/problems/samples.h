@@ -55,9 +55,9 @@ class Samples {
   std::span<float> row(std::size_t index) { return {rows_.get() + index * stride_, width_}; }
   const float* row(std::size_t index) const { return rows_.get() + index * stride_; }
   double target(std::size_t index) const { return static_cast<double>(row(index)[d_]); }
-  /// Asks for all lines of a row.
+  /// Asks for all lines of a row, up to the cache that has room for more requests at once.
   void prefetch(std::size_t index) const {
-    for (std::size_t k = 0; k < stride_; k += kLine) __builtin_prefetch(row(index) + k);
+    for (std::size_t k = 0; k < stride_; k += kLine) __builtin_prefetch(row(index) + k, 0, 2);
   }
 
  private:
@@ -79,10 +79,12 @@ Samples linear_samples(const SyntheticSpec& spec, bool has_targets,
 struct Drawn {
   std::size_t worker = 0;
   std::size_t row = 0;
+  bool is_first = false;  ///< of the worker's in this step
 };
 
-/// At most so many draws are visited at once.
-inline constexpr std::size_t kDrawsAtOnce = 64;
+/// At most so many draws are visited at once. Asking for the rows of many more in a row would fill
+/// what the processor has for answers that are under way, and everything else would wait.
+inline constexpr std::size_t kDrawsAtOnce = 16;
 
 /// The samples that workers draw in a step, worker by worker; batch 0: all samples.
 class Draws {
@@ -93,28 +95,36 @@ class Draws {
         all_(batch == 0),
         each_(all_ ? per_worker_ : static_cast<std::uint64_t>(batch)),
         left_(static_cast<std::size_t>(samples.workers()) * each_),
-        base_(mix_bits(draw.seed, static_cast<std::uint64_t>(draw.step))) {}
+        base_(mix_bits(draw.seed, static_cast<std::uint64_t>(draw.step))) {
+    for (std::size_t k = 0; k < kBlocksAhead; ++k) fetch();
+  }
 
-  /// The next ones; none after the last. Their memory is asked for one call ahead: they lie at
+  /// The next ones; none after the last. Their memory is asked for some calls ahead: they lie at
   /// random places, and the step would wait for each of them.
   std::span<const Drawn> next() {
-    if (counter_ == 0) fetch();
-    const std::span<const Drawn> now(blocks_[turn_].data(), fetched_);
-    turn_ = 1 - turn_;
     fetch();
-    return now;
+    const Block& now = blocks_[taken_++ % blocks_.size()];
+    return {now.drawn.data(), now.count};
   }
 
  private:
+  static constexpr std::size_t kBlocksAhead = 4;
+
+  struct Block {
+    std::array<Drawn, kDrawsAtOnce> drawn;
+    std::size_t count;
+  };
+
   void fetch() {
-    fetched_ = std::min(kDrawsAtOnce, left_);
-    left_ -= fetched_;
-    for (std::size_t k = 0; k < fetched_; ++k) {
+    Block& block = blocks_[fetched_++ % blocks_.size()];
+    block.count = std::min(kDrawsAtOnce, left_);
+    left_ -= block.count;
+    for (std::size_t k = 0; k < block.count; ++k) {
       const auto wide =
           static_cast<unsigned __int128>(counted_bits(base_, counter_++)) * per_worker_;
       const std::uint64_t index = all_ ? in_worker_ : static_cast<std::uint64_t>(wide >> 64);
-      blocks_[turn_][k] = {worker_, worker_ * per_worker_ + index};
-      samples_.prefetch(blocks_[turn_][k].row);
+      block.drawn[k] = {worker_, worker_ * per_worker_ + index, in_worker_ == 0};
+      samples_.prefetch(block.drawn[k].row);
       if (++in_worker_ == each_) {
         in_worker_ = 0;
         ++worker_;
@@ -131,9 +141,9 @@ class Draws {
   std::uint64_t counter_ = 0;
   std::uint64_t worker_ = 0;
   std::uint64_t in_worker_ = 0;
-  std::size_t fetched_ = 0;
-  std::size_t turn_ = 0;
-  std::array<std::array<Drawn, kDrawsAtOnce>, 2> blocks_;
+  std::size_t fetched_ = 0;  ///< blocks
+  std::size_t taken_ = 0;
+  std::array<Block, kBlocksAhead + 1> blocks_;
 };
 
 /// Calls visit(span of Drawn) for all of them.
@@ -141,6 +151,8 @@ template <class Visit>
 void for_each_drawn(const Samples& samples, int batch, const Draw& draw, Visit visit) {
   Draws draws(samples, batch, draw);
   for (auto drawn = draws.next(); !drawn.empty(); drawn = draws.next()) visit(drawn);
+  // What the next step begins with, should it follow.
+  Draws(samples, batch, {draw.seed, draw.step + 1});
 }
 
 /// a·b of `count` numbers.

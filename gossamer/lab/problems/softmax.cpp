@@ -39,7 +39,7 @@ class Softmax final : public Problem {
     const auto d = static_cast<std::size_t>(samples_.dimension());
     Eigen::VectorXd p(classes_);
     for_each_drawn(samples_, batch_, draw, [&](std::span<const Drawn> drawn) {
-      for (const auto [worker, row] : drawn) {
+      for (const auto [worker, row, is_first] : drawn) {
         const float* a = samples_.row(row);
         const std::size_t begin = worker * static_cast<std::size_t>(dimension());
         probabilities(a, &x[begin], p);
@@ -58,7 +58,7 @@ class Softmax final : public Problem {
     const double share = 1. / (batch_ > 0 ? batch_ : samples_.per_worker());
     Eigen::VectorXd p(classes_);
     for_each_drawn(samples_, batch_, draw, [&](std::span<const Drawn> drawn) {
-      for (const auto [worker, row] : drawn) {
+      for (const auto [worker, row, is_first] : drawn) {
         probabilities(samples_.row(row), &x[worker * static_cast<std::size_t>(dimension())], p);
         sum -= std::log(p[label(row)]) * share;
       }
