@@ -98,7 +98,6 @@ function(gossamer_layer)
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC gossamer_options ${uses} ${ARG_LIBS} Threads::Threads)
   if(GOSSAMER_SANITIZE AND ARG_NAME STREQUAL base)
-    # Not in the other builds, which so show that every header of a layer compiles alone.
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <chrono> <cmath> <filesystem> <functional> <map> <memory> <numeric>
       <optional> <span> <sstream> <string> <thread> <vector>)
@@ -118,8 +117,11 @@ function(gossamer_layer)
     endif()
     gossamer_test(${ARG_NAME}_test ${precompiled} SOURCES ${tests} LIBS ${target})
   endif()
-  if(GOSSAMER_SANITIZE AND NOT ARG_ALONE)
-    gossamer_together(${target} ${ARG_NAME}_test)
+  if(NOT ARG_ALONE)
+    gossamer_together(${ARG_NAME}_test)
+    if(GOSSAMER_SANITIZE)  # the other builds show that every header of a layer compiles alone
+      gossamer_together(${target})
+    endif()
   endif()
   if(GOSSAMER_BENCHES AND benches)
     add_executable(${ARG_NAME}_bench ${benches})

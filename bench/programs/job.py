@@ -21,6 +21,7 @@ CONTENDERS: dict[str, dict[str, Any] | None] = {
     "cwa": {},
     "gradient_gossip int8": {"pattern": "gradient_gossip", "codec": "int8"},
     "allreduce int8": {"pattern": "allreduce", "codec": "int8"},
+    "allreduce bf16": {"pattern": "allreduce", "codec": "bf16"},
 }
 """Arguments of gossamer.Gossip; None: DistributedDataParallel, or what the program does itself."""
 

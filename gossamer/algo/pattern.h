@@ -69,7 +69,7 @@ struct Pattern {
   /// Names of the fields of Hyper that it reads beside the optimizer's.
   std::span<const std::string_view> options = {};
   bool only_mixes = false;  ///< `combine` puts the mix in the place of x and does nothing else
-  bool weighs = false;  ///< follows push_sum_rounds() of the schedule, so columns may sum to 1
+  bool weighs = false;      ///< follows push_sum_rounds() of the schedule, so columns may sum to 1
   Outer outer = Outer::never;
   Pass<float> prepare_f32;
   Pass<double> prepare_f64;

@@ -24,8 +24,9 @@ struct MethodCase {
 TEST(SimulateCommand, PrintsTheGoldenTables) {
   for (const MethodCase& c : {
            MethodCase{"simulate_default.txt", "simulate"},
-           MethodCase{"simulate_events.txt",
-                "simulate ring one_peer_ring:skip --hosts 6 --slow 3:2.5 --link-change 1:0.5@2s"},
+           MethodCase{
+               "simulate_events.txt",
+               "simulate ring one_peer_ring:skip --hosts 6 --slow 3:2.5 --link-change 1:0.5@2s"},
            MethodCase{"simulate_lost.txt", "simulate aer --lose 2@1s"},
        }) {
     const Result result = run(c.arguments);

@@ -140,6 +140,50 @@ def test_a_saved_model_loads_where_the_package_is_not(tmp_path: Path) -> None:
         )
 
 
+READ_PRETRAINED = """
+import sys
+from transformers import GPT2LMHeadModel
+model = GPT2LMHeadModel.from_pretrained(sys.argv[1])
+assert model.lm_head.weight is model.transformer.wte.weight
+assert not any(name.startswith("gossamer") for name in sys.modules)
+print(float(sum(p.detach().double().sum() for p in model.parameters())))
+"""
+
+
+def test_save_pretrained_writes_what_it_writes_without(tmp_path: Path) -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    size = {"vocab_size": 64, "n_positions": 16, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    tokens = torch.arange(16).reshape(2, 8)
+    keys: dict[str, set[str]] = {}
+    sums: dict[str, float] = {}
+    for name in ("with", "without"):
+        torch.manual_seed(0)
+        model = GPT2LMHeadModel(GPT2Config(**size, bos_token_id=0, eos_token_id=0))
+        optimizer = AdamW(model.parameters())
+        if name == "with":
+            Gossip(model, optimizer)
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(input_ids=tokens, labels=tokens).loss.backward()
+            optimizer.step()
+        model.save_pretrained(tmp_path / name)
+        keys[name] = set(safetensors.torch.load_file(tmp_path / name / "model.safetensors"))
+        sums[name] = float(sum(p.detach().double().sum() for p in model.parameters()))
+    assert keys["with"] == keys["without"]
+    with_gossip, without = (
+        (tmp_path / name / "model.safetensors").stat().st_size for name in ("with", "without")
+    )
+    assert abs(with_gossip - without) <= SLACK_BYTES
+    done = subprocess.run(
+        [sys.executable, "-c", READ_PRETRAINED, str(tmp_path / "with")],
+        capture_output=True, text=True, check=False,
+        env={"PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == sums["with"]
+
+
 def test_load_in_inference_mode_leaves_a_model_that_trains(tmp_path: Path) -> None:
     model = nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.Linear(7, 3))
     optimizer = AdamW(model.parameters())
