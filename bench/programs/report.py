@@ -55,6 +55,35 @@ def table(rows: list[Row]) -> list[str]:
     return [*lines, f"| within {100 * BOUND:g} % | | {' | '.join(counts)} |"]
 
 
+def best_table(rows: list[Row]) -> list[str]:
+    """Each contender at the best of its rates, in % of DDP's loss at the best of DDP's; first seed
+    only, for not every rate has others."""
+    rows = [row for row in rows if row["seed"] == rows[0]["seed"] and "loss" in row]
+    contenders = list(dict.fromkeys(row["contender"] for row in rows))
+    lines = [f"| program | {' | '.join(contenders)} |", "|---" * (len(contenders) + 1) + "|"]
+    within = dict.fromkeys(contenders, 0)
+    for program in dict.fromkeys(row["program"] for row in rows):
+        best = {
+            contender: min(of_it, key=lambda row: row["loss"])
+            for contender in contenders
+            if (
+                of_it := [r for r in rows if (r["program"], r["contender"]) == (program, contender)]
+            )
+        }
+        cells = []
+        for contender in contenders:
+            if (found := best.get(contender)) is None:
+                cells.append("none")
+                continue
+            over = found["loss"] / best["ddp"]["loss"] - 1
+            within[contender] += over <= BOUND
+            said = f"{found['loss']:.4f}" if contender == "ddp" else f"{100 * over:+.1f} %"
+            cells.append(f"{said}, {found['rate']:g} x")
+        lines.append(f"| {program} | {' | '.join(cells)} |")
+    counts = [str(within[contender]) for contender in contenders]
+    return [*lines, f"| within {100 * BOUND:g} % | {' | '.join(counts)} |"]
+
+
 def costs(rows: list[Row]) -> list[str]:
     """By contender: processor time and memory over DDP's, medians over programs, and lines."""
     lines = []
@@ -87,7 +116,7 @@ def main() -> None:
     rows = [
         json.loads(line) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()
     ]
-    print("\n".join([*table(rows), "", *costs(rows)]))
+    print("\n".join([*table(rows), "", *best_table(rows), "", *costs(rows)]))
 
 
 if __name__ == "__main__":

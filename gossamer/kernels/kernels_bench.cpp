@@ -78,6 +78,14 @@ void sgd(Buffers& w, const Mix<float>& mix) {
   mix_sgd<float>({.x = w.x, .g = w.g}, mix, {.lr = 1e-3});
 }
 
+/// The pass with x + w (y_j − y_i) in the place of (1 − w) x + w y_j: `b` is what was sent.
+Pass by_difference(const Pass& pass) {
+  return [pass](Buffers& w, const Mix<float>&) {
+    const std::array<Source<float>, 2> sources{{{w.b.data(), -0.5}, {w.received.data(), 0.5}}};
+    pass(w, {.self_weight = 1, .sources = sources});
+  };
+}
+
 void sum_two(Buffers& w, const Mix<float>&) {
   const std::vector<const float*> terms{w.g.data(), w.received.data()};
   sum_into<float>(w.b, terms, 0.5);
@@ -237,11 +245,13 @@ GOSSAMER_BENCH(triad, plain_triad, 12);
 GOSSAMER_BENCH(triad_streaming, streaming_triad, 12);
 GOSSAMER_BENCH(mix_adamw, adamw, 32);
 GOSSAMER_BENCH(mix_adamw_out_of_place, adamw_out, 32);
+GOSSAMER_BENCH(mix_adamw_difference, by_difference(adamw), 36);
 GOSSAMER_BENCH(mix_accum_adamw_first, accum_adamw(1), 28);
 GOSSAMER_BENCH(mix_accum_adamw_middle, accum_adamw(2), 32);
 GOSSAMER_BENCH(mix_accum_adamw_last, accum_adamw(4), 36);
 GOSSAMER_BENCH(mix_momentum, momentum, 24);
 GOSSAMER_BENCH(mix_sgd, sgd, 16);
+GOSSAMER_BENCH(mix_sgd_difference, by_difference(sgd), 20);
 GOSSAMER_BENCH(sum_two, sum_two, 12);
 GOSSAMER_BENCH(sum_squares, norm, 4);
 GOSSAMER_BENCH(all_finite, finite, 4);

@@ -1,14 +1,12 @@
 """Starts the workers of a test as processes of one machine; see gossip_scenarios.py."""
 
 import json
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+import forked
 
 
 @dataclass
@@ -27,14 +25,15 @@ def run(scenarios: list[str], hosts: list[int], *, timeout_s: float = 150) -> li
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        words = [sys.executable, str(HERE / "gossip_scenarios.py"), name]
-        words += [",".join(map(str, hosts)), str(timeout_s), *scenarios]
-        done = subprocess.run(
-            words, timeout=timeout_s + 30, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        words = [name, ",".join(map(str, hosts)), str(timeout_s), *scenarios]
+        launcher = forked.start("gossip_scenarios", words)
+        try:
+            out, err = launcher.communicate(timeout_s + 30)
+        finally:
+            launcher.kill()
+        assert launcher.returncode == 0, err
         ranks = []
-        for rank, code in enumerate(json.loads(done.stdout.splitlines()[-1])):
+        for rank, code in enumerate(json.loads(out.splitlines()[-1])):
             lines = (folder / f"{rank}.jsonl").read_text().splitlines()
             said = dict(json.loads(line) for line in lines)
             ranks.append(Rank(code, said, (folder / f"{rank}.err").read_text()))

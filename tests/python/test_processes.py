@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
+import forked
 import pytest
 from torch.distributed import FileStore, TCPStore
 
@@ -22,6 +23,13 @@ import cluster as clusters  # noqa: E402
 LIMIT_S = 100
 LOOPBACK = "127.0.0.1"
 ENDED = {"c10d": "link is broken", "net": "the peer has ended", "streams": "the peer has ended"}
+
+
+def wait_until_stopped(pid: int) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T":
+        assert time.monotonic() < limit, f"process {pid} goes on"
+        time.sleep(0.001)
 
 
 class Team:
@@ -40,20 +48,10 @@ class Team:
             wait_for_workers=False,
             master_listen_fd=listener.detach(),
         )
-        self.processes = [
-            self.start([], [scenario, str(rank), str(workers), str(port), transport])
+        self.processes: list[forked.Forked] | list[subprocess.Popen] = [
+            forked.start("workers", [scenario, str(rank), str(workers), str(port), transport])
             for rank in range(workers)
         ]
-
-    @staticmethod
-    def start(place: list[str], words: list[str]) -> subprocess.Popen:
-        script = str(Path(__file__).with_name("workers.py"))
-        return subprocess.Popen(
-            [*place, sys.executable, script, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
 
     def hear(self, word: str, ranks: list[int]) -> None:
         """Until the workers said the word; fails at once where one has ended instead."""
@@ -71,7 +69,7 @@ class Team:
     def signal(self, rank: int, number: signal.Signals) -> None:
         os.kill(self.processes[rank].pid, number)
         if number == signal.SIGSTOP:
-            os.waitid(os.P_PID, self.processes[rank].pid, os.WSTOPPED | os.WNOWAIT)
+            wait_until_stopped(self.processes[rank].pid)
 
     def result(self, rank: int) -> dict:
         out, err = self.processes[rank].communicate(timeout=LIMIT_S)
@@ -92,11 +90,22 @@ class SpreadTeam(Team):
         self.transport = "streams"
         path = str(folder / "store")
         self.store = FileStore(path, -1)
-        self.processes = []
+        started = []
         for rank in range(cluster.size):
             place = ["ip", "netns", "exec", cluster.host(rank)]
             words = [scenario, str(rank), str(cluster.size), path, "streams"]
-            self.processes.append(self.start(place, [*words, cluster.address(rank)]))
+            started.append(self.start_at(place, [*words, cluster.address(rank)]))
+        self.processes = started
+
+    @staticmethod
+    def start_at(place: list[str], words: list[str]) -> subprocess.Popen:
+        script = str(Path(__file__).with_name("workers.py"))
+        return subprocess.Popen(
+            [*place, sys.executable, script, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def test_programs_train_with_ddp_and_with_gossip(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     by_run = {(row["program"], row["contender"]): row for row in rows}
-    assert len(by_run) == 8
+    assert len(by_run) == 2 * 5
     for (program, contender), row in by_run.items():
         if (program, contender) == ("muon", "gradient_gossip int8"):
             assert row["status"] == "refused"  # Muon takes its own step
@@ -52,6 +52,7 @@ def test_losses_are_compared_at_ddps_own_rate(tmp_path: Path) -> None:
     lines = call(str(BENCH / "report.py"), str(out)).stdout.splitlines()
     assert lines[2] == "| a | 2.0000 | +5.0 % | -1.0 % | -50.0 % |"
     assert lines[3] == "| within 2 % | | 0 of 1 | 1 of 1 | 1 of 1 |"
+    assert "| a | 1.0000, 3 x | +98.0 %, 3 x |" in lines
     assert "cwa: CPU time 1.25 of DDP's, +0 MB, 2 runs" in lines
     assert "a: +2 -1" in lines
 
