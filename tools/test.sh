@@ -80,38 +80,53 @@ sanitizer() {
     --no-tests=error --exclude-regex "$for_their_numbers" -j "$jobs"
 }
 
-# beside COMMAND…: runs the command's stages beside those that follow, until `join`. What they
-# count goes through a file: they run in a shell of their own.
+# beside COMMAND: runs the command's stages beside those that follow, until `join`. What they count
+# goes through a file: they run in a shell of their own.
+beside_pids=() beside_found=()
 beside() {
+  local found=$logs/beside-$1
   set -m  # a process group of its own, which ends with this script
   (
     stage_names=() stage_results=() stage_seconds=() stage_cpu=() passed=0 failed=0 failures=""
-    "$@"
+    "$1"
     for i in "${!stage_names[@]}"; do
       printf 'stage_names+=(%q) stage_results+=(%q) stage_seconds+=(%q) stage_cpu+=(%q)\n' \
         "${stage_names[i]}" "${stage_results[i]}" "${stage_seconds[i]}" "${stage_cpu[i]}"
-    done >"$logs/beside"
+    done >"$found"
     printf 'passed=$((passed + %d)) failed=$((failed + %d)) failures+=%q\n' \
-      "$passed" "$failed" "$failures" >>"$logs/beside"
+      "$passed" "$failed" "$failures" >>"$found"
   ) &
-  beside_pid=$!
+  beside_pids+=($!)
+  beside_found+=("$found")
   set +m
-  trap 'kill -- -"$beside_pid" 2>/dev/null || true' EXIT
+  trap 'for pid in "${beside_pids[@]}"; do kill -- -"$pid" 2>/dev/null || true; done' EXIT
 }
 
 join() {
-  if ! wait "$beside_pid"; then
-    failed=$((failed + 1)) failures+="the stages beside the others ended early"$'\n'
-    return 0
-  fi
+  local i
+  for i in "${!beside_pids[@]}"; do
+    if ! wait "${beside_pids[i]}"; then
+      failed=$((failed + 1)) failures+="the stages beside the others ended early"$'\n'
+      continue
+    fi
+    # shellcheck disable=SC1090  # written by `beside`
+    source "${beside_found[i]}"
+  done
   trap - EXIT
-  # shellcheck disable=SC1091  # written by `beside`
-  source "$logs/beside"
 }
 
-# Mostly wait for each other and for sockets, which leaves the processors to the compiler.
-test_processes() {
-  test_stage "test python" .venv/bin/python -m pytest tests/python
+# Both mostly wait for each other and for sockets, which leaves the processors to the compiler.
+# What makes hosts of its own, or starts whole programs, is in one of them.
+whole_programs=(tests/python/test_{benches,cluster,examples_*,faults,package_*,prediction_bench}.py
+  tests/python/test_{probe,processes,programs_bench,training_comparison,transformers}.py)
+
+test_package() {
+  test_stage "test python" .venv/bin/python -m pytest tests/python \
+    "${whole_programs[@]/#/--ignore=}"
+}
+
+test_programs() {
+  test_stage "test programs" .venv/bin/python -m pytest "${whole_programs[@]}"
   test_stage "test train" .venv/bin/python -m pytest tests/train
   test_stage "test experiments" .venv/bin/python -m pytest tests/experiments
 }
@@ -136,7 +151,8 @@ else
   check_stage "lint python" lint_python || true  # first: it takes seconds
   built=yes
   check_stage "build release" configure_and_build release || built=no
-  beside test_processes
+  beside test_package
+  beside test_programs
   if [ $built = yes ]; then test_stage "test release" run_ctest build; fi
   test_stage "test structure" .venv/bin/python -m pytest tests/structure
   sanitizer asan

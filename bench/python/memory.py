@@ -7,6 +7,7 @@ from pathlib import Path
 
 from launch import launch
 
+ONE_LAYER = ", one layer thawed"
 ALLREDUCE = {"pattern": "allreduce"}
 RING = {"topology": "ring"}
 # Who, with which optimizer, what Gossip is told, and whether each worker counts as a host.
@@ -25,6 +26,9 @@ CASES: dict[str, tuple[str, str, dict[str, str], bool]] = {
     "ddp RMSprop": ("ddp", "RMSprop", {}, False),
     "gossamer RMSprop, one host": ("gossamer", "RMSprop", {}, False),
     "gossamer RMSprop": ("gossamer", "RMSprop", {}, True),
+    "ddp, one layer thawed": ("ddp", "AdamW", {}, False),
+    "gossamer, one layer thawed": ("gossamer", "AdamW", {}, True),
+    "gossamer, one host, one layer thawed": ("gossamer", "AdamW", {}, False),
 }
 
 
@@ -33,6 +37,7 @@ def start(case: str, layers: int) -> dict[str, float]:
     words = ["--who", who, "--optimizer", optimizer, "--layers", str(layers)]
     words += ["--options", json.dumps(options)]
     words += ["--each-a-host"] if each_a_host else []
+    words += ["--trainable", "1"] if case.endswith(ONE_LAYER) else []
     return launch(case, "memory_worker.py", 2, words, timeout_s=600)
 
 
@@ -53,7 +58,8 @@ def main() -> None:
             found[name].append(start(name, arguments.layers))
     rows = []
     for name in names:
-        base = found["ddp RMSprop" if "RMSprop" in name and "ddp RMSprop" in found else "ddp"]
+        kind = next((kind for kind in (" RMSprop", ONE_LAYER) if kind in name), "")
+        base = found["ddp" + kind]
         pairs = list(zip(found[name], base, strict=True))
         beyond = [a["bytes_per_parameter"] - b["bytes_per_parameter"] for a, b in pairs]
         making = [a["making_cpu_s"] / b["making_cpu_s"] for a, b in pairs]

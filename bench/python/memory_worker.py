@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--optimizer", choices=("AdamW", "RMSprop"), required=True)
     parser.add_argument("--options", type=json.loads, required=True)
     parser.add_argument("--layers", type=int, required=True)
+    parser.add_argument("--trainable", type=int, help="layers; the first ones are frozen")
     parser.add_argument("--each-a-host", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -40,10 +41,13 @@ def main() -> None:
 
     torch.manual_seed(0)
     layers = [nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(arguments.layers)]
+    for layer in layers[: -arguments.trainable] if arguments.trainable else []:
+        layer.requires_grad_(False)
     model: nn.Module = nn.Sequential(*layers)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     kind = getattr(torch.optim, arguments.optimizer)
     is_fused = arguments.optimizer == "AdamW" and arguments.who != "gossamer"
-    optimizer = kind(model.parameters(), lr=1e-4, **({"fused": True} if is_fused else {}))
+    optimizer = kind(trained, lr=1e-4, **({"fused": True} if is_fused else {}))
     close = None
     dist.barrier()
     begin, begin_cpu = time.perf_counter(), time.process_time()
@@ -59,7 +63,7 @@ def main() -> None:
         optimizer.step()
     dist.barrier()
     resident = resident_bytes()
-    count = sum(parameter.numel() for parameter in model.parameters())
+    count = sum(parameter.numel() for parameter in trained)
     found = torch.tensor([resident / count, making_s, making_cpu_s], dtype=torch.float64)
     dist.all_reduce(found)  # the sizes of both workers may differ by what they share
     if dist.get_rank() == 0:

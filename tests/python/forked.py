@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 MODULES = ("workers", "gossip_scenarios")
+ENVIRONMENT = dict(os.environ)  # before any test has changed it
 LOOK_EVERY_S = 0.01
 
 
@@ -69,6 +70,7 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=ENVIRONMENT,
         )
         self.mine: dict[int, Forked] = {}
         self.lock = threading.Lock()  # requests and their answers, in turn
@@ -86,7 +88,8 @@ class Server:
         assert self.process.stdin is not None
         with self.lock:
             self.asker = asker
-            request = {"module": module, "words": words, "folder": folder}
+            request: dict[str, Any] = {"module": module, "words": words, "folder": folder}
+            request |= {"environment": dict(os.environ), "place": str(Path.cwd())}
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
             return self.answer.get()
@@ -155,6 +158,9 @@ def become(request: dict[str, Any]) -> None:
         opened = os.open(Path(request["folder"]) / name, flags)
         os.dup2(opened, number)
         os.close(opened)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["place"])
     sys.argv = [request["module"], *request["words"]]
     importlib.import_module(request["module"]).main()
 
