@@ -1,6 +1,7 @@
 """Programs as other people write them, with DDP and with Gossip; see bench/METRICS.md.
 
     bench/programs/run.py --programs nanogpt,resnet --rates 1,3 --json out.jsonl
+    tools/cluster.py run demo -- bench/programs/run.py --launched --programs nanogpt
 
 Every run has two processes on one torch thread each, which count as two hosts. A line of JSON for
 each run; report.py makes tables of them. What a program needs and is not installed is named.
@@ -90,12 +91,11 @@ def peak_bytes() -> int:
     return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
 
 
-def run_rank(program: str, job: Job, folder: Path) -> dict[str, Any]:
-    """Runs it here; what it found, or how it failed."""
+def run_rank(program: str, job: Job, store: dist.Store | None) -> dict[str, Any]:
+    """Runs it here; what it found, or how it failed. Without a store by what a launcher has set."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     before, began = peak_bytes(), resource.getrusage(resource.RUSAGE_SELF)
-    store = dist.FileStore(str(folder / "store"), SIZE)
-    dist.init_process_group("gloo", store=store, rank=job.rank, world_size=SIZE)
+    dist.init_process_group("gloo", store=store, rank=job.rank, world_size=job.size)
     torch.manual_seed(job.seed)
     found: dict[str, Any] = {"status": "ok"}
     with warnings.catch_warnings(record=True) as caught:
@@ -127,7 +127,8 @@ def fork_rank(program: str, job: Job, folder: Path) -> int:
         log = os.open(folder / f"{job.rank}.log", os.O_WRONLY | os.O_CREAT)
         os.dup2(log, 1)
         os.dup2(log, 2)
-        said = json.dumps(run_rank(program, job, folder))
+        store = dist.FileStore(str(folder / "store"), SIZE)
+        said = json.dumps(run_rank(program, job, store))
         (folder / f"{job.rank}.json").write_text(said)
     finally:
         os._exit(0)
@@ -170,6 +171,16 @@ def machine() -> dict[str, Any]:
     }
 
 
+def run_launched(program: str, contender: str, options: argparse.Namespace) -> None:
+    """One program with one contender, in processes that somebody has started; rank 0 tells."""
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    rate, seed = options.rates.split(",")[0], options.seeds.split(",")[0]
+    job = Job(contender, float(rate), int(seed), rank, size, options.steps)
+    found = run_rank(program, job, None)
+    if rank == 0:
+        print(json.dumps({"program": program, "contender": contender, **found}), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--programs", default="", help=f"of {', '.join(PROGRAMS)}")
@@ -178,10 +189,16 @@ def main() -> None:
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--steps", type=int, help="instead of the program's own")
     parser.add_argument("--json", type=Path, help="file to add lines to")
+    parser.add_argument(
+        "--launched", action="store_true", help="be one rank of a launch that is there: one run"
+    )
     options = parser.parse_args()
     programs = chosen(options.programs, list(PROGRAMS), "program")
     contenders = chosen(options.contenders, list(CONTENDERS), "contender")
     text()  # once for all processes
+    if options.launched:
+        run_launched(programs[0], contenders[0], options)
+        return
     there = []
     for program in programs:
         absent = missing(program)
