@@ -24,7 +24,7 @@ def codecs(rank: int, size: int) -> Any:
             optimizer = SGD(model.parameters(), lr=0.01)
             with gossiping(model, optimizer, codec=codec, **options) as gossip:
                 before: dict[int, dict[str, int]] = {}
-                for step in range(24):
+                for step in range(44):
                     if step == 4:  # the first values, which are not coded, have come
                         before = gossip.stats()["edges"]
                     optimizer.zero_grad()
