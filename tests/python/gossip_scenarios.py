@@ -1,12 +1,11 @@
 """Worker processes of the Gossip tests.
 
-usage: gossip_scenarios.py FOLDER PROCESSES,PER,HOST TIMEOUT_S SCENARIO...
+forked.py calls main() with: FOLDER PROCESSES,PER,HOST TIMEOUT_S SCENARIO...
 
 Loads torch once and forks the ranks, which find the environment that a launcher would give them.
 Each writes a line of JSON per scenario to FOLDER/<rank>.jsonl; prints their exit codes.
 """
 
-import gc
 import json
 import os
 import signal
@@ -135,10 +134,5 @@ def main() -> None:
     folder, hosts = Path(sys.argv[1]), [int(n) for n in sys.argv[2].split(",")]
     timeout_s, scenarios = float(sys.argv[3]), sys.argv[4:]
     assert len(list(Path("/proc/self/task").iterdir())) == 1
-    gc.freeze()  # what the ranks have in common does not cost each of them an end of its own
     children = [fork_rank(rank, hosts, folder, scenarios) for rank in range(sum(hosts))]
     print(json.dumps(wait_for_all(children, timeout_s)))
-
-
-if __name__ == "__main__":
-    main()
