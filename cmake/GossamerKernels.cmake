@@ -11,9 +11,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     set(kernels_level "")  # three times as long to compile
   endif()
   set_source_files_properties(${kernels_folder}/avx2_table.cpp PROPERTIES
-    COMPILE_OPTIONS "${kernels_level};-march=x86-64-v3")
+    COMPILE_OPTIONS "${kernels_level};-march=x86-64-v3;-maes")
   set_source_files_properties(${kernels_folder}/avx512_table.cpp PROPERTIES
-    COMPILE_OPTIONS "${kernels_level};-march=x86-64-v4;-mprefer-vector-width=512")
+    COMPILE_OPTIONS "${kernels_level};-march=x86-64-v4;-maes;-mprefer-vector-width=512")
 endif()
 
 if(GOSSAMER_TESTS AND TARGET kernels_test)

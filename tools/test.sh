@@ -74,7 +74,7 @@ for_their_numbers='^Figures\.(Stationary|Corrections|DmSgd|GlobalAverage)|^Poste
 for_their_numbers+='|^PlanCommand\.PublishedCases'
 
 # Of one thread, in which the thread sanitizer has nothing to see.
-of_one_thread='^(Codec|Kernel)Tables'
+of_one_thread='^(CodecTables|KernelTables|Digest)'
 
 sanitizer() {
   local without=$for_their_numbers

@@ -15,6 +15,9 @@ namespace {
 // Of coded terms, so that they are in the cache when the pass reads them.
 constexpr std::int64_t kDecodedAtOnce = 32 * kCodecBlock;
 
+/// How many digests a work has.
+std::size_t digests_of(std::int64_t count) { return digest_count(static_cast<std::size_t>(count)); }
+
 }  // namespace
 
 Vector::Vector(DType dtype, std::int64_t count)
@@ -66,6 +69,13 @@ void Lane::set_segments(std::vector<Segment> segments) {
     covered += segment.count;
   }
   GOSSAMER_ASSERT(covered == bucket_.count);
+  const bool same_works =
+      std::ranges::equal(bucket_.segments, segments, [](const Segment& a, const Segment& b) {
+        return a.count == b.count && (a.group == kGap) == (b.group == kGap);
+      });
+  if (!same_works) {
+    for (Sent& sent : sent_) sent.digests.clear();
+  }
   bucket_.segments = std::move(segments);
 }
 
@@ -108,7 +118,7 @@ void Lane::launch(ExchangeRunner& runner, std::int64_t number) {
   GOSSAMER_ASSERT(!launched() && expects(number));
   current_ = &slot_of(number);
   number_ = number;
-  sent_ = {};
+  for (Sent& sent : sent_) sent.data = nullptr;
   const Plan& plan = *current_->plan;
   const std::span<const Payload> payloads = payloads_of(number);
   for (std::size_t k = 0; k < payloads.size(); ++k) {
@@ -188,6 +198,12 @@ void Lane::wait_all_back() const {
   }
 }
 
+/// Of the current exchange; none: of a pass that needs nothing from others.
+std::int64_t Lane::longest_work() const {
+  const bool decodes = current_ != nullptr && has_coded_terms(*current_->plan);
+  return decodes ? kDecodedAtOnce : bucket_.count;
+}
+
 /// The ranges have at most `longest` elements.
 std::vector<Lane::Work> Lane::cut(std::span<const Piece> pieces, std::int64_t longest) const {
   std::vector<Work> works;
@@ -226,16 +242,21 @@ void Lane::find_sources(const Work& work, std::size_t payload, std::vector<Sourc
   }
 }
 
-/// What arrived for a payload, as a mix with the vector as it is now; see Note [Scattered buckets].
+/// What arrived for a payload, as a mix with the vector as it is now; see Note [What was sent].
 template <class T>
-Mix<T> Lane::mix_of(const Work& work, std::size_t payload, std::vector<Source<T>>& sources) {
+Mix<T> Lane::mix_of(const Work& work, std::size_t payload, std::vector<Source<T>>& sources,
+                    std::size_t first_digest) {
   find_sources<T>(work, payload, sources);
   const double own = work.piece->self_weight;
-  const std::byte* sent = sent_[payload];
-  if (sent == nullptr || own == 1) return {own, sources};
-  const Source<T> copy{reinterpret_cast<const T*>(sent) + work.offset, own - 1};
+  const Sent& sent = sent_[payload];
+  if (sent.data == nullptr || own == 1) return {own, sources};
+  const Source<T> copy{reinterpret_cast<const T*>(sent.data) + work.offset, own - 1};
   sources.insert(sources.begin(), copy);
-  return {1, sources};
+  Mix<T> mix{1, sources};
+  if (!sent.digests.empty()) {
+    mix.digests = std::span(sent.digests).subspan(first_digest, digests_of(work.count));
+  }
+  return mix;
 }
 
 template <class T>
@@ -244,10 +265,9 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
   double distance = 0;
   std::array<std::vector<Source<T>>, kMaxVectors> sources;
   static const Optimizer& no_step = find_optimizer("none");
-  const bool decodes = current_ != nullptr && has_coded_terms(*current_->plan);
-  const std::int64_t longest = decodes ? kDecodedAtOnce : bucket_.count;
   const auto span_of = [](void* data, std::int64_t count) { return typed<T>(data, 0, count); };
-  for (const Work& work : cut(pieces, longest)) {
+  std::size_t digest = 0;
+  for (const Work& work : cut(pieces, longest_work())) {
     const Segment& segment = *work.segment;
     const bool steps = segment.group != kNoStep;
     const void* g = gradient_at(segment, work.offset);
@@ -266,9 +286,10 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
           typed<T>(static_cast<void*>(pattern_state_[k].data()), work.offset, work.count);
     }
     for (std::size_t k = 0; current_ != nullptr && k < payloads_of(number_).size(); ++k) {
-      args.mixes[k] = mix_of<T>(work, k, sources[k]);
+      args.mixes[k] = mix_of<T>(work, k, sources[k], digest);
       args.mixes[k].measure_distance = measure;
     }
+    digest += digests_of(work.count);
     distance += pass(args, steps ? optimizer_ : no_step);
   }
   return distance;

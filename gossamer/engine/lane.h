@@ -14,6 +14,7 @@
 #include "gossamer/engine/exchange_runner.h"
 #include "gossamer/engine/late_edges.h"
 #include "gossamer/engine/options.h"
+#include "gossamer/kernels/digest.h"
 
 namespace gossamer {
 
@@ -39,6 +40,12 @@ class Vector {
 /// scattered buckets, a payload is copied once into an outbox, whichever number of peers reads it
 /// there. Where peers read in place a lane has two, which take turns: one may still be read when
 /// the next is filled. What leaves coded has none, see gather().
+
+/// Note [What was sent]: between two updates the parameters of a scattered bucket belong to the
+/// user, who may change them. The mix of x with what neighbours sent, y_j, is then relative to what
+/// this worker sent, y_i: x + Σ w_ij (y_j − y_i), which keeps the mean over the workers. To read
+/// y_i costs a fifth of a pass. So the copy into the outbox also makes digests of its tiles, and
+/// where x still has the same the pass computes (1 − Σ w_ij) x + Σ w_ij y_j.
 
 /// Note [Two memories]: with a spare, an update reads x and writes the spare, and the two change
 /// places. x then stays as it was while peers read it where it is, until this worker's next update
@@ -130,13 +137,16 @@ class Lane {
   void read_payload(Payload payload, std::int64_t begin, std::int64_t count, std::byte* into,
                     const Copy& copy) const;
   PayloadRef gather(Payload payload, std::size_t k);
+  void remember(Payload payload, std::size_t k, std::byte* box);
   std::byte* outbox(std::size_t k) const;
   void* carried_error(std::int64_t number, std::size_t payload) const;
+  std::int64_t longest_work() const;
   std::vector<Work> cut(std::span<const Piece> pieces, std::int64_t longest) const;
   template <class T>
   void find_sources(const Work& work, std::size_t payload, std::vector<Source<T>>& sources);
   template <class T>
-  Mix<T> mix_of(const Work& work, std::size_t payload, std::vector<Source<T>>& sources);
+  Mix<T> mix_of(const Work& work, std::size_t payload, std::vector<Source<T>>& sources,
+                std::size_t first_digest);
   template <class T>
   double sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass,
                std::span<const StepNumbers> groups, WorkerPool* pool, bool measure);
@@ -177,9 +187,12 @@ class Lane {
   PayloadRef hand_over(const Plan& plan, const PayloadRef& payload, std::size_t k);
   Owner outbox_owner_;
   std::byte* outbox_begin_ = nullptr;  ///< null: payloads are sent from where they are
-  /// By payload of the current exchange: what was sent of a vector that others may have changed
-  /// since; null: nothing, or nobody changes it.
-  std::array<const std::byte*, kMaxVectors> sent_ = {};
+  /// By payload of the current exchange, see Note [What was sent].
+  struct Sent {
+    const std::byte* data = nullptr;  ///< null: nothing was sent, or nobody changes it
+    std::vector<Digest> digests;      ///< of its works in the order of cut(); empty: none
+  };
+  std::array<Sent, kMaxVectors> sent_;
   /// The consumed exchanges of the previous step, whose payload peers may still read.
   std::array<std::shared_ptr<Exchange>, kMaxVectors> lent_;
 };

@@ -5,6 +5,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/lane.h"
+#include "gossamer/engine/typed_span.h"
 #include "gossamer/kernels/copy.h"
 
 namespace gossamer {
@@ -23,6 +24,7 @@ std::byte* Lane::state_at(const Segment& segment, std::size_t k, std::int64_t of
     return optimizer_state_[k].data() + static_cast<std::size_t>(offset) * element;
   }
   auto* begin = static_cast<std::byte*>(segment.state[k]);
+  if (begin == nullptr) return nullptr;
   return begin + static_cast<std::size_t>(offset - segment.offset) * element;
 }
 
@@ -151,9 +153,45 @@ PayloadRef Lane::gather(Payload payload, std::size_t k) {
   }
   GOSSAMER_ASSERT(outbox_begin_ != nullptr);
   std::byte* box = outbox(k);
-  read_payload(payload, 0, bucket_.count, box, copy_streaming);
-  sent_[k] = is_relative ? box : nullptr;
+  if (is_relative) {
+    remember(payload, k, box);
+  } else {
+    read_payload(payload, 0, bucket_.count, box, copy_streaming);
+  }
   return {.data = box, .owner = outbox_owner_};
+}
+
+/// Copies a payload into its outbox as what the mix will be relative to, see Note [What was sent].
+void Lane::remember(Payload payload, std::size_t k, std::byte* box) {
+  Sent& sent = sent_[k];
+  sent.data = box;
+  sent.digests.clear();
+  if (!late_.empty()) return read_payload(payload, 0, bucket_.count, box, copy_streaming);
+  const std::size_t element = size_of(bucket_.dtype);
+  for (const Segment& segment : bucket_.segments) {
+    if (segment.group != kGap) continue;
+    std::memset(box + static_cast<std::size_t>(segment.offset) * element, 0,
+                static_cast<std::size_t>(segment.count) * element);
+  }
+  const std::vector<Work> works = cut(current_->plan->pieces, longest_work());
+  std::size_t total = 0;
+  for (const Work& work : works) total += digest_count(static_cast<std::size_t>(work.count));
+  sent.digests.resize(total);
+  std::span<Digest> left = sent.digests;
+  for (const Work& work : works) {
+    const std::span<Digest> digests =
+        left.first(digest_count(static_cast<std::size_t>(work.count)));
+    left = left.subspan(digests.size());
+    const std::byte* from = payload_at(payload, *work.segment, work.offset);
+    visit_dtype(bucket_.dtype, [&]<class T>(T) {
+      const std::span<T> to = typed<T>(static_cast<void*>(box), work.offset, work.count);
+      if (from == nullptr) {
+        std::ranges::fill(to, T(0));
+      } else {
+        copy_digested<T>(typed<T>(static_cast<const void*>(from), 0, work.count), to, digests);
+      }
+    });
+  }
 }
 
 void Lane::read_parameters(std::byte* into) const {

@@ -5,7 +5,6 @@
 #include <Eigen/Core>
 #include <cmath>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gossamer/graph/dense.h"
@@ -71,19 +70,6 @@ TEST(PushSum, IsAFunctionOfTheStepAlone) {
     EXPECT_EQ(forwards.weights(static_cast<std::int64_t>(t)), expected[t]) << t;
   }
   EXPECT_EQ(round_at(anyhow, 300), round_at(forwards, 300));
-}
-
-TEST(PushSum, ManyThreadsSeeTheSame) {
-  const Schedule schedule = push_sum_rounds(directed(5));
-  const Schedule alone = push_sum_rounds(directed(5));
-  std::vector<std::jthread> threads;
-  for (int worker = 0; worker < 4; ++worker) {
-    threads.emplace_back([&, worker] {
-      for (int t = worker; t < 400; t += 3) {
-        EXPECT_EQ(schedule.weights(t), alone.weights(t)) << t;
-      }
-    });
-  }
 }
 
 TEST(PushSum, LeavesDoublyStochasticSchedulesAsTheyAre) {

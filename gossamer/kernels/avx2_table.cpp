@@ -16,6 +16,9 @@ struct Stream256 {
   using Vector = __m256i;
   static void store(Vector* to, Vector value) { _mm256_stream_si256(to, value); }
   static void fence() { _mm_sfence(); }
+
+  using Block = __m128i;
+  static Block scramble(Block a, Block b) { return _mm_aesenc_si128(a, b); }
 };
 
 }  // namespace

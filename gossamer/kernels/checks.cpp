@@ -18,6 +18,14 @@ void require_length(std::string_view pass, std::string_view buffer, std::size_t 
                  .remedy = "pass spans of one length"});
 }
 
+void require_digests(std::string_view pass, std::size_t got, std::size_t elements) {
+  if (got == digest_count(elements)) return;
+  fail_argument({.place = pass,
+                 .what = "there must be " + std::to_string(digest_count(elements)) + " digests",
+                 .got = std::to_string(got),
+                 .remedy = "one for each tile of " + std::to_string(kDigestTile) + " elements"});
+}
+
 void require_positive(std::string_view pass, std::string_view name, long long value) {
   if (value >= 1) return;
   const std::string what = std::string(name) + " must be 1 or more";

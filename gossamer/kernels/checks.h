@@ -14,6 +14,10 @@ namespace gossamer {
 void require_length(std::string_view pass, std::string_view buffer, std::size_t got,
                     std::size_t expected);
 
+/// Throws std::invalid_argument that names the pass unless `got` is the digests of so many
+/// elements.
+void require_digests(std::string_view pass, std::size_t got, std::size_t elements);
+
 /// Throws std::invalid_argument unless value ≥ 1.
 void require_positive(std::string_view pass, std::string_view name, long long value);
 
@@ -28,12 +32,14 @@ MixArgs<T> mix_args(std::string_view pass, std::span<T> x, std::span<T> out, con
     require_length(pass, "out", out.size(), x.size());
     require_apart(pass, std::as_bytes(x), std::as_bytes(out));
   }
+  if (!mix.digests.empty()) require_digests(pass, mix.digests.size(), x.size());
   return {.x = x.data(),
           .out = out.empty() ? x.data() : out.data(),
           .self_weight = mix.self_weight,
           .sources = mix.sources.data(),
           .source_count = mix.sources.size(),
-          .measure_distance = mix.measure_distance};
+          .measure_distance = mix.measure_distance,
+          .digests = mix.digests.empty() ? nullptr : mix.digests.data()};
 }
 
 }  // namespace gossamer

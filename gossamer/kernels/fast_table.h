@@ -129,12 +129,29 @@ bool fast_all_finite(Range range, const T* a) {
 }
 
 template <class T, class Stream>
+void fast_copy_digested(Range range, const T* x, T* to, Digest* digests) {
+  for (std::size_t begin = range.begin; begin < range.end; begin += kDigestTile) {
+    const Range tile = digest_tile(range, begin);
+    const std::size_t count = tile.end - begin;
+    Digest& digest = digests[begin / kDigestTile];
+    if (count == kDigestTile && to_line(to + begin) == 0) {
+      digest = copy_tile<Stream>(to + begin, x + begin);
+    } else {
+      digest = digest_of<Stream>(tile, x);
+      streaming_copy<Stream>(to + begin, x + begin, count * sizeof(T));
+    }
+  }
+  Stream::fence();
+}
+
+template <class T, class Stream>
 constexpr KernelTable<T> kFastTable{
     .mix_only = fast_mix_only<T, Stream>,
     .mix_sgd = fast_mix_sgd<T, Stream>,
     .mix_momentum = fast_mix_momentum<T, Stream>,
     .mix_adam = fast_mix_adam<T, Stream>,
     .mix_accum_adam = fast_mix_accum_adam<T, Stream>,
+    .copy_digested = fast_copy_digested<T, Stream>,
     .sum_into = fast_sum_into<T>,
     .sum_squares = fast_sum_squares<T>,
     .distance_squares = fast_distance_squares<T>,

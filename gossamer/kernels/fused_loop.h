@@ -9,6 +9,7 @@
 
 #include <cstddef>
 
+#include "gossamer/kernels/digest_tiles.h"
 #include "gossamer/kernels/kernel_table.h"
 #include "gossamer/kernels/reductions.h"
 #include "gossamer/kernels/streaming.h"
@@ -111,6 +112,23 @@ std::size_t to_line(const T* a) {
   return (kLine - reinterpret_cast<std::size_t>(a) % kLine) % kLine / sizeof(T);
 }
 
+/// Does what apply does in place for a whole tile of digests; returns the digest of the next, see
+/// Note [Digests ahead].
+template <class Stream, class T, class Mix, class Step>
+Digest apply_ahead(std::size_t begin, T* x, const Mix mixer, const Step step) {
+  static_assert(kGroup<T> * sizeof(T) == kDigested);
+  Digester<Stream> next;
+  for (std::size_t i = begin; i < begin + kDigestTile; i += kGroup<T>) {
+#pragma GCC ivdep
+    for (std::size_t j = 0; j < kGroup<T>; ++j) {
+      const T old = x[i + j];
+      x[i + j] = step(mixer(old, i + j), old, i + j);
+    }
+    next.add(x + i + kDigestTile);
+  }
+  return next.fold();
+}
+
 /// Does what apply does where something is written that was not read: b if the step sets it, `out`
 /// unless it is x. That goes past the caches, which saves reading its lines; Stream::fence() is
 /// left to do. b, or else `out`, begins at a line; a rest of the range is stored plainly, and so is
@@ -203,10 +221,36 @@ double sweep_all(Range range, const MixArgs<T>& mix, const Step& step) {
   return 0;
 }
 
+/// Tile by tile, without the first source where x is what its digest says.
+template <class Stream, class T, class Step>
+double sweep_digested(Range range, const MixArgs<T>& mix, const Step& step) {
+  const MixArgs<T> rest = without_first(mix);
+  const bool fits = rest.source_count == 1 || rest.source_count == 2;
+  const bool looks_ahead = fits && !streams<Step>(mix) && !mix.measure_distance;
+  double distance = 0;
+  Range tile = digest_tile(range, range.begin);
+  Digest digest = digest_of<Stream>(tile, mix.x);
+  while (tile.begin < range.end) {
+    const bool is_same = digest == mix.digests[tile.begin / kDigestTile];
+    const Range next = digest_tile(range, tile.end);
+    if (is_same && looks_ahead && next.end - next.begin == kDigestTile) {
+      digest = rest.source_count == 1
+                   ? apply_ahead<Stream>(tile.begin, mix.out, Mixer<T, 1>(rest), step)
+                   : apply_ahead<Stream>(tile.begin, mix.out, Mixer<T, 2>(rest), step);
+    } else {
+      distance += sweep_all<Stream>(tile, is_same ? rest : mix, step);
+      digest = digest_of<Stream>(next, mix.x);
+    }
+    tile = next;
+  }
+  return distance;
+}
+
 /// One fused pass with the step of a rule.
 template <class Stream, class T, class Step>
 double run(Range range, const MixArgs<T>& mix, const Step step) {
-  const double distance = sweep_all<Stream>(range, mix, step);
+  const double distance = mix.digests == nullptr ? sweep_all<Stream>(range, mix, step)
+                                                 : sweep_digested<Stream>(range, mix, step);
   if (streams<Step>(mix)) Stream::fence();
   return distance;
 }

@@ -13,8 +13,9 @@ constexpr std::array kIsas{Isa::avx512, Isa::avx2, Isa::ref};  // the best first
 constexpr std::array<std::string_view, 3> kNames{"ref", "avx2", "avx512"};
 
 #if defined(__x86_64__)
-bool machine_has_avx2() { return __builtin_cpu_supports("x86-64-v3") != 0; }
-bool machine_has_avx512() { return __builtin_cpu_supports("x86-64-v4") != 0; }
+bool machine_has_aes() { return __builtin_cpu_supports("aes") != 0; }
+bool machine_has_avx2() { return machine_has_aes() && __builtin_cpu_supports("x86-64-v3") != 0; }
+bool machine_has_avx512() { return machine_has_aes() && __builtin_cpu_supports("x86-64-v4") != 0; }
 #else
 bool machine_has_avx2() { return false; }
 bool machine_has_avx512() { return false; }

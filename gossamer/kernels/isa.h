@@ -6,7 +6,7 @@
 namespace gossamer {
 
 /// `ref` is the scalar code of the `_ref.cpp` files; the others are the one fast loop, compiled for
-/// x86-64-v3 and x86-64-v4. All give identical bits.
+/// x86-64-v3 and x86-64-v4, both with AES. All give identical bits.
 enum class Isa { ref, avx2, avx512 };
 
 std::string_view name_of(Isa isa);

@@ -3,19 +3,56 @@
 #include <string>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/kernels/digest_tiles.h"
 #include "gossamer/kernels/ref.h"
 #include "gossamer/kernels/tables.h"
 
 namespace gossamer {
 namespace {
 
+/// The digests of the scalar kernels.
+struct Plain {
+  using Block [[gnu::vector_size(16)]] = long long;
+  using Words [[gnu::vector_size(16)]] = unsigned long long;
+
+  static Block scramble(Block a, Block b) {
+    Words words = Words(a ^ b) * 0x9e3779b97f4a7c15U;
+    words ^= words >> 29;
+    const Words crossed{words[0] + words[1], words[0]};
+    return Block(crossed * 0xbf58476d1ce4e5b9U);
+  }
+};
+
+/// A scalar pass, tile by tile without the first source where x is what its digest says.
+template <auto Pass, class T, class... Step>
+double ref_pass(Range range, const MixArgs<T>& mix, const Step&... step) {
+  if (mix.digests == nullptr) return Pass(range, mix, step...);
+  const MixArgs<T> rest = without_first(mix);
+  double distance = 0;
+  for (std::size_t begin = range.begin; begin < range.end; begin += kDigestTile) {
+    const Range tile = digest_tile(range, begin);
+    const bool is_same = digest_of<Plain>(tile, mix.x) == mix.digests[begin / kDigestTile];
+    distance += Pass(tile, is_same ? rest : mix, step...);
+  }
+  return distance;
+}
+
+template <class T>
+void ref_copy_digested(Range range, const T* x, T* to, Digest* digests) {
+  for (std::size_t begin = range.begin; begin < range.end; begin += kDigestTile) {
+    digests[begin / kDigestTile] = digest_of<Plain>(digest_tile(range, begin), x);
+  }
+  ref::copy(to + range.begin, x + range.begin, (range.end - range.begin) * sizeof(T));
+}
+
 template <class T>
 constexpr KernelTable<T> kRefTable{
-    .mix_only = ref::mix_only<T>,
-    .mix_sgd = ref::mix_sgd<T>,
-    .mix_momentum = ref::mix_momentum<T>,
-    .mix_adam = ref::mix_adam<T>,
-    .mix_accum_adam = ref::mix_accum_adam<T>,
+    .mix_only = ref_pass<ref::mix_only<T>, T>,
+    .mix_sgd = ref_pass<ref::mix_sgd<T>, T, SgdArgs<T>>,
+    .mix_momentum = ref_pass<ref::mix_momentum<T>, T, MomentumArgs<T>>,
+    .mix_adam = ref_pass<ref::mix_adam<T>, T, AdamArgs<T>>,
+    .mix_accum_adam = ref_pass<ref::mix_accum_adam<T>, T, AccumAdamArgs<T>>,
+    .copy_digested = ref_copy_digested<T>,
     .sum_into = ref::sum_into<T>,
     .sum_squares = ref::sum_squares<T>,
     .distance_squares = ref::distance_squares<T>,

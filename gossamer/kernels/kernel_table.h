@@ -10,7 +10,8 @@
 
 namespace gossamer {
 
-/// Elements [begin, end) of the buffers; at most kBlockElements where a sum is returned.
+/// Elements [begin, end) of the buffers; at most kBlockElements where a sum is returned. Begins at
+/// a tile where there are digests.
 struct Range {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -26,6 +27,7 @@ struct MixArgs {
   const Source<T>* sources = nullptr;
   std::size_t source_count = 0;
   bool measure_distance = false;
+  const Digest* digests = nullptr;  ///< of the whole first source; null: none
 };
 
 /// The coefficients of a step, in the precision of T. The step itself is added: lr is negated.
@@ -116,6 +118,7 @@ struct KernelTable {
   double (*mix_momentum)(Range, const MixArgs<T>&, const MomentumArgs<T>&);
   double (*mix_adam)(Range, const MixArgs<T>&, const AdamArgs<T>&);
   double (*mix_accum_adam)(Range, const MixArgs<T>&, const AccumAdamArgs<T>&);
+  void (*copy_digested)(Range, const T* x, T* to, Digest* digests);
   void (*sum_into)(Range, const SumArgs<T>&);
   double (*sum_squares)(Range, const T* a);
   double (*distance_squares)(Range, const T* a, const T* b);

@@ -15,6 +15,7 @@
 #include "gossamer/kernels/mix_accum_adam.h"
 #include "gossamer/kernels/mix_adam.h"
 #include "gossamer/kernels/mix_momentum.h"
+#include "gossamer/kernels/mix_only.h"
 #include "gossamer/kernels/mix_sgd.h"
 #include "gossamer/kernels/norm.h"
 #include "gossamer/kernels/stream_yardstick.h"
@@ -78,11 +79,38 @@ void sgd(Buffers& w, const Mix<float>& mix) {
   mix_sgd<float>({.x = w.x, .g = w.g}, mix, {.lr = 1e-3});
 }
 
-/// The pass with x + w (y_j − y_i) in the place of (1 − w) x + w y_j: `b` is what was sent.
+void mix(Buffers& w, const Mix<float>& mix) { mix_only<float>({.x = w.x}, mix); }
+
+/// What is sent, b, is copied before each pass, as the engine does.
+Pass after_copy(const Pass& pass) {
+  return [pass](Buffers& w, const Mix<float>& mix) {
+    copy_streaming(w.b.data(), w.x.data(), w.x.size() * sizeof(float));
+    pass(w, mix);
+  };
+}
+
+/// The same with x + w (y_j − y_i) in the place of (1 − w) x + w y_j, where y_i is what was sent.
 Pass by_difference(const Pass& pass) {
-  return [pass](Buffers& w, const Mix<float>&) {
+  return after_copy([pass](Buffers& w, const Mix<float>&) {
     const std::array<Source<float>, 2> sources{{{w.b.data(), -0.5}, {w.received.data(), 0.5}}};
     pass(w, {.self_weight = 1, .sources = sources});
+  });
+}
+
+/// The same where digests say that x is still what was sent.
+Pass by_digests(const Pass& pass) {
+  return [pass, digests = std::vector<Digest>()](Buffers& w, const Mix<float>&) mutable {
+    digests.resize(digest_count(w.x.size()));
+    copy_digested<float>(w.x, w.b, digests);
+    const std::array<Source<float>, 2> sources{{{w.b.data(), -0.5}, {w.received.data(), 0.5}}};
+    pass(w, {.self_weight = 1, .sources = sources, .digests = digests});
+  };
+}
+
+Pass copy_with_digests() {
+  return [digests = std::vector<Digest>()](Buffers& w, const Mix<float>&) mutable {
+    digests.resize(digest_count(w.x.size()));
+    copy_digested<float>(w.x, w.b, digests);
   };
 }
 
@@ -241,17 +269,26 @@ void run(benchmark::State& state, const Pass& pass, double bytes_per_element) {
   BENCHMARK_CAPTURE(run, name, pass, bytes)->Arg(16 << 10)->Arg(25'000'000)->UseRealTime()
 
 GOSSAMER_BENCH(copy, copy, 8);
+GOSSAMER_BENCH(copy_with_digests, copy_with_digests(), 8);
 GOSSAMER_BENCH(triad, plain_triad, 12);
 GOSSAMER_BENCH(triad_streaming, streaming_triad, 12);
 GOSSAMER_BENCH(mix_adamw, adamw, 32);
 GOSSAMER_BENCH(mix_adamw_out_of_place, adamw_out, 32);
-GOSSAMER_BENCH(mix_adamw_difference, by_difference(adamw), 36);
 GOSSAMER_BENCH(mix_accum_adamw_first, accum_adamw(1), 28);
 GOSSAMER_BENCH(mix_accum_adamw_middle, accum_adamw(2), 32);
 GOSSAMER_BENCH(mix_accum_adamw_last, accum_adamw(4), 36);
 GOSSAMER_BENCH(mix_momentum, momentum, 24);
 GOSSAMER_BENCH(mix_sgd, sgd, 16);
-GOSSAMER_BENCH(mix_sgd_difference, by_difference(sgd), 20);
+
+#define GOSSAMER_SENT_BENCH(name, pass, bytes)                           \
+  GOSSAMER_BENCH(name##_after_copy, after_copy(pass), 8 + bytes);        \
+  GOSSAMER_BENCH(name##_by_difference, by_difference(pass), 12 + bytes); \
+  GOSSAMER_BENCH(name##_by_digests, by_digests(pass), 8 + bytes)
+
+GOSSAMER_SENT_BENCH(mix, mix, 12);
+GOSSAMER_SENT_BENCH(mix_sgd, sgd, 16);
+GOSSAMER_SENT_BENCH(mix_adamw, adamw, 32);
+
 GOSSAMER_BENCH(sum_two, sum_two, 12);
 GOSSAMER_BENCH(sum_squares, norm, 4);
 GOSSAMER_BENCH(all_finite, finite, 4);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "gossamer/kernels/digest.h"
+
 namespace gossamer {
 
 /// A received buffer of the same length as x, and its weight W[i][j].
@@ -19,6 +21,8 @@ struct Mix {
   double self_weight = 1;
   std::span<const Source<T>> sources = {};
   bool measure_distance = false;  ///< let the pass return Σ (x − mixed)²
+  /// Of sources[0], by tile; empty: none. Where x has the same, sources[0] is x and is not read.
+  std::span<const Digest> digests = {};
 };
 
 }  // namespace gossamer

@@ -3,7 +3,8 @@
 ///
 /// Stream is what each *_table.cpp says of its instruction set: a `Vector`, `store(Vector* to,
 /// Vector)` past the caches to an aligned place, and `fence()`, which must come before another
-/// thread hears of such stores.
+/// thread hears of such stores. For digests it has a `Block` of 16 bytes and `scramble(Block,
+/// Block)`.
 
 #include <cstddef>
 
