@@ -74,8 +74,11 @@ Matrix dense(const Round& round) {
 
 Matrix mixed(const Run& run, const Matrix& x, std::int64_t step) {
   Matrix result = x;
+  Matrix w;
   for (std::size_t k = 0; k < x[0].size(); ++k) {
-    const Matrix w = dense(round_at(run.schedule, step + run.round_shift[k]));
+    if (k == 0 || run.round_shift[k] != run.round_shift[k - 1]) {
+      w = dense(round_at(run.schedule, step + run.round_shift[k]));
+    }
     for (std::size_t i = 0; i < x.size(); ++i) {
       result[i][k] = 0;
       for (std::size_t j = 0; j < x.size(); ++j) result[i][k] += w[i][j] * x[j][k];

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -30,17 +31,25 @@ inline std::string name_of(const ::testing::TestParamInfo<Case>& info) { return 
 
 using Bytes = std::vector<std::byte>;
 
+// Loops over single bytes take seconds under the thread sanitizer, so whole ranges are handled.
+
 /// `size` bytes that differ between seeds and positions.
 inline Bytes pattern(std::size_t size, std::uint64_t seed) {
-  Bytes bytes(size);
   Rng rng(seed, size);
-  std::size_t i = 0;
-  for (; i + 8 <= size; i += 8) {
-    const std::uint64_t word = rng.next();
-    for (std::size_t k = 0; k < 8; ++k) bytes[i + k] = static_cast<std::byte>(word >> (8 * k));
-  }
-  for (; i < size; ++i) bytes[i] = static_cast<std::byte>(rng.next());
+  std::vector<std::uint64_t> words((size + 7) / 8);
+  for (std::uint64_t& word : words) word = rng.next();
+  Bytes bytes(size);
+  if (size != 0) std::memcpy(bytes.data(), words.data(), size);
   return bytes;
+}
+
+inline bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+inline bool all_are(std::span<const std::byte> bytes, std::byte value) {
+  return bytes.empty() ||
+         (bytes[0] == value && same(bytes.subspan(1), bytes.first(bytes.size() - 1)));
 }
 
 inline Deadline in_ms(int ms) { return Clock::now() + std::chrono::milliseconds(ms); }
@@ -107,7 +116,7 @@ class TransportConformance : public ::testing::TestWithParam<Case> {
     Bytes landing(size);
     const Request received = worker(to).receive(from, tag, landing, patience());
     const Request sent = worker(from).send(to, tag, payload, patience());
-    EXPECT_EQ(finish(worker(to), received), payload);
+    EXPECT_TRUE(same(finish(worker(to), received), payload));
     finish(worker(from), sent);
   }
 

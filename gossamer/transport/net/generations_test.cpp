@@ -14,11 +14,13 @@
 namespace gossamer {
 namespace {
 
+using conformance::all_are;
 using conformance::Bytes;
 using conformance::finish_failed;
 using conformance::in_ms;
 using conformance::patience;
 using conformance::pattern;
+using conformance::same;
 using conformance::wait;
 
 constexpr std::byte kSentinel{0xE5};
@@ -127,7 +129,7 @@ void expect_exchange(Team& team, int from, int to, int& step, std::size_t size) 
     const Tag tag{.step = ++step};
     const Bytes payload = payload_of(from, team.generation(from), tag, size);
     if (const auto content = attempt(team, from, to, tag, payload)) {
-      EXPECT_TRUE(*content == payload) << from << " to " << to << ", step " << step;
+      EXPECT_TRUE(same(*content, payload)) << from << " to " << to << ", step " << step;
       return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -177,7 +179,7 @@ TEST_P(NetGenerations, NothingOfAFormerGenerationIsHeard) {
     const Bytes payload = payload_of(1, 1, tag, 1000);
     const auto content = attempt(team, 1, to, tag, payload);
     ASSERT_TRUE(content);
-    EXPECT_TRUE(*content == payload) << to;
+    EXPECT_TRUE(same(*content, payload)) << to;
   }
   // The former one may not have heard that it was replaced: what it sends to where its payload was
   // asked for can leave, and is lost there.
@@ -252,14 +254,14 @@ TEST_P(NetGenerations, RandomRestartsBringNothingStale) {
       const Tag tag{.step = ++step};
       const Bytes payload = payload_of(one, team.generation(one), tag, size);
       const auto content = attempt(team, one, other, tag, payload);
-      EXPECT_TRUE(content && *content == payload) << round;
+      EXPECT_TRUE(content && same(*content, payload)) << round;
     }
     for (Doubtful& each : doubtful) {
       if (each.received == 0) continue;
       const Status status = wait(team[each.to], each.received);
       const Bytes whole = payload_of(victim, former, each.tag, size);
       if (status.state == Status::State::done) {
-        EXPECT_TRUE(std::ranges::equal(status.payload, whole)) << round;
+        EXPECT_TRUE(same(status.payload, whole)) << round;
       }
       team[each.to].release(each.received);
       std::fill(each.landing.begin(), each.landing.end(), kSentinel);
@@ -270,8 +272,7 @@ TEST_P(NetGenerations, RandomRestartsBringNothingStale) {
       expect_exchange(team, peer, victim, step, size);
     }
     for (const Doubtful& each : doubtful) {
-      const auto is_sentinel = [](std::byte byte) { return byte == kSentinel; };
-      EXPECT_TRUE(std::ranges::all_of(each.landing, is_sentinel)) << round;
+      EXPECT_TRUE(all_are(each.landing, kSentinel)) << round;
     }
   }
 }

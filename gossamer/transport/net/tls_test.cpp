@@ -23,6 +23,7 @@ namespace tls_test {
 using conformance::Bytes;
 using conformance::patience;
 using conformance::pattern;
+using conformance::same;
 
 constexpr const char* kToken = "open sesame";
 using Keys = std::shared_ptr<const TlsKeys>;
@@ -136,7 +137,7 @@ TEST(Tls, BringsWhatWasSentInPortionsOfAnySize) {
     wire.portion = portion;
     wire.far.say({.say = Say::challenge}, pattern(32, 2));
     send(wire, payload);
-    EXPECT_TRUE(wire.heard.landing == payload) << portion;
+    EXPECT_TRUE(same(wire.heard.landing, payload)) << portion;
     EXPECT_EQ(wire.heard.landed, payload.size());
     EXPECT_EQ(wire.heard.words, 1);
     EXPECT_FALSE(wire.near.is_behind() || wire.far.is_behind());
@@ -178,7 +179,7 @@ TEST(Tls, GoesOnWithNewKeys) {
     for (std::uint64_t i = 0; i < 5; ++i) {
       const Bytes payload = pattern(300'000, i);
       send(wire, payload);
-      EXPECT_TRUE(wire.heard.landing == payload) << i;
+      EXPECT_TRUE(same(wire.heard.landing, payload)) << i;
     }
     passed[is_often ? 1 : 0] = wire.passed.size();
   }
@@ -270,7 +271,7 @@ TEST(Tls, WhoeverReadsWhenTheSystemSaysSoGetsEverything) {
     while (told.heard.landed < size) {
       ASSERT_TRUE(told.turn(20'000, true)) << told.heard.landed << " of " << size << " are there";
     }
-    EXPECT_TRUE(told.heard.landing == payload) << size;
+    EXPECT_TRUE(same(told.heard.landing, payload)) << size;
   }
 }
 
