@@ -126,12 +126,12 @@ whole_programs=(tests/python/test_{benches,cluster,examples_*,faults,package_*,p
   tests/python/test_{probe,processes,programs_bench,training_comparison,transformers}.py)
 
 test_package() {
-  test_stage "test python" .venv/bin/python -m pytest tests/python \
+  test_stage "test python" .venv/bin/python -m pytest --durations=20 tests/python \
     "${whole_programs[@]/#/--ignore=}"
 }
 
 test_programs() {
-  test_stage "test programs" .venv/bin/python -m pytest "${whole_programs[@]}"
+  test_stage "test programs" .venv/bin/python -m pytest --durations=20 "${whole_programs[@]}"
   test_stage "test train" .venv/bin/python -m pytest tests/train
   test_stage "test experiments" .venv/bin/python -m pytest tests/experiments
 }
@@ -159,7 +159,7 @@ else
   beside test_package
   beside test_programs
   if [ $built = yes ]; then test_stage "test release" run_ctest build; fi
-  test_stage "test structure" .venv/bin/python -m pytest tests/structure
+  test_stage "test structure" .venv/bin/python -m pytest --durations=10 tests/structure
   sanitizer asan
   sanitizer tsan "${fixed_addresses[@]}"
   join
