@@ -4,25 +4,65 @@
 
 namespace gossamer {
 
+Stations::Stations(const HostShape& shape) : links_(2 * shape.hosts()), count_(links_) {
+  int first = 0;
+  for (const int workers : shape.workers_per_host) {
+    for (int k = 0; k < workers; ++k) {
+      first_of_host_.push_back(first);
+      row_.push_back(count_);
+      count_ += workers;
+    }
+    first += workers;
+  }
+}
+
+int Stations::pair(int from, int to) const {
+  return row_[static_cast<std::size_t>(from)] + to - first_of_host_[static_cast<std::size_t>(from)];
+}
+
+namespace {
+
+/// The way inside the host that an exchange occupies.
+int way_of(const ExchangeLoad& load, const HostShape& shape, const Stations& stations, int host) {
+  const auto first = std::ranges::find_if(
+      load.members, [&](int member) { return shape.host_of(member) == host; });
+  const bool backwards = load.sender == first[1];
+  return backwards ? stations.pair(first[1], first[0]) : stations.pair(first[0], first[1]);
+}
+
+}  // namespace
+
 std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cluster,
-                                       const ExchangedPayload& payload, double overhead) {
+                                       const Stations& stations, const ExchangedPayload& payload,
+                                       double overhead) {
   std::vector<ExchangeJob> jobs;
-  for (ExchangeLoad& load : exchange_loads(round, cluster.shape(), payload)) {
-    ExchangeJob job{.members = std::move(load.members), .stations = {}};
-    const bool crosses = load.hosts.size() > 1;
+  const HostShape shape = cluster.shape();
+  for (const ExchangeLoad& load : exchange_loads(round, shape, payload)) {
+    ExchangeJob job{.members = load.members, .links = {}, .pairs = {}};
+    double link_latency_s = 0;
+    LinkSpec inside;  // the slowest of the hosts
     for (const HostLoad& bytes : load.hosts) {
       const HostSpec& host = cluster.hosts[static_cast<std::size_t>(bytes.host)];
-      const LinkSpec& link = crosses ? host.link : host.inside;
-      job.latency_s = std::max(job.latency_s, link.latency_s);
-      const auto add = [&](int which, std::int64_t moved, double rate, double factor) {
+      link_latency_s = std::max(link_latency_s, host.link.latency_s);
+      const auto add = [&](int station, std::int64_t moved) {
         if (moved == 0) return;
-        job.stations.push_back(
-            {kStationsPerHost * bytes.host + which, factor * static_cast<double>(moved) / rate});
+        const double seconds =
+            overhead * static_cast<double>(moved) / host.link.rate_bytes_per_s;
+        job.links.push_back({station, seconds});
+        job.link_s = std::max(job.link_s, seconds);
       };
-      add(0, bytes.sent_bytes, host.link.rate_bytes_per_s, overhead);
-      add(1, bytes.received_bytes, host.link.rate_bytes_per_s, overhead);
-      add(2, bytes.inside_bytes, host.inside.rate_bytes_per_s, 1);
+      add(stations.egress(bytes.host), bytes.sent_bytes);
+      add(stations.ingress(bytes.host), bytes.received_bytes);
+      if (bytes.inside_bytes == 0) continue;
+      inside.latency_s = std::max(inside.latency_s, host.inside.latency_s);
+      inside.rate_bytes_per_s = std::min(inside.rate_bytes_per_s, host.inside.rate_bytes_per_s);
+      job.pairs.push_back({way_of(load, shape, stations, bytes.host),
+                           static_cast<double>(load.path.pair_bytes) /
+                               host.inside.rate_bytes_per_s});
     }
+    job.inside_s = static_cast<double>(load.path.inside_bytes) / inside.rate_bytes_per_s;
+    job.latency_s =
+        load.path.link_phases * link_latency_s + load.path.inside_phases * inside.latency_s;
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -30,14 +70,14 @@ std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cl
 
 JobTable::JobTable(const ClusterSpec& cluster, const Schedule& schedule, ExchangedPayload payload,
                    double overhead)
-    : cluster_(cluster), schedule_(schedule), payload_(payload), overhead_(overhead) {}
+    : cluster_(cluster), stations_(cluster.shape()), schedule_(schedule), payload_(payload), overhead_(overhead) {}
 
 const std::vector<ExchangeJob>& JobTable::at(std::int64_t t, std::int64_t elements) {
   const std::int64_t round = schedule_.period > 0 ? t % schedule_.period : t;
   const auto [found, is_new] = jobs_.try_emplace({round, elements});
   if (is_new) {
     payload_.elements = elements;
-    found->second = exchange_jobs(round_at(schedule_, round), cluster_, payload_, overhead_);
+    found->second = exchange_jobs(round_at(schedule_, round), cluster_, stations_, payload_, overhead_);
   }
   return found->second;
 }

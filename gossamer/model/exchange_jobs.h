@@ -12,9 +12,25 @@
 
 namespace gossamer {
 
-/// Every host has three stations: what leaves it, what comes in, what moves inside.
-inline constexpr int kStationsPerHost = 3;
-inline constexpr bool is_link_station(int station) { return station % kStationsPerHost != 2; }
+/// Note [Stations]: of every host what leaves it and what comes in, and the way from each worker to
+/// each other one of its host. In a group that averages, all pairs of a host have about as much to
+/// move, so that the group occupies one of them for all.
+class Stations {
+ public:
+  explicit Stations(const HostShape& shape);
+  int egress(int host) const { return 2 * host; }
+  int ingress(int host) const { return 2 * host + 1; }
+  /// Of two workers of one host.
+  int pair(int from, int to) const;
+  int links() const { return links_; }
+  int count() const { return count_; }
+
+ private:
+  int links_;
+  int count_;
+  std::vector<int> first_of_host_;  ///< by worker
+  std::vector<int> row_;            ///< by worker: the first station of its ways
+};
 
 struct StationTime {
   int station = 0;
@@ -24,13 +40,17 @@ struct StationTime {
 /// An exchange of one bucket.
 struct ExchangeJob {
   std::vector<int> members;
-  std::vector<StationTime> stations;
+  std::vector<StationTime> links;
+  std::vector<StationTime> pairs;
+  double link_s = 0;   ///< the longest use of a link
+  double inside_s = 0;  ///< stages inside the hosts, before and after the links
   double latency_s = 0;
 };
 
 /// The jobs of a round for a bucket of `payload.elements`.
 std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cluster,
-                                       const ExchangedPayload& payload, double overhead);
+                                       const Stations& stations, const ExchangedPayload& payload,
+                                       double overhead);
 
 /// The jobs of all rounds of a schedule, made when first asked for.
 class JobTable {
@@ -40,11 +60,13 @@ class JobTable {
 
   /// Those of round t for a bucket of so many elements; valid until forget_before() passes t.
   const std::vector<ExchangeJob>& at(std::int64_t t, std::int64_t elements);
+  const Stations& stations() const { return stations_; }
   /// Lets go of rounds that do not come back.
   void forget_before(std::int64_t t);
 
  private:
   const ClusterSpec& cluster_;
+  const Stations stations_;
   const Schedule& schedule_;
   ExchangedPayload payload_;
   double overhead_;

@@ -19,6 +19,36 @@ std::vector<int> hosts_by_worker(const HostShape& shape) {
   return hosts;
 }
 
+Path path_of(const Plan& plan, int host, const std::vector<int>& host_of, DType dtype) {
+  Path path;
+  std::map<int, std::int64_t> to_peer;
+  for (const Phase& phase : plan.phases) {
+    std::int64_t inside = 0;
+    bool crosses = false;
+    const auto look = [&](const Message& message) {
+      const auto bytes = static_cast<std::int64_t>(bytes_of(plan, message.slice, dtype));
+      const bool is_inside = host_of[static_cast<std::size_t>(message.peer)] == host;
+      if (is_inside) inside = std::max(inside, bytes);
+      crosses = crosses || !is_inside;
+      return is_inside ? bytes : 0;
+    };
+    for (const Message& send : phase.sends) to_peer[send.peer] += look(send);
+    for (const Message& receive : phase.receives) look(receive);
+    path.link_phases += crosses ? 1 : 0;
+    path.inside_phases += inside > 0 ? 1 : 0;
+    path.inside_bytes += inside;
+  }
+  for (const auto& [peer, bytes] : to_peer) path.pair_bytes = std::max(path.pair_bytes, bytes);
+  return path;
+}
+
+Path longest(const Path& a, const Path& b) {
+  return {.link_phases = std::max(a.link_phases, b.link_phases),
+          .inside_phases = std::max(a.inside_phases, b.inside_phases),
+          .inside_bytes = std::max(a.inside_bytes, b.inside_bytes),
+          .pair_bytes = std::max(a.pair_bytes, b.pair_bytes)};
+}
+
 /// Adds what `worker` of a group that is a whole cluster sends and receives.
 void add_plan(const Plan& plan, int host, const std::vector<int>& host_of, DType dtype,
               HostLoad& load) {
@@ -40,23 +70,25 @@ void add_plan(const Plan& plan, int host, const std::vector<int>& host_of, DType
 
 /// The loads of a group that has these many members on each of its hosts, by index of the host.
 /// A plan depends on nothing else, so that the group may as well be a cluster of its own.
-std::vector<HostLoad> loads_of_group(const std::vector<int>& members_by_host,
-                                     const ExchangedPayload& payload) {
+ExchangeLoad load_of_group(const std::vector<int>& members_by_host,
+                           const ExchangedPayload& payload) {
   const HostShape shape{members_by_host};
   const Round everybody = complete_round(shape.workers());
   const std::vector<int> host_of = hosts_by_worker(shape);
   const bool even =
       std::ranges::adjacent_find(members_by_host, std::not_equal_to<>()) == members_by_host.end();
   const bool one_stands_for_all = even && shape.workers() > kCountedExactly;
+  Path path;
   std::vector<HostLoad> loads(members_by_host.size());
   for (int worker = 0; worker < shape.workers(); ++worker) {
     const int host = host_of[static_cast<std::size_t>(worker)];
     if (one_stands_for_all && host > 0) break;
     const Plan plan = compile(everybody, shape, worker, payload.elements, payload.plan);
     add_plan(plan, host, host_of, payload.dtype, loads[static_cast<std::size_t>(host)]);
+    path = longest(path, path_of(plan, host, host_of, payload.dtype));
   }
   if (one_stands_for_all) std::ranges::fill(loads, HostLoad(loads.front()));
-  return loads;
+  return {.members = {}, .hosts = std::move(loads), .path = path};
 }
 
 class GroupLoads {
@@ -76,8 +108,9 @@ class GroupLoads {
       ++members_by_host.back();
     }
     const auto [found, is_new] = known_.try_emplace(members_by_host);
-    if (is_new) found->second = loads_of_group(members_by_host, payload_);
-    ExchangeLoad load{group, found->second};
+    if (is_new) found->second = load_of_group(members_by_host, payload_);
+    ExchangeLoad load = found->second;
+    load.members = group;
     for (std::size_t k = 0; k < hosts.size(); ++k) load.hosts[k].host = hosts[k];
     return load;
   }
@@ -85,7 +118,7 @@ class GroupLoads {
  private:
   std::vector<int> host_of_;
   const ExchangedPayload& payload_;
-  std::map<std::vector<int>, std::vector<HostLoad>> known_;
+  std::map<std::vector<int>, ExchangeLoad> known_;
 };
 
 /// The payload of `sender` on its way to `receiver`: whole, and coded only between hosts.
@@ -95,10 +128,14 @@ ExchangeLoad load_of_edge(int sender, int receiver, const std::vector<int>& host
   const int to = host_of[static_cast<std::size_t>(receiver)];
   const auto bytes = static_cast<std::int64_t>(
       coded_bytes(from == to ? Codec::fp32 : payload.plan.codec, payload.elements, payload.dtype));
-  ExchangeLoad load{{std::min(sender, receiver), std::max(sender, receiver)}, {}};
+  ExchangeLoad load{.members = {std::min(sender, receiver), std::max(sender, receiver)},
+                    .sender = sender,
+                    .hosts = {}};
   if (from == to) {
     load.hosts = {{.host = from, .inside_bytes = bytes}};
+    load.path = {.inside_phases = 1, .inside_bytes = bytes, .pair_bytes = bytes};
   } else {
+    load.path = {.link_phases = 1};
     load.hosts = {{.host = from, .sent_bytes = bytes}, {.host = to, .received_bytes = bytes}};
     if (to < from) std::swap(load.hosts[0], load.hosts[1]);
   }

@@ -31,12 +31,23 @@ struct HostLoad {
   bool operator==(const HostLoad&) const = default;
 };
 
+/// What a member waits for, phase after phase; the messages of a phase are under way together, each
+/// pair of workers of a host at its own rate.
+struct Path {
+  int link_phases = 0;            ///< with a message between hosts
+  int inside_phases = 0;          ///< with one inside a host
+  std::int64_t inside_bytes = 0;  ///< Σ over the phases of the largest message inside
+  std::int64_t pair_bytes = 0;    ///< all that goes from one member to one other of its host
+};
+
 /// An exchange that can begin when all its members have launched it and that all of them wait for:
 /// a group that averages, or one directed edge j → i of a round in sparse rows (j must not change
 /// its payload before it is sent, so that it waits as well).
 struct ExchangeLoad {
-  std::vector<int> members;
+  std::vector<int> members;  ///< ascending
+  int sender = -1;           ///< of an edge; −1: a group
   std::vector<HostLoad> hosts;  ///< those of the members, ascending
+  Path path;                    ///< that of the member with the longest
 };
 
 /// The exchanges of one round, without those of workers that keep their own. The bytes are those of

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <string>
 
 #include "gossamer/base/errors.h"
@@ -59,7 +60,7 @@ class Recursion {
         compute_(workers_, 0),
         updated_(workers_ * buckets_, 0),
         arrived_(workers_ * buckets_, 0),
-        free_(static_cast<std::size_t>(kStationsPerHost) * cluster.hosts.size(), 0),
+        free_(static_cast<std::size_t>(jobs_.stations().count()), 0),
         busy_(free_.size(), 0) {
     for (std::size_t b = 0; b < buckets_; ++b) shares_.push_back(share_of(work, b));
     if (waits_ahead()) serve(0);
@@ -68,6 +69,7 @@ class Recursion {
   const std::vector<double>& begin() const { return begin_; }
   const std::vector<double>& compute() const { return compute_; }
   const std::vector<double>& busy() const { return busy_; }
+  const Stations& stations() const { return jobs_.stations(); }
 
   void step(std::int64_t t) {
     for (std::size_t i = 0; i < workers_; ++i) {
@@ -126,21 +128,32 @@ class Recursion {
     if (!std::ranges::is_sorted(due_, earlier)) std::ranges::stable_sort(due_, earlier);
   }
 
+  /// When the last of these stations, which are asked at `ready`, has done its part.
+  double occupy(const std::vector<StationTime>& uses, double ready) {
+    double done = ready;
+    for (const StationTime& use : uses) {
+      const auto station = static_cast<std::size_t>(use.station);
+      free_[station] = std::max(free_[station], ready) + use.seconds;
+      busy_[station] += use.seconds;
+      done = std::max(done, free_[station]);
+    }
+    return done;
+  }
+
   /// All exchanges of round t of the schedule, in the order in which they become ready.
   void serve(std::int64_t t) {
     collect(t);
     std::ranges::fill(arrived_, 0);
     for (const Due& due : due_) {
-      double served = due.ready;
-      for (const StationTime& use : due.job->stations) {
-        const auto station = static_cast<std::size_t>(use.station);
-        free_[station] = std::max(free_[station], due.ready) + use.seconds;
-        busy_[station] += use.seconds;
-        served = std::max(served, free_[station]);
-      }
+      // Over the links, with the stages inside before and after them; and never before the ways
+      // inside have moved what they must.
+      const ExchangeJob& job = *due.job;
+      const double served = std::max(occupy(job.links, due.ready) + job.inside_s,
+                                     occupy(job.pairs, due.ready) + job.link_s) +
+                            job.latency_s;
       for (int member : due.job->members) {
         double& arrived = arrived_[static_cast<std::size_t>(member) * buckets_ + due.bucket];
-        arrived = std::max(arrived, served + due.job->latency_s);
+        arrived = std::max(arrived, served);
       }
     }
     jobs_.forget_before(t);
@@ -166,12 +179,8 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double busiest_link(const std::vector<double>& seconds) {
-  double most = 0;
-  for (std::size_t s = 0; s < seconds.size(); ++s) {
-    if (is_link_station(static_cast<int>(s))) most = std::max(most, seconds[s]);
-  }
-  return most;
+double busiest_link(std::span<const double> seconds, const Stations& stations) {
+  return std::ranges::max(seconds.first(static_cast<std::size_t>(stations.links())));
 }
 
 }  // namespace
@@ -203,7 +212,7 @@ StepTimes step_times(const ClusterSpec& cluster, const Workload& work, const Sch
   times.exposed_s = std::max(0.0, times.mean_step_s - times.compute_s);
   std::vector<double> busy = recursion.busy();
   for (std::size_t s = 0; s < busy.size(); ++s) busy[s] = (busy[s] - busy_before[s]) / measured;
-  times.link_s = busiest_link(busy);
+  times.link_s = busiest_link(busy, recursion.stations());
   return times;
 }
 
@@ -211,16 +220,16 @@ double busiest_link_s(const ClusterSpec& cluster, const Workload& work, const Sc
                       const MaxPlusOptions& options, std::int64_t t) {
   check(cluster, work, schedule, options);
   JobTable jobs = job_table(cluster, work, schedule, options);
-  std::vector<double> seconds(static_cast<std::size_t>(kStationsPerHost) * cluster.hosts.size());
+  std::vector<double> seconds(static_cast<std::size_t>(jobs.stations().links()));
   for (std::size_t b = 0; b < work.buckets.size(); ++b) {
     const std::int64_t round = round_of(schedule, options, t, b);
     for (const ExchangeJob& job : jobs.at(round, work.buckets[b])) {
-      for (const StationTime& use : job.stations) {
+      for (const StationTime& use : job.links) {
         seconds[static_cast<std::size_t>(use.station)] += use.seconds;
       }
     }
   }
-  return busiest_link(seconds);
+  return busiest_link(seconds, jobs.stations());
 }
 
 }  // namespace gossamer

@@ -16,9 +16,8 @@ constexpr std::int64_t kLargestFrame = 1 << 16;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // The stations of a host, in their order.
-int egress_of(int host) { return 3 * host; }
-int ingress_of(int host) { return 3 * host + 1; }
-int bus_of(int host) { return 3 * host + 2; }
+int egress_of(int host) { return 2 * host; }
+int ingress_of(int host) { return 2 * host + 1; }
 
 }  // namespace
 
@@ -48,11 +47,20 @@ LinkModel::LinkModel(const ClusterSpec& cluster) {
     check_link(host.inside);
     for (int w = 0; w < host.workers; ++w) host_of_rank_.push_back(static_cast<int>(h));
     link_latency_s_.push_back(host.link.latency_s);
-    inside_latency_s_.push_back(host.inside.latency_s);
+    inside_.push_back(host.inside);
     stations_.push_back({.rate_bytes_per_s = host.link.rate_bytes_per_s, .turn = {}});
     stations_.push_back({.rate_bytes_per_s = host.link.rate_bytes_per_s, .turn = {}});
-    stations_.push_back({.rate_bytes_per_s = host.inside.rate_bytes_per_s, .turn = {}});
   }
+}
+
+/// The connection from one worker to another of the host.
+int LinkModel::inside_of(int host, int pair) {
+  const auto [found, is_new] = inside_stations_.try_emplace(pair, std::ssize(stations_));
+  if (is_new) {
+    const double rate = inside_[static_cast<std::size_t>(host)].rate_bytes_per_s;
+    stations_.push_back({.rate_bytes_per_s = rate, .turn = {}});
+  }
+  return found->second;
 }
 
 FlightId LinkModel::launch(double now_s, int from, int to, std::int64_t bytes) {
@@ -64,8 +72,8 @@ FlightId LinkModel::launch(double now_s, int from, int to, std::int64_t bytes) {
   flight.bytes = bytes;
   if (a == b) {
     flight.stages = 1;
-    flight.stage[0].station = bus_of(a);
-    flight.latency_s = inside_latency_s_[static_cast<std::size_t>(a)];
+    flight.stage[0].station = inside_of(a, flight.pair);
+    flight.latency_s = inside_[static_cast<std::size_t>(a)].latency_s;
   } else {
     flight.stages = 2;
     flight.stage[0].station = egress_of(a);

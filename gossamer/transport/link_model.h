@@ -26,12 +26,12 @@ void check_link(const LinkSpec& link);
 /// [1 KiB, 64 KiB].
 std::int64_t frame_bytes(double rate_bytes_per_s);
 
-/// Note [Emulated links]: three stations per host: egress and ingress of its link, and the bus
-/// inside. A station serves one frame at a time, in size / rate, and takes the pairs of workers
+/// Note [Emulated links]: two stations per host, egress and ingress of its link, and one for each
+/// direction of two workers of a host. A station serves one frame at a time, in size / rate, and takes the pairs of workers
 /// that have something there in turn, so that they share it fairly; what a worker sends to the same
 /// peer goes one after the other, as over one connection. Between hosts a frame passes the sender's
 /// egress, then the larger of the two hosts' latencies, then the receiver's ingress; inside a host
-/// the bus, then its latency. The switch between the hosts holds any number of frames. On idle
+/// the pair's own station, then the latency. The switch between the hosts holds any number of frames. On idle
 /// links of rate R a message takes size / R + latency + (last frame) / R. All times are virtual:
 /// they follow from the times given to `launch`, not from when `advance` is called, so a late
 /// caller loses no bandwidth.
@@ -100,6 +100,7 @@ class LinkModel {
   static std::int64_t frame_size(const Flight& flight, std::int64_t index);
   double bound_s(const Flight& flight) const;
   Pair& pair(int index) { return pairs_[index]; }
+  int inside_of(int host, int pair);
   int workers() const { return static_cast<int>(host_of_rank_.size()); }
   Station& station(int index) { return stations_[static_cast<std::size_t>(index)]; }
   void schedule(Event event);
@@ -113,8 +114,9 @@ class LinkModel {
 
   std::vector<int> host_of_rank_;
   std::vector<double> link_latency_s_;
-  std::vector<double> inside_latency_s_;
+  std::vector<LinkSpec> inside_;  ///< by host
   std::vector<Station> stations_;
+  std::unordered_map<int, int> inside_stations_;  ///< by pair, once it has sent
   std::unordered_map<int, Pair> pairs_;  ///< by sender and receiver, once they have sent
   std::unordered_map<FlightId, Flight> flights_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

@@ -146,14 +146,18 @@ TEST(LinkModel, LargerLatencyOfTheTwoEndsCounts) {
   }
 }
 
-TEST(LinkModel, BusInsideAHostIsSharedAndApartFromTheLink) {
+TEST(LinkModel, EachWayBetweenTwoWorkersOfAHostIsApartFromAllOthers) {
   LinkModel model(cluster_of(2, 3, {kRate, 0}, {2 * kRate, 0.01}));
   const FlightId first = model.launch(0, 0, 1, kSize);
-  const FlightId second = model.launch(0, 2, 0, kSize);
+  const FlightId back = model.launch(0, 1, 0, kSize);
+  const FlightId other = model.launch(0, 2, 1, kSize);
+  const FlightId next = model.launch(0, 2, 1, kSize);
   const FlightId crossing = model.launch(0, 0, 3, kSize);
   const auto times = run(model);
-  EXPECT_NEAR(times.at(first), kTransfer_s - kFrame_s + 0.01, kFrame_s + kRounding_s);
-  EXPECT_NEAR(times.at(second), kTransfer_s + 0.01, kRounding_s);
+  for (const FlightId flight : {first, back, other}) {
+    EXPECT_NEAR(times.at(flight), kTransfer_s / 2 + 0.01, kRounding_s);
+  }
+  EXPECT_NEAR(times.at(next), kTransfer_s + 0.01, kRounding_s);
   EXPECT_NEAR(times.at(crossing), kTransfer_s + kFrame_s, kRounding_s);
 }
 
