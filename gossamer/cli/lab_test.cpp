@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <string_view>
 
+#include "gossamer/algo/pattern.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/program_run.h"
 
@@ -55,6 +58,39 @@ TEST(LabCommand, WordsOfMethodsDoWhatTheySay) {
                           "dmsgd@aer:optimizer=momentum:momentum=0.8:nesterov "
                           "cwa@base_k:degree=2:optimizer=accum_adam:accumulate=2:lr=0.01");
   EXPECT_EQ(more.code, 0) << more.err;
+}
+
+/// Each row of the table, with the words that it needs beside its name, and none without an effect:
+/// where a pattern has an option, another value gives another run.
+TEST(LabCommand, RunsEveryPattern) {
+  const std::map<std::string_view, std::string> needs{
+      {"push_sum", "@random_directed"},
+      {"slowmo", "@complete:local=2:outer_every=4"},
+      {"noloco", "@one_peer_ring:outer_every=4"},
+      {"dmsgd", "@ring:optimizer=momentum"},
+      {"qg_dmsgd", "@ring:optimizer=momentum"},
+      {"dsgd_ac", "@ring:optimizer=adam"},
+      {"cwa_moments", "@ring:optimizer=adam"}};
+  std::string methods;
+  for (const Pattern& pattern : patterns()) {
+    const auto found = needs.find(pattern.name);
+    methods += " " + std::string(pattern.name);
+    methods += found == needs.end() ? "@ring:lazy" : found->second;
+  }
+  const Result result = run("lab run" + kQuick + methods +
+                            " slowmo@complete:local=2:outer_every=4:outer_momentum=0.1 --trials 1"
+                            " --json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json found = Json::parse(result.out)["methods"];
+  ASSERT_EQ(found.size(), patterns().size() + 1);
+  for (const Json& method : found) {
+    EXPECT_TRUE(std::isfinite(method["mse"][1].get<double>())) << method["method"];
+  }
+  const auto of = [&](std::string_view name) {
+    const auto row = std::ranges::find(patterns(), name, &Pattern::name) - patterns().begin();
+    return found[static_cast<std::size_t>(row)]["mse"][1].get<double>();
+  };
+  EXPECT_NE(of("slowmo"), found.back()["mse"][1].get<double>());
 }
 
 TEST(LabCommand, CsvHasARowPerMethodTrialAndRecord) {

@@ -72,7 +72,8 @@ double at(const StepSize& size, std::int64_t step) {
 std::vector<Point> run_lab(const Problem& problem, const std::vector<double>& minimiser,
                            const LabOptions& options) {
   check(problem, options);
-  VirtualWorkers workers(options.schedule, options.pattern, options.optimizer, problem.dimension());
+  VirtualWorkers workers(options.schedule, options.pattern, options.optimizer, problem.dimension(),
+                         options.hyper);
   std::vector<Point> points;
   Hyper hyper = options.hyper;
   for (std::int64_t t = 0; t < options.steps; ++t) {

@@ -23,7 +23,7 @@ class VirtualWorkers {
   /// Throws std::invalid_argument where pattern, optimizer, schedule and hyperparameters do not fit
   /// each other. All parameters are 0; who starts elsewhere sets x() and calls start().
   VirtualWorkers(Schedule schedule, const std::string& pattern, const std::string& optimizer,
-                 int dimension, const Hyper& hyper = {});
+                 int dimension, const Hyper& hyper);
   /// Lets the pattern's anchors start where the parameters are now.
   void start();
 
