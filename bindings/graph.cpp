@@ -5,27 +5,26 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/graph/modifiers.h"
+#include "gossamer/graph/schedule_spec.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/model/link_load.h"
 
 namespace gossamer::python {
 namespace {
 
-Schedule make_schedule(const std::string& topology, const std::vector<int>& workers_per_host,
-                       std::uint64_t seed, int degree, int rounds_per_step, int local_steps,
-                       int global_average_every, bool is_lazy,
-                       const std::vector<double>& link_rates) {
-  Schedule schedule = make_topology(
-      topology,
-      {.shape = {workers_per_host}, .seed = seed, .degree = degree, .link_rates = link_rates});
-  if (is_lazy) schedule = lazy(std::move(schedule));
-  if (rounds_per_step != 1) schedule = with_rounds_per_step(std::move(schedule), rounds_per_step);
-  if (global_average_every != 0) {
-    schedule = with_global_average(std::move(schedule), global_average_every);
-  }
-  if (local_steps != 1) schedule = with_local_steps(std::move(schedule), local_steps);
-  return schedule;
+Schedule schedule_of(const std::string& topology, const std::vector<int>& workers_per_host,
+                     std::uint64_t seed, int degree, int rounds_per_step, int local_steps,
+                     int global_average_every, bool is_lazy,
+                     const std::vector<double>& link_rates) {
+  return make_schedule({.topology = topology,
+                        .seed = seed,
+                        .degree = degree,
+                        .link_rates = link_rates,
+                        .lazy = is_lazy,
+                        .rounds_per_step = rounds_per_step,
+                        .local_steps = local_steps,
+                        .global_average = global_average_every},
+                       {workers_per_host});
 }
 
 void refuse_negative(const std::string& name, std::int64_t value) {
@@ -75,11 +74,11 @@ void bind_graph(py::module_& module) {
       .def_property_readonly("workers", [](const Schedule& s) { return s.shape.workers(); })
       .def_property_readonly("workers_per_host",
                              [](const Schedule& s) { return s.shape.workers_per_host; })
-      .def("matrix", &matrix, py::arg("t"), "W of round t: row i has what i gives to each worker.")
+      .def("matrix", &matrix, py::arg("t"), "W of round t: row i has what i takes from each worker.")
       .def("elements_between_hosts", &elements_between_hosts, py::arg("t"), py::arg("elements"),
            py::kw_only(), py::arg("finished_averages") = false,
            "By host what it sends to and receives from other hosts in round t, for a payload.");
-  module.def("make_schedule", &make_schedule, py::arg("topology"), py::arg("workers_per_host"),
+  module.def("make_schedule", &schedule_of, py::arg("topology"), py::arg("workers_per_host"),
              py::kw_only(), py::arg("seed") = 0, py::arg("degree") = 1,
              py::arg("rounds_per_step") = 1, py::arg("local_steps") = 1,
              py::arg("global_average_every") = 0, py::arg("lazy") = false,

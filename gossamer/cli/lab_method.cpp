@@ -9,8 +9,7 @@
 #include "gossamer/algo/optimizer.h"
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
-#include "gossamer/graph/modifiers.h"
-#include "gossamer/graph/topology.h"
+#include "gossamer/graph/schedule_spec.h"
 
 namespace gossamer {
 
@@ -42,24 +41,15 @@ constexpr Number kNumbers[] = {{"momentum", &Hyper::momentum},
                                {"outer_momentum", &Hyper::outer_momentum},
                                {"outer_lr", &Hyper::outer_lr}};
 
-/// What modifies the schedule; 0: does not.
-struct Modifiers {
-  bool lazy = false;
-  int rounds = 0;
-  int local = 0;
-  int average = 0;
-  int adaptive = 0;
-};
-
 struct Count {
   std::string_view key;
-  int Modifiers::*member;
+  int ScheduleSpec::*member;
 };
 
-constexpr Count kCounts[] = {{"rounds", &Modifiers::rounds},
-                             {"local", &Modifiers::local},
-                             {"average", &Modifiers::average},
-                             {"adaptive", &Modifiers::adaptive}};
+constexpr Count kCounts[] = {{"rounds", &ScheduleSpec::rounds_per_step},
+                             {"local", &ScheduleSpec::local_steps},
+                             {"average", &ScheduleSpec::global_average},
+                             {"adaptive", &ScheduleSpec::adaptive_average}};
 
 std::vector<std::string> split(const std::string& text, char sign) {
   std::vector<std::string> parts(1);
@@ -103,20 +93,19 @@ int count_of(const std::string& method, const Word& word) {
 }
 
 /// Does what a word says; `false` where it is not known.
-void apply(const std::string& method, const Word& word, LabOptions& options, Modifiers& modifiers,
-           TopologyArgs& args) {
+void apply(const std::string& method, const Word& word, LabOptions& options, ScheduleSpec& spec) {
   const auto count = std::ranges::find(kCounts, word.key, &Count::key);
   const auto number = std::ranges::find(kNumbers, word.key, &Number::key);
   if (count != std::end(kCounts)) {
-    modifiers.*(count->member) = count_of(method, word);
+    spec.*(count->member) = count_of(method, word);
   } else if (number != std::end(kNumbers)) {
     options.hyper.*(number->member) = number_of(method, word);
   } else if (word.key == "lazy") {
-    modifiers.lazy = true;
+    spec.lazy = true;
   } else if (word.key == "nesterov") {
     options.hyper.nesterov = true;
   } else if (word.key == "degree") {
-    args.degree = count_of(method, word);
+    spec.degree = count_of(method, word);
   } else if (word.key == "accumulate") {
     options.hyper.accumulate = count_of(method, word);
   } else if (word.key == "outer_every") {
@@ -128,17 +117,6 @@ void apply(const std::string& method, const Word& word, LabOptions& options, Mod
   } else {
     refuse_word(word.key);
   }
-}
-
-Schedule modified(Schedule schedule, const Modifiers& modifiers) {
-  if (modifiers.lazy) schedule = lazy(std::move(schedule));
-  if (modifiers.rounds > 0) schedule = with_rounds_per_step(std::move(schedule), modifiers.rounds);
-  if (modifiers.local > 0) schedule = with_local_steps(std::move(schedule), modifiers.local);
-  if (modifiers.average > 0) schedule = with_global_average(std::move(schedule), modifiers.average);
-  if (modifiers.adaptive > 0) {
-    schedule = with_adaptive_global_average(std::move(schedule), modifiers.adaptive);
-  }
-  return schedule;
 }
 
 }  // namespace
@@ -153,16 +131,15 @@ Contender parse_lab_method(const std::string& text, const HostShape& shape,
   if (head.size() > 2 || (needs_topology && head.size() < 2)) {
     refuse(text, "it is PATTERN@TOPOLOGY, such as " + head[0] + "@ring", words[0]);
   }
-  Modifiers modifiers;
-  TopologyArgs args{.shape = shape};
+  ScheduleSpec spec;
+  if (head.size() == 2) spec.topology = head[1];
   for (std::size_t k = 1; k < words.size(); ++k) {
     const std::size_t sign = words[k].find('=');
     const Word word{words[k].substr(0, sign),
                     sign == std::string::npos ? "" : words[k].substr(sign + 1)};
-    apply(text, word, contender.options, modifiers, args);
+    apply(text, word, contender.options, spec);
   }
-  const std::string topology = head.size() == 2 ? head[1] : "complete";
-  contender.options.schedule = modified(make_topology(topology, args), modifiers);
+  contender.options.schedule = make_schedule(spec, shape);
   return contender;
 }
 

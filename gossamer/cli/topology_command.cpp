@@ -12,7 +12,7 @@
 #include "gossamer/cli/commands.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/topology_report.h"
-#include "gossamer/graph/modifiers.h"
+#include "gossamer/graph/schedule_spec.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -21,19 +21,12 @@ namespace {
 constexpr int kDefaultHosts = 4;
 
 struct Options {
-  std::string name;
+  ScheduleSpec spec{.topology = ""};
   int hosts = 0;
   std::string per_host = "1";
-  std::uint64_t seed = 0;
-  int degree = 1;
-  std::vector<double> link_rates;
   bool list = false;
   bool json = false;
   std::string svg;
-  int rounds_per_step = 0;
-  bool lazy = false;
-  int local_steps = 0;
-  int global_average = 0;
 };
 
 constexpr const char* kFooter =
@@ -51,21 +44,21 @@ examples:
   gossamer topology ring --per-host 1,2,4 --json)";
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("name", o.name, "a topology; --list shows them");
+  app.add_option("name", o.spec.topology, "a topology; --list shows them");
   app.add_option("--hosts", o.hosts, "number of hosts (default 4)")->check(kFromOneUp);
   app.add_option("--per-host", o.per_host, "workers per host, or one number per host: 1,2,4")
       ->capture_default_str();
-  app.add_option("--seed", o.seed, "random: which graphs")->capture_default_str();
-  app.add_option("--degree", o.degree,
+  app.add_option("--seed", o.spec.seed, "random: which graphs")->capture_default_str();
+  app.add_option("--degree", o.spec.degree,
                  "base_k: most neighbours per round; random_directed: receivers")
       ->capture_default_str();
-  app.add_option("--link-rates", o.link_rates, "fitted: of each host, in any unit: 20,20,20,5")
+  app.add_option("--link-rates", o.spec.link_rates, "fitted: of each host, in any unit: 20,20,20,5")
       ->delimiter(',');
-  app.add_flag("--lazy", o.lazy, "(I + W)/2 in every round");
-  app.add_option("--rounds-per-step", o.rounds_per_step, "K rounds in every step")
+  app.add_flag("--lazy", o.spec.lazy, "(I + W)/2 in every round");
+  app.add_option("--rounds-per-step", o.spec.rounds_per_step, "K rounds in every step")
       ->check(kFromOneUp);
-  app.add_option("--local-steps", o.local_steps, "mix in every H-th step only")->check(kFromOneUp);
-  app.add_option("--global-average", o.global_average, "average over everybody in every H-th step")
+  app.add_option("--local-steps", o.spec.local_steps, "mix in every H-th step only")->check(kFromOneUp);
+  app.add_option("--global-average", o.spec.global_average, "average over everybody in every H-th step")
       ->check(kFromOneUp);
   app.add_flag("--json", o.json, "print one JSON object");
   app.add_option("--svg", o.svg, "write a picture to this file (- for stdout)");
@@ -92,26 +85,8 @@ HostShape shape_of(const Options& o) {
 }
 
 TopologyReport make_report(const Options& o) {
-  const TopologyArgs args{shape_of(o), o.seed, o.degree, o.link_rates};
-  Schedule schedule = make_topology(o.name, args);
-  std::vector<std::string> modifiers;
-  if (o.lazy) {
-    schedule = lazy(std::move(schedule));
-    modifiers.push_back("lazy");
-  }
-  if (o.rounds_per_step > 0) {
-    schedule = with_rounds_per_step(std::move(schedule), o.rounds_per_step);
-    modifiers.push_back("rounds_per_step=" + std::to_string(o.rounds_per_step));
-  }
-  if (o.local_steps > 0) {
-    schedule = with_local_steps(std::move(schedule), o.local_steps);
-    modifiers.push_back("local_steps=" + std::to_string(o.local_steps));
-  }
-  if (o.global_average > 0) {
-    schedule = with_global_average(std::move(schedule), o.global_average);
-    modifiers.push_back("global_average=" + std::to_string(o.global_average));
-  }
-  return report_on(std::string(find_topology(o.name).name), modifiers, std::move(schedule));
+  return report_on(std::string(find_topology(o.spec.topology).name), modifiers_of(o.spec),
+                   make_schedule(o.spec, shape_of(o)));
 }
 
 bool wants_colour() {
@@ -120,7 +95,7 @@ bool wants_colour() {
 }
 
 void show(const Options& o) {
-  if (o.name.empty()) {
+  if (o.spec.topology.empty()) {
     fail_argument({.place = "topology",
                    .what = "which topology?",
                    .remedy = "for example `gossamer topology aer`; --list shows all"});

@@ -14,8 +14,7 @@
 #include "gossamer/base/toml.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/options.h"
-#include "gossamer/graph/modifiers.h"
-#include "gossamer/graph/topology.h"
+#include "gossamer/graph/schedule_spec.h"
 
 namespace gossamer {
 namespace {
@@ -287,18 +286,16 @@ Late late_of(const TrainSpec& spec) {
 Schedule schedule_of(const TrainSpec& spec) {
   std::vector<double> rates;
   for (const std::string& rate : spec.link_rates) rates.push_back(parse_rate(rate, "link_rates"));
-  Schedule schedule = make_topology(spec.topology, {.shape = host_shape_of(spec),
-                                                    .seed = spec.seed,
-                                                    .degree = spec.degree,
-                                                    .link_rates = rates});
-  if (spec.lazy) schedule = lazy(schedule);
-  if (spec.rounds_per_step > 1) schedule = with_rounds_per_step(schedule, spec.rounds_per_step);
-  if (spec.local_steps > 1) schedule = with_local_steps(schedule, spec.local_steps);
-  if (spec.global_average > 0) schedule = with_global_average(schedule, spec.global_average);
-  if (spec.adaptive_average > 0) {
-    schedule = with_adaptive_global_average(schedule, spec.adaptive_average);
-  }
-  return schedule;
+  return make_schedule({.topology = spec.topology,
+                        .seed = spec.seed,
+                        .degree = spec.degree,
+                        .link_rates = rates,
+                        .lazy = spec.lazy,
+                        .rounds_per_step = std::max(1, spec.rounds_per_step),
+                        .local_steps = std::max(1, spec.local_steps),
+                        .global_average = spec.global_average,
+                        .adaptive_average = spec.adaptive_average},
+                       host_shape_of(spec));
 }
 
 double lr_factor(const TrainSpec& spec, std::int64_t t) {

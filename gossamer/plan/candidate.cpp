@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/graph/modifiers.h"
+#include "gossamer/graph/schedule_spec.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/model/link_load.h"
 
@@ -166,20 +166,13 @@ std::vector<double> link_rates(const ClusterSpec& cluster) {
 Schedule schedule_of(const Candidate& candidate, const HostShape& shape,
                      std::span<const double> link_rates) {
   if (averages_gradients(candidate)) return complete_schedule(shape);
-  Schedule schedule =
-      make_topology(candidate.method, {.shape = shape,
-                                       .degree = candidate.degree,
-                                       .link_rates = {link_rates.begin(), link_rates.end()}});
-  if (candidate.gradient_rounds > 1) {
-    schedule = with_rounds_per_step(std::move(schedule), candidate.gradient_rounds);
-  }
-  if (candidate.local_steps > 1) {
-    schedule = with_local_steps(std::move(schedule), candidate.local_steps);
-  }
-  if (candidate.global_average > 0) {
-    schedule = with_global_average(std::move(schedule), candidate.global_average);
-  }
-  return schedule;
+  return make_schedule({.topology = candidate.method,
+                        .degree = candidate.degree,
+                        .link_rates = {link_rates.begin(), link_rates.end()},
+                        .rounds_per_step = std::max(1, candidate.gradient_rounds),
+                        .local_steps = candidate.local_steps,
+                        .global_average = candidate.global_average},
+                       shape);
 }
 
 ClusterSpec links_for(const Candidate& candidate, const ClusterSpec& cluster,
