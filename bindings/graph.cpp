@@ -74,7 +74,8 @@ void bind_graph(py::module_& module) {
       .def_property_readonly("workers", [](const Schedule& s) { return s.shape.workers(); })
       .def_property_readonly("workers_per_host",
                              [](const Schedule& s) { return s.shape.workers_per_host; })
-      .def("matrix", &matrix, py::arg("t"), "W of round t: row i has what i takes from each worker.")
+      .def("matrix", &matrix, py::arg("t"),
+           "W of round t: row i has what i takes from each worker.")
       .def("elements_between_hosts", &elements_between_hosts, py::arg("t"), py::arg("elements"),
            py::kw_only(), py::arg("finished_averages") = false,
            "By host what it sends to and receives from other hosts in round t, for a payload.");

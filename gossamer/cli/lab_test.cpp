@@ -64,12 +64,9 @@ TEST(LabCommand, WordsOfMethodsDoWhatTheySay) {
 /// where a pattern has an option, another value gives another run.
 TEST(LabCommand, RunsEveryPattern) {
   const std::map<std::string_view, std::string> needs{
-      {"push_sum", "@random_directed"},
-      {"slowmo", "@complete:local=2:outer_every=4"},
-      {"noloco", "@one_peer_ring:outer_every=4"},
-      {"dmsgd", "@ring:optimizer=momentum"},
-      {"qg_dmsgd", "@ring:optimizer=momentum"},
-      {"dsgd_ac", "@ring:optimizer=adam"},
+      {"push_sum", "@random_directed"},           {"slowmo", "@complete:local=2:outer_every=4"},
+      {"noloco", "@one_peer_ring:outer_every=4"}, {"dmsgd", "@ring:optimizer=momentum"},
+      {"qg_dmsgd", "@ring:optimizer=momentum"},   {"dsgd_ac", "@ring:optimizer=adam"},
       {"cwa_moments", "@ring:optimizer=adam"}};
   std::string methods;
   for (const Pattern& pattern : patterns()) {

@@ -57,8 +57,10 @@ void add_options(CLI::App& app, Options& o) {
   app.add_flag("--lazy", o.spec.lazy, "(I + W)/2 in every round");
   app.add_option("--rounds-per-step", o.spec.rounds_per_step, "K rounds in every step")
       ->check(kFromOneUp);
-  app.add_option("--local-steps", o.spec.local_steps, "mix in every H-th step only")->check(kFromOneUp);
-  app.add_option("--global-average", o.spec.global_average, "average over everybody in every H-th step")
+  app.add_option("--local-steps", o.spec.local_steps, "mix in every H-th step only")
+      ->check(kFromOneUp);
+  app.add_option("--global-average", o.spec.global_average,
+                 "average over everybody in every H-th step")
       ->check(kFromOneUp);
   app.add_flag("--json", o.json, "print one JSON object");
   app.add_option("--svg", o.svg, "write a picture to this file (- for stdout)");

@@ -24,8 +24,8 @@ namespace {
 
 /// The way inside the host that an exchange occupies.
 int way_of(const ExchangeLoad& load, const HostShape& shape, const Stations& stations, int host) {
-  const auto first = std::ranges::find_if(
-      load.members, [&](int member) { return shape.host_of(member) == host; });
+  const auto first =
+      std::ranges::find_if(load.members, [&](int member) { return shape.host_of(member) == host; });
   const bool backwards = load.sender == first[1];
   return backwards ? stations.pair(first[1], first[0]) : stations.pair(first[0], first[1]);
 }
@@ -46,8 +46,7 @@ std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cl
       link_latency_s = std::max(link_latency_s, host.link.latency_s);
       const auto add = [&](int station, std::int64_t moved) {
         if (moved == 0) return;
-        const double seconds =
-            overhead * static_cast<double>(moved) / host.link.rate_bytes_per_s;
+        const double seconds = overhead * static_cast<double>(moved) / host.link.rate_bytes_per_s;
         job.links.push_back({station, seconds});
         job.link_s = std::max(job.link_s, seconds);
       };
@@ -56,9 +55,9 @@ std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cl
       if (bytes.inside_bytes == 0) continue;
       inside.latency_s = std::max(inside.latency_s, host.inside.latency_s);
       inside.rate_bytes_per_s = std::min(inside.rate_bytes_per_s, host.inside.rate_bytes_per_s);
-      job.pairs.push_back({way_of(load, shape, stations, bytes.host),
-                           static_cast<double>(load.path.pair_bytes) /
-                               host.inside.rate_bytes_per_s});
+      job.pairs.push_back(
+          {way_of(load, shape, stations, bytes.host),
+           static_cast<double>(load.path.pair_bytes) / host.inside.rate_bytes_per_s});
     }
     job.inside_s = static_cast<double>(load.path.inside_bytes) / inside.rate_bytes_per_s;
     job.latency_s =
@@ -70,14 +69,19 @@ std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cl
 
 JobTable::JobTable(const ClusterSpec& cluster, const Schedule& schedule, ExchangedPayload payload,
                    double overhead)
-    : cluster_(cluster), stations_(cluster.shape()), schedule_(schedule), payload_(payload), overhead_(overhead) {}
+    : cluster_(cluster),
+      stations_(cluster.shape()),
+      schedule_(schedule),
+      payload_(payload),
+      overhead_(overhead) {}
 
 const std::vector<ExchangeJob>& JobTable::at(std::int64_t t, std::int64_t elements) {
   const std::int64_t round = schedule_.period > 0 ? t % schedule_.period : t;
   const auto [found, is_new] = jobs_.try_emplace({round, elements});
   if (is_new) {
     payload_.elements = elements;
-    found->second = exchange_jobs(round_at(schedule_, round), cluster_, stations_, payload_, overhead_);
+    found->second =
+        exchange_jobs(round_at(schedule_, round), cluster_, stations_, payload_, overhead_);
   }
   return found->second;
 }

@@ -42,7 +42,7 @@ struct ExchangeJob {
   std::vector<int> members;
   std::vector<StationTime> links;
   std::vector<StationTime> pairs;
-  double link_s = 0;   ///< the longest use of a link
+  double link_s = 0;    ///< the longest use of a link
   double inside_s = 0;  ///< stages inside the hosts, before and after the links
   double latency_s = 0;
 };

@@ -44,8 +44,8 @@ struct Path {
 /// a group that averages, or one directed edge j → i of a round in sparse rows (j must not change
 /// its payload before it is sent, so that it waits as well).
 struct ExchangeLoad {
-  std::vector<int> members;  ///< ascending
-  int sender = -1;           ///< of an edge; −1: a group
+  std::vector<int> members;     ///< ascending
+  int sender = -1;              ///< of an edge; −1: a group
   std::vector<HostLoad> hosts;  ///< those of the members, ascending
   Path path;                    ///< that of the member with the longest
 };

@@ -27,14 +27,14 @@ void check_link(const LinkSpec& link);
 std::int64_t frame_bytes(double rate_bytes_per_s);
 
 /// Note [Emulated links]: two stations per host, egress and ingress of its link, and one for each
-/// direction of two workers of a host. A station serves one frame at a time, in size / rate, and takes the pairs of workers
-/// that have something there in turn, so that they share it fairly; what a worker sends to the same
-/// peer goes one after the other, as over one connection. Between hosts a frame passes the sender's
-/// egress, then the larger of the two hosts' latencies, then the receiver's ingress; inside a host
-/// the pair's own station, then the latency. The switch between the hosts holds any number of frames. On idle
-/// links of rate R a message takes size / R + latency + (last frame) / R. All times are virtual:
-/// they follow from the times given to `launch`, not from when `advance` is called, so a late
-/// caller loses no bandwidth.
+/// direction of two workers of a host. A station serves one frame at a time, in size / rate, and
+/// takes the pairs of workers that have something there in turn, so that they share it fairly; what
+/// a worker sends to the same peer goes one after the other, as over one connection. Between hosts
+/// a frame passes the sender's egress, then the larger of the two hosts' latencies, then the
+/// receiver's ingress; inside a host the pair's own station, then the latency. The switch between
+/// the hosts holds any number of frames. On idle links of rate R a message takes size / R + latency
+/// + (last frame) / R. All times are virtual: they follow from the times given to `launch`, not
+/// from when `advance` is called, so a late caller loses no bandwidth.
 class LinkModel {
  public:
   explicit LinkModel(const ClusterSpec& cluster);
@@ -117,7 +117,7 @@ class LinkModel {
   std::vector<LinkSpec> inside_;  ///< by host
   std::vector<Station> stations_;
   std::unordered_map<int, int> inside_stations_;  ///< by pair, once it has sent
-  std::unordered_map<int, Pair> pairs_;  ///< by sender and receiver, once they have sent
+  std::unordered_map<int, Pair> pairs_;           ///< by sender and receiver, once they have sent
   std::unordered_map<FlightId, Flight> flights_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   double clock_s_ = 0;

@@ -5,8 +5,9 @@ import json
 import subprocess
 from pathlib import Path
 
-import gossamer
 import pytest
+
+import gossamer
 
 COMMAND = Path(__file__).parents[2] / "build" / "bin" / "gossamer"
 WORKERS = 6
