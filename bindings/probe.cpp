@@ -31,14 +31,14 @@ using Mean = std::function<double(double)>;
 /// Seconds of PyTorch's all-reduce of so many fp32 elements.
 using TimeAllReduce = std::function<double(std::int64_t)>;
 
-constexpr double kAllReduce_s = 1;  // about how long one is to take
 constexpr std::int64_t kLeastElements = 1 << 14;
 
-/// Of the workload's elements, as many as links of this kind carry in a second.
-std::int64_t elements_to_reduce(const ClusterSpec& cluster, const Workload& workload) {
+/// Of the workload's elements, as many as links of this kind carry in so many seconds.
+std::int64_t elements_to_reduce(const ClusterSpec& cluster, const Workload& workload,
+                                double seconds) {
   const std::int64_t all = elements_of(workload);
   const double whole_s = ddp_allreduce_s(cluster, all);
-  const double part = std::min(1.0, kAllReduce_s / std::max(whole_s, 1e-9));
+  const double part = std::min(1.0, seconds / std::max(whole_s, 1e-9));
   return std::clamp(static_cast<std::int64_t>(part * static_cast<double>(all)),
                     std::min(all, kLeastElements), all);
 }
@@ -49,7 +49,8 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
                                           const std::function<Steps(Mean)>& time_steps,
                                           const TimeAllReduce& time_allreduce,
                                           std::vector<std::int64_t> buckets,
-                                          const std::string& optimizer, double timeout_s) {
+                                          const std::string& optimizer, double seconds,
+                                          double timeout_s) {
   const std::shared_ptr<Transport> transport =
       handle ? handle->get() : std::move(make_threads_transports({.hosts = {HostSpec{}}})[0]);
   ExchangeRunner runner(*transport, timeout_s, raise_signals);
@@ -64,7 +65,8 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
   };
   {
     const py::gil_scoped_release no_gil;
-    cluster.cluster = probe_links(runner, collectives, {.overhead = kEthernetOverhead});
+    cluster.cluster = probe_links(runner, collectives,
+                                  {.transfer_s = seconds / 10, .overhead = kEthernetOverhead});
   }
   steps = time_steps(mean);
   std::vector<TimedStep> timed;
@@ -81,14 +83,15 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
                        .update_s = compute.update_s};
   workload.target.optimizer = optimizer;
   if (cluster.cluster.hosts.size() > 1) {
-    const std::int64_t elements = elements_to_reduce(cluster.cluster, workload.workload);
-    double seconds = 0;
+    const std::int64_t elements =
+        elements_to_reduce(cluster.cluster, workload.workload, seconds / 10);
+    double taken_s = 0;
     {
       const py::gil_scoped_acquire gil;
-      seconds = time_allreduce(elements);
+      taken_s = time_allreduce(elements);
     }
-    collectives.mean({&seconds, 1});
-    workload.workload.ddp_link_share = ddp_link_share(cluster.cluster, elements, seconds);
+    collectives.mean({&taken_s, 1});
+    workload.workload.ddp_link_share = ddp_link_share(cluster.cluster, elements, taken_s);
   }
   return {to_toml(cluster), to_toml(workload)};
 }
@@ -98,7 +101,7 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
 void bind_probe(py::module_& module) {
   module.def("probe", &probe, py::arg("transport"), py::arg("workers_per_host"),
              py::arg("time_steps"), py::arg("time_allreduce"), py::kw_only(), py::arg("buckets"),
-             py::arg("optimizer"), py::arg("timeout_s"),
+             py::arg("optimizer"), py::arg("seconds"), py::arg("timeout_s"),
              "The texts of cluster.toml and workload.toml, from measurements. Collective.");
 }
 

@@ -315,11 +315,12 @@ def probe(
     *,
     buckets: Sequence[int],
     optimizer: str,
+    seconds: float,
     timeout_s: float,
 ) -> tuple[str, str]:
     """The texts of cluster.toml and workload.toml, from measurements. Collective.
 
-    First the links are measured; then ``time_steps`` gives the seconds of forward, backward and
+    First the links are measured, in transfers of about a tenth of ``seconds``; then ``time_steps`` gives the seconds of forward, backward and
     update of some steps of this worker. It is given a function that returns the mean of a number
     over all workers, who wait for each other in it. Where there are several hosts,
     ``time_allreduce`` gives the seconds of PyTorch's all-reduce of so many fp32 elements, the same
