@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <string_view>
+
+#include "gossamer/model/even_buckets.h"
 
 namespace gossamer {
 namespace {
@@ -43,6 +46,29 @@ TEST(Forecast, TheShareIsFoundInWhatAnAllReduceTakes) {
 TEST(Forecast, AShareIsMoreThanNothingAndAtMostAll) {
   for (const double share : {0.0, -0.5, 1.5, 1e-9}) {
     EXPECT_THROW(step_s("ddp", {.buckets = {10}, .ddp_link_share = share}), std::invalid_argument);
+  }
+}
+
+/// Neither leaves out what the other charges: inside the hosts, between them, or neither is tight.
+TEST(Forecast, TheModelAgreesWithTheSimulationWhateverIsTight) {
+  for (const int per_host : {1, 2, 8}) {
+    for (const double inside : {1e9, 300e9}) {
+      for (const double link : {1e9 / 8, 10e9 / 8, 100e9 / 8}) {
+        ClusterSpec cluster;
+        for (int h = 0; h < 4; ++h) {
+          cluster.hosts.push_back(
+              {.workers = per_host, .link = {link, 50e-6}, .inside = {inside, 0}});
+        }
+        const Workload workload{.buckets = even_buckets(65'000'000, 8), .compute = {.mean_s = .07}};
+        for (const char* method : {"allreduce", "allreduce:int8", "aer", "aer:bf16", "base_k",
+                                   "complete:int8", "ring", "one_peer_exponential"}) {
+          const Forecast found =
+              forecast(cluster, workload, parse_candidate(method), {.steps = 12});
+          EXPECT_NEAR(found.model_s, found.step_s, 0.1 * found.step_s)
+              << method << ", " << per_host << " per host, inside " << inside << ", link " << link;
+        }
+      }
+    }
   }
 }
 
