@@ -31,6 +31,9 @@ using Mean = std::function<double(double)>;
 /// Seconds of PyTorch's all-reduce of so many fp32 elements.
 using TimeAllReduce = std::function<double(std::int64_t)>;
 
+// About how long a transfer or an all-reduce that counts takes.
+constexpr double kLeastTransfer_s = 1e-3;
+constexpr double kMostTransfer_s = 1;
 constexpr std::int64_t kLeastElements = 1 << 14;
 
 /// Of the workload's elements, as many as links of this kind carry in so many seconds.
@@ -56,6 +59,7 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
   ExchangeRunner runner(*transport, timeout_s, raise_signals);
   Collectives collectives(runner, HostShape{std::move(workers_per_host)},
                           transport->describe().rank);
+  const double transfer_s = std::clamp(seconds / 10, kLeastTransfer_s, kMostTransfer_s);
   ClusterFile cluster;
   Steps steps;
   const Mean mean = [&collectives](double value) {
@@ -65,8 +69,8 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
   };
   {
     const py::gil_scoped_release no_gil;
-    cluster.cluster = probe_links(runner, collectives,
-                                  {.transfer_s = seconds / 10, .overhead = kEthernetOverhead});
+    cluster.cluster =
+        probe_links(runner, collectives, {.transfer_s = transfer_s, .overhead = kEthernetOverhead});
   }
   steps = time_steps(mean);
   std::vector<TimedStep> timed;
@@ -84,7 +88,7 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
   workload.target.optimizer = optimizer;
   if (cluster.cluster.hosts.size() > 1) {
     const std::int64_t elements =
-        elements_to_reduce(cluster.cluster, workload.workload, seconds / 10);
+        elements_to_reduce(cluster.cluster, workload.workload, transfer_s);
     double taken_s = 0;
     {
       const py::gil_scoped_acquire gil;

@@ -60,8 +60,7 @@ TEST(LabCommand, WordsOfMethodsDoWhatTheySay) {
   EXPECT_EQ(more.code, 0) << more.err;
 }
 
-/// Each row of the table, with the words that it needs beside its name, and none without an effect:
-/// where a pattern has an option, another value gives another run.
+/// Each row of the table, with the words that it needs beside its name; and options reach the run.
 TEST(LabCommand, RunsEveryPattern) {
   const std::map<std::string_view, std::string> needs{
       {"push_sum", "@random_directed"},           {"slowmo", "@complete:local=2:outer_every=4"},

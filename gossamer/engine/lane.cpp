@@ -15,9 +15,6 @@ namespace {
 // Of coded terms, so that they are in the cache when the pass reads them.
 constexpr std::int64_t kDecodedAtOnce = 32 * kCodecBlock;
 
-/// How many digests a work has.
-std::size_t digests_of(std::int64_t count) { return digest_count(static_cast<std::size_t>(count)); }
-
 }  // namespace
 
 Vector::Vector(DType dtype, std::int64_t count)
@@ -254,7 +251,7 @@ Mix<T> Lane::mix_of(const Work& work, std::size_t payload, std::vector<Source<T>
   sources.insert(sources.begin(), copy);
   Mix<T> mix{1, sources};
   if (!sent.digests.empty()) {
-    mix.digests = std::span(sent.digests).subspan(first_digest, digests_of(work.count));
+    mix.digests = std::span(sent.digests).subspan(first_digest, work.digests());
   }
   return mix;
 }
@@ -289,7 +286,7 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
       args.mixes[k] = mix_of<T>(work, k, sources[k], digest);
       args.mixes[k].measure_distance = measure;
     }
-    digest += digests_of(work.count);
+    digest += work.digests();
     distance += pass(args, steps ? optimizer_ : no_step);
   }
   return distance;

@@ -125,6 +125,7 @@ class Lane {
     std::int64_t count = 0;
     const Segment* segment = nullptr;
     const Piece* piece = nullptr;
+    std::size_t digests() const { return digest_count(static_cast<std::size_t>(count)); }
   };
 
   PayloadRef find_payload(Payload payload);

@@ -173,22 +173,17 @@ void Lane::remember(Payload payload, std::size_t k, std::byte* box) {
     std::memset(box + static_cast<std::size_t>(segment.offset) * element, 0,
                 static_cast<std::size_t>(segment.count) * element);
   }
-  const std::vector<Work> works = cut(current_->plan->pieces, longest_work());
-  std::size_t total = 0;
-  for (const Work& work : works) total += digest_count(static_cast<std::size_t>(work.count));
-  sent.digests.resize(total);
-  std::span<Digest> left = sent.digests;
-  for (const Work& work : works) {
-    const std::span<Digest> digests =
-        left.first(digest_count(static_cast<std::size_t>(work.count)));
-    left = left.subspan(digests.size());
+  for (const Work& work : cut(current_->plan->pieces, longest_work())) {
+    const std::size_t first = sent.digests.size();
+    sent.digests.resize(first + work.digests());
     const std::byte* from = payload_at(payload, *work.segment, work.offset);
     visit_dtype(bucket_.dtype, [&]<class T>(T) {
       const std::span<T> to = typed<T>(static_cast<void*>(box), work.offset, work.count);
       if (from == nullptr) {
         std::ranges::fill(to, T(0));
       } else {
-        copy_digested<T>(typed<T>(static_cast<const void*>(from), 0, work.count), to, digests);
+        copy_digested<T>(typed<T>(static_cast<const void*>(from), 0, work.count), to,
+                         std::span(sent.digests).subspan(first));
       }
     });
   }

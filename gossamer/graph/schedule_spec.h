@@ -19,7 +19,7 @@ struct ScheduleSpec {
   std::vector<double> link_rates = {};
   bool lazy = false;
   int rounds_per_step = 1;
-  int local_steps = 1;       ///< mix in every so manieth step
+  int local_steps = 1;       ///< H: mix in every H-th step only
   int global_average = 0;    ///< 0: never
   int adaptive_average = 0;  ///< the first distance between global averages; 0: never
 };

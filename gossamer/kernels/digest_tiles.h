@@ -78,6 +78,14 @@ inline Range digest_tile(Range range, std::size_t begin) {
   return {begin, begin + (left < kDigestTile ? left : kDigestTile)};
 }
 
+/// Calls tile(sub-range, its digest) for each tile of the range, in order.
+template <class D, class F>
+void for_each_digest(Range range, D* digests, const F tile) {
+  for (std::size_t begin = range.begin; begin < range.end; begin += kDigestTile) {
+    tile(digest_tile(range, begin), digests[begin / kDigestTile]);
+  }
+}
+
 /// The mix of a tile in which the first source is x: that counts as x, and is not read.
 template <class T>
 MixArgs<T> without_first(const MixArgs<T>& mix) {

@@ -130,17 +130,15 @@ bool fast_all_finite(Range range, const T* a) {
 
 template <class T, class Stream>
 void fast_copy_digested(Range range, const T* x, T* to, Digest* digests) {
-  for (std::size_t begin = range.begin; begin < range.end; begin += kDigestTile) {
-    const Range tile = digest_tile(range, begin);
-    const std::size_t count = tile.end - begin;
-    Digest& digest = digests[begin / kDigestTile];
-    if (count == kDigestTile && to_line(to + begin) == 0) {
-      digest = copy_tile<Stream>(to + begin, x + begin);
+  for_each_digest(range, digests, [&](Range tile, Digest& digest) {
+    const std::size_t count = tile.end - tile.begin;
+    if (count == kDigestTile && to_line(to + tile.begin) == 0) {
+      digest = copy_tile<Stream>(to + tile.begin, x + tile.begin);
     } else {
       digest = digest_of<Stream>(tile, x);
-      streaming_copy<Stream>(to + begin, x + begin, count * sizeof(T));
+      streaming_copy<Stream>(to + tile.begin, x + tile.begin, count * sizeof(T));
     }
-  }
+  });
   Stream::fence();
 }
 

@@ -29,19 +29,17 @@ double ref_pass(Range range, const MixArgs<T>& mix, const Step&... step) {
   if (mix.digests == nullptr) return Pass(range, mix, step...);
   const MixArgs<T> rest = without_first(mix);
   double distance = 0;
-  for (std::size_t begin = range.begin; begin < range.end; begin += kDigestTile) {
-    const Range tile = digest_tile(range, begin);
-    const bool is_same = digest_of<Plain>(tile, mix.x) == mix.digests[begin / kDigestTile];
+  for_each_digest(range, mix.digests, [&](Range tile, Digest digest) {
+    const bool is_same = digest_of<Plain>(tile, mix.x) == digest;
     distance += Pass(tile, is_same ? rest : mix, step...);
-  }
+  });
   return distance;
 }
 
 template <class T>
 void ref_copy_digested(Range range, const T* x, T* to, Digest* digests) {
-  for (std::size_t begin = range.begin; begin < range.end; begin += kDigestTile) {
-    digests[begin / kDigestTile] = digest_of<Plain>(digest_tile(range, begin), x);
-  }
+  for_each_digest(range, digests,
+                  [&](Range tile, Digest& digest) { digest = digest_of<Plain>(tile, x); });
   ref::copy(to + range.begin, x + range.begin, (range.end - range.begin) * sizeof(T));
 }
 

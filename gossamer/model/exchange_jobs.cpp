@@ -5,39 +5,29 @@
 namespace gossamer {
 
 Stations::Stations(const HostShape& shape) : links_(2 * shape.hosts()), count_(links_) {
-  int first = 0;
   for (const int workers : shape.workers_per_host) {
+    first_rank_.push_back(static_cast<int>(row_.size()));
     for (int k = 0; k < workers; ++k) {
-      first_of_host_.push_back(first);
       row_.push_back(count_);
       count_ += workers;
     }
-    first += workers;
   }
 }
 
-int Stations::pair(int from, int to) const {
-  return row_[static_cast<std::size_t>(from)] + to - first_of_host_[static_cast<std::size_t>(from)];
+int Stations::way(const ExchangeLoad& load, int host) const {
+  const int first_rank = first_rank_[static_cast<std::size_t>(host)];
+  const auto first = std::ranges::lower_bound(load.members, first_rank);
+  const bool is_backwards = load.sender == first[1];
+  const int from = is_backwards ? first[1] : first[0];
+  const int to = is_backwards ? first[0] : first[1];
+  return row_[static_cast<std::size_t>(from)] + to - first_rank;
 }
-
-namespace {
-
-/// The way inside the host that an exchange occupies.
-int way_of(const ExchangeLoad& load, const HostShape& shape, const Stations& stations, int host) {
-  const auto first =
-      std::ranges::find_if(load.members, [&](int member) { return shape.host_of(member) == host; });
-  const bool backwards = load.sender == first[1];
-  return backwards ? stations.pair(first[1], first[0]) : stations.pair(first[0], first[1]);
-}
-
-}  // namespace
 
 std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cluster,
                                        const Stations& stations, const ExchangedPayload& payload,
                                        double overhead) {
   std::vector<ExchangeJob> jobs;
-  const HostShape shape = cluster.shape();
-  for (const ExchangeLoad& load : exchange_loads(round, shape, payload)) {
+  for (const ExchangeLoad& load : exchange_loads(round, cluster.shape(), payload)) {
     ExchangeJob job{.members = load.members, .links = {}, .pairs = {}};
     double link_latency_s = 0;
     LinkSpec inside;  // the slowest of the hosts
@@ -56,7 +46,7 @@ std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cl
       inside.latency_s = std::max(inside.latency_s, host.inside.latency_s);
       inside.rate_bytes_per_s = std::min(inside.rate_bytes_per_s, host.inside.rate_bytes_per_s);
       job.pairs.push_back(
-          {way_of(load, shape, stations, bytes.host),
+          {stations.way(load, bytes.host),
            static_cast<double>(load.path.pair_bytes) / host.inside.rate_bytes_per_s});
     }
     job.inside_s = static_cast<double>(load.path.inside_bytes) / inside.rate_bytes_per_s;

@@ -20,16 +20,16 @@ class Stations {
   explicit Stations(const HostShape& shape);
   int egress(int host) const { return 2 * host; }
   int ingress(int host) const { return 2 * host + 1; }
-  /// Of two workers of one host.
-  int pair(int from, int to) const;
+  /// What an exchange occupies inside a host on which it has two members or more.
+  int way(const ExchangeLoad& load, int host) const;
   int links() const { return links_; }
   int count() const { return count_; }
 
  private:
   int links_;
   int count_;
-  std::vector<int> first_of_host_;  ///< by worker
-  std::vector<int> row_;            ///< by worker: the first station of its ways
+  std::vector<int> first_rank_;  ///< by host
+  std::vector<int> row_;         ///< by worker: the first station of its ways
 };
 
 struct StationTime {

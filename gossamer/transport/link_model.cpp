@@ -54,13 +54,14 @@ LinkModel::LinkModel(const ClusterSpec& cluster) {
 }
 
 /// The connection from one worker to another of the host.
-int LinkModel::inside_of(int host, int pair) {
-  const auto [found, is_new] = inside_stations_.try_emplace(pair, std::ssize(stations_));
-  if (is_new) {
+int LinkModel::inside_of(int host, int pair_index) {
+  int& index = pair(pair_index).inside;
+  if (index < 0) {
+    index = static_cast<int>(stations_.size());
     const double rate = inside_[static_cast<std::size_t>(host)].rate_bytes_per_s;
     stations_.push_back({.rate_bytes_per_s = rate, .turn = {}});
   }
-  return found->second;
+  return index;
 }
 
 FlightId LinkModel::launch(double now_s, int from, int to, std::int64_t bytes) {

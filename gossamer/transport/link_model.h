@@ -71,6 +71,7 @@ class LinkModel {
   struct Pair {
     std::deque<FlightId> waiting[2];  ///< by stage
     bool in_turn[2] = {false, false};
+    int inside = -1;  ///< its station inside the host, once it has sent there
   };
   struct Flight {
     int pair = 0;
@@ -100,7 +101,7 @@ class LinkModel {
   static std::int64_t frame_size(const Flight& flight, std::int64_t index);
   double bound_s(const Flight& flight) const;
   Pair& pair(int index) { return pairs_[index]; }
-  int inside_of(int host, int pair);
+  int inside_of(int host, int pair_index);
   int workers() const { return static_cast<int>(host_of_rank_.size()); }
   Station& station(int index) { return stations_[static_cast<std::size_t>(index)]; }
   void schedule(Event event);
@@ -116,8 +117,7 @@ class LinkModel {
   std::vector<double> link_latency_s_;
   std::vector<LinkSpec> inside_;  ///< by host
   std::vector<Station> stations_;
-  std::unordered_map<int, int> inside_stations_;  ///< by pair, once it has sent
-  std::unordered_map<int, Pair> pairs_;           ///< by sender and receiver, once they have sent
+  std::unordered_map<int, Pair> pairs_;  ///< by sender and receiver, once they have sent
   std::unordered_map<FlightId, Flight> flights_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   double clock_s_ = 0;

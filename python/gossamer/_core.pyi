@@ -320,11 +320,12 @@ def probe(
 ) -> tuple[str, str]:
     """The texts of cluster.toml and workload.toml, from measurements. Collective.
 
-    First the links are measured, in transfers of about a tenth of ``seconds``; then ``time_steps`` gives the seconds of forward, backward and
-    update of some steps of this worker. It is given a function that returns the mean of a number
-    over all workers, who wait for each other in it. Where there are several hosts,
-    ``time_allreduce`` gives the seconds of PyTorch's all-reduce of so many fp32 elements, the same
-    on all workers. TransportError for a worker that is lost.
+    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s; then
+    ``time_steps`` gives the seconds of forward, backward and update of some steps of this worker.
+    It is given a function that returns the mean of a number over all workers, who wait for each
+    other in it. Where there are several hosts, ``time_allreduce`` gives the seconds of PyTorch's
+    all-reduce of so many fp32 elements, the same on all workers. TransportError for a worker that
+    is lost.
     """
 
 def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:

@@ -55,7 +55,7 @@ def probe(
             called for about ``seconds`` on all workers at once; afterwards parameters, buffers,
             the optimizer and torch's random numbers are as before. What else it does, such as
             taking a batch from a loader, stays done.
-        seconds: each transfer that measures a link takes about a tenth of it.
+        seconds: each transfer that measures a link takes about a tenth of it, at most 1 s.
         model: plain, or in DistributedDataParallel, whose all-reduce is left out.
         optimizer: over the model's parameters, before a Gossip is made of it.
         out: folder for cluster.toml and workload.toml, which rank 0 writes.
