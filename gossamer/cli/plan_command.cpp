@@ -53,7 +53,9 @@ Flags add_options(CLI::App& app, Options& o) {
       app.add_option("--optimizer", o.target.optimizer, "sgd, momentum, adamw, …")
           ->check(CLI::IsMember({"sgd", "momentum", "adam", "adamw", "accum_adam", "accum_adamw"}))
           ->capture_default_str();
-  app.add_option("--show", o.show, "how many to print")->check(kFromOneUp)->capture_default_str();
+  app.add_option("--show", o.show, "how many of the best to rank")
+      ->check(kFromOneUp)
+      ->capture_default_str();
   app.add_flag("--published", o.published, "fit the model to what was published, and nothing else");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
@@ -74,7 +76,8 @@ Json to_json(const RankedCandidate& c) {
 Json to_json(const Ranking& ranking) {
   Json json{{"recommended", name_of(ranking.candidates[ranking.recommended].candidate)},
             {"reasons", ranking.reasons},
-            {"doubts", ranking.doubts}};
+            {"doubts", ranking.doubts},
+            {"slower", ranking.slower}};
   for (const RankedCandidate& c : ranking.candidates) json["candidates"].push_back(to_json(c));
   return json;
 }
@@ -103,9 +106,11 @@ void print(const Ranking& ranking, int show) {
   for (std::size_t k = count; k < ranking.candidates.size() && !has_allreduce; ++k) {
     if (!averages_gradients(ranking.candidates[k].candidate)) continue;
     has_allreduce = true;
-    std::printf("  … %zu more, then\n", k - count);
+    std::printf("  …\n");
     print_row(k);
   }
+  const std::size_t compared = ranking.candidates.size() + static_cast<std::size_t>(ranking.slower);
+  std::printf("  of %zu that were compared; --show %zu ranks all\n", compared, compared);
   std::printf("\nrecommended: %s\n",
               name_of(ranking.candidates[ranking.recommended].candidate).c_str());
   for (const std::string& reason : ranking.reasons) std::printf("- %s\n", reason.c_str());
@@ -136,7 +141,8 @@ int run_plan(int argc, char** argv) {
   const ClusterFile cluster = cluster_of(options.scenario, "plan");
   const WorkloadFile file = workload_of(options.scenario, "plan");
   const Workload workload = workload_on(file, cluster);
-  const Ranking ranking = rank(cluster.cluster, workload, target_of(options, flags, file.target));
+  const Ranking ranking = rank(cluster.cluster, workload, target_of(options, flags, file.target),
+                               {.wanted = options.show});
   if (options.json) {
     std::cout << to_json(ranking).dump() << std::endl;
     return 0;

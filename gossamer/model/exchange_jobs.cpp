@@ -23,12 +23,34 @@ int Stations::way(const ExchangeLoad& load, int host) const {
   return row_[static_cast<std::size_t>(from)] + to - first_rank;
 }
 
-std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cluster,
-                                       const Stations& stations, const ExchangedPayload& payload,
-                                       double overhead) {
-  std::vector<ExchangeJob> jobs;
+namespace {
+
+template <class T>
+std::span<const T> part_of(const std::vector<T>& all, const std::vector<ExchangeJob>& jobs,
+                           std::size_t job, std::uint32_t ExchangeJob::*end) {
+  const std::size_t begin = job == 0 ? 0 : jobs[job - 1].*end;
+  return {all.data() + begin, all.data() + jobs[job].*end};
+}
+
+}  // namespace
+
+std::span<const int> RoundJobs::members_of(std::size_t job) const {
+  return part_of(members, jobs, job, &ExchangeJob::members_end);
+}
+
+std::span<const StationTime> RoundJobs::links_of(std::size_t job) const {
+  return part_of(links, jobs, job, &ExchangeJob::links_end);
+}
+
+std::span<const StationTime> RoundJobs::pairs_of(std::size_t job) const {
+  return part_of(pairs, jobs, job, &ExchangeJob::pairs_end);
+}
+
+RoundJobs round_jobs(const Round& round, const ClusterSpec& cluster, const Stations& stations,
+                     const ExchangedPayload& payload, double overhead) {
+  RoundJobs made;
   for (const ExchangeLoad& load : exchange_loads(round, cluster.shape(), payload)) {
-    ExchangeJob job{.members = load.members, .links = {}, .pairs = {}};
+    ExchangeJob job;
     double link_latency_s = 0;
     LinkSpec inside;  // the slowest of the hosts
     for (const HostLoad& bytes : load.hosts) {
@@ -37,7 +59,7 @@ std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cl
       const auto add = [&](int station, std::int64_t moved) {
         if (moved == 0) return;
         const double seconds = overhead * static_cast<double>(moved) / host.link.rate_bytes_per_s;
-        job.links.push_back({station, seconds});
+        made.links.push_back({station, seconds});
         job.link_s = std::max(job.link_s, seconds);
       };
       add(stations.egress(bytes.host), bytes.sent_bytes);
@@ -45,16 +67,21 @@ std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cl
       if (bytes.inside_bytes == 0) continue;
       inside.latency_s = std::max(inside.latency_s, host.inside.latency_s);
       inside.rate_bytes_per_s = std::min(inside.rate_bytes_per_s, host.inside.rate_bytes_per_s);
-      job.pairs.push_back(
+      made.pairs.push_back(
           {stations.way(load, bytes.host),
            static_cast<double>(load.path.pair_bytes) / host.inside.rate_bytes_per_s});
     }
     job.inside_s = static_cast<double>(load.path.inside_bytes) / inside.rate_bytes_per_s;
+    if (load.path.inside_bytes == 0) job.link_s = 0;  // all of it goes on beside what is inside
     job.latency_s =
         load.path.link_phases * link_latency_s + load.path.inside_phases * inside.latency_s;
-    jobs.push_back(std::move(job));
+    made.members.insert(made.members.end(), load.members.begin(), load.members.end());
+    job.members_end = static_cast<std::uint32_t>(made.members.size());
+    job.links_end = static_cast<std::uint32_t>(made.links.size());
+    job.pairs_end = static_cast<std::uint32_t>(made.pairs.size());
+    made.jobs.push_back(job);
   }
-  return jobs;
+  return made;
 }
 
 JobTable::JobTable(const ClusterSpec& cluster, const Schedule& schedule, ExchangedPayload payload,
@@ -65,13 +92,13 @@ JobTable::JobTable(const ClusterSpec& cluster, const Schedule& schedule, Exchang
       payload_(payload),
       overhead_(overhead) {}
 
-const std::vector<ExchangeJob>& JobTable::at(std::int64_t t, std::int64_t elements) {
+const RoundJobs& JobTable::at(std::int64_t t, std::int64_t elements) {
   const std::int64_t round = schedule_.period > 0 ? t % schedule_.period : t;
   const auto [found, is_new] = jobs_.try_emplace({round, elements});
   if (is_new) {
     payload_.elements = elements;
     found->second =
-        exchange_jobs(round_at(schedule_, round), cluster_, stations_, payload_, overhead_);
+        round_jobs(round_at(schedule_, round), cluster_, stations_, payload_, overhead_);
   }
   return found->second;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,20 +38,32 @@ struct StationTime {
   double seconds = 0;
 };
 
-/// An exchange of one bucket.
+/// An exchange of one bucket. Its parts stand in the lists of its RoundJobs, one after the other.
 struct ExchangeJob {
-  std::vector<int> members;
-  std::vector<StationTime> links;
-  std::vector<StationTime> pairs;
-  double link_s = 0;    ///< the longest use of a link
+  std::uint32_t members_end = 0;
+  std::uint32_t links_end = 0;
+  std::uint32_t pairs_end = 0;
+  double link_s = 0;    ///< the longest use of a link, where stages inside come before or after
   double inside_s = 0;  ///< stages inside the hosts, before and after the links
   double latency_s = 0;
 };
 
+/// The exchanges of a round for buckets of one size. The lists are contiguous: the model walks
+/// through thousands of exchanges per step.
+struct RoundJobs {
+  std::vector<ExchangeJob> jobs;
+  std::vector<int> members;
+  std::vector<StationTime> links;
+  std::vector<StationTime> pairs;
+
+  std::span<const int> members_of(std::size_t job) const;
+  std::span<const StationTime> links_of(std::size_t job) const;
+  std::span<const StationTime> pairs_of(std::size_t job) const;
+};
+
 /// The jobs of a round for a bucket of `payload.elements`.
-std::vector<ExchangeJob> exchange_jobs(const Round& round, const ClusterSpec& cluster,
-                                       const Stations& stations, const ExchangedPayload& payload,
-                                       double overhead);
+RoundJobs round_jobs(const Round& round, const ClusterSpec& cluster, const Stations& stations,
+                     const ExchangedPayload& payload, double overhead);
 
 /// The jobs of all rounds of a schedule, made when first asked for.
 class JobTable {
@@ -59,7 +72,7 @@ class JobTable {
            double overhead);
 
   /// Those of round t for a bucket of so many elements; valid until forget_before() passes t.
-  const std::vector<ExchangeJob>& at(std::int64_t t, std::int64_t elements);
+  const RoundJobs& at(std::int64_t t, std::int64_t elements);
   const Stations& stations() const { return stations_; }
   /// Lets go of rounds that do not come back.
   void forget_before(std::int64_t t);
@@ -70,7 +83,7 @@ class JobTable {
   const Schedule& schedule_;
   ExchangedPayload payload_;
   double overhead_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<ExchangeJob>> jobs_;
+  std::map<std::pair<std::int64_t, std::int64_t>, RoundJobs> jobs_;
 };
 
 }  // namespace gossamer

@@ -4,11 +4,10 @@
 #include <map>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/exchange/group_legs.h"
 
 namespace gossamer {
 namespace {
-
-constexpr int kCountedExactly = 256;
 
 std::vector<int> hosts_by_worker(const HostShape& shape) {
   std::vector<int> hosts;
@@ -19,76 +18,26 @@ std::vector<int> hosts_by_worker(const HostShape& shape) {
   return hosts;
 }
 
-Path path_of(const Plan& plan, int host, const std::vector<int>& host_of, DType dtype) {
-  Path path;
-  std::map<int, std::int64_t> to_peer;
-  for (const Phase& phase : plan.phases) {
-    std::int64_t inside = 0;
-    bool crosses = false;
-    const auto look = [&](const Message& message) {
-      const auto bytes = static_cast<std::int64_t>(bytes_of(plan, message.slice, dtype));
-      const bool is_inside = host_of[static_cast<std::size_t>(message.peer)] == host;
-      if (is_inside) inside = std::max(inside, bytes);
-      crosses = crosses || !is_inside;
-      return is_inside ? bytes : 0;
-    };
-    for (const Message& send : phase.sends) to_peer[send.peer] += look(send);
-    for (const Message& receive : phase.receives) look(receive);
-    path.link_phases += crosses ? 1 : 0;
-    path.inside_phases += inside > 0 ? 1 : 0;
-    path.inside_bytes += inside;
-  }
-  for (const auto& [peer, bytes] : to_peer) path.pair_bytes = std::max(path.pair_bytes, bytes);
-  return path;
-}
-
-Path longest(const Path& a, const Path& b) {
-  return {.link_phases = std::max(a.link_phases, b.link_phases),
-          .inside_phases = std::max(a.inside_phases, b.inside_phases),
-          .inside_bytes = std::max(a.inside_bytes, b.inside_bytes),
-          .pair_bytes = std::max(a.pair_bytes, b.pair_bytes)};
-}
-
-/// Adds what `worker` of a group that is a whole cluster sends and receives.
-void add_plan(const Plan& plan, int host, const std::vector<int>& host_of, DType dtype,
-              HostLoad& load) {
-  const auto bytes = [&](const Message& message) {
-    return static_cast<std::int64_t>(bytes_of(plan, message.slice, dtype));
-  };
-  const auto crosses = [&](const Message& message) {
-    return host_of[static_cast<std::size_t>(message.peer)] != host;
-  };
-  for (const Phase& phase : plan.phases) {
-    for (const Message& send : phase.sends) {
-      (crosses(send) ? load.sent_bytes : load.inside_bytes) += bytes(send);
-    }
-    for (const Message& receive : phase.receives) {
-      if (crosses(receive)) load.received_bytes += bytes(receive);
-    }
-  }
-}
-
 /// The loads of a group that has these many members on each of its hosts, by index of the host.
-/// A plan depends on nothing else, so that the group may as well be a cluster of its own.
-ExchangeLoad load_of_group(const std::vector<int>& members_by_host,
-                           const ExchangedPayload& payload) {
-  const HostShape shape{members_by_host};
-  const Round everybody = complete_round(shape.workers());
-  const std::vector<int> host_of = hosts_by_worker(shape);
-  const bool even =
-      std::ranges::adjacent_find(members_by_host, std::not_equal_to<>()) == members_by_host.end();
-  const bool one_stands_for_all = even && shape.workers() > kCountedExactly;
-  Path path;
-  std::vector<HostLoad> loads(members_by_host.size());
-  for (int worker = 0; worker < shape.workers(); ++worker) {
-    const int host = host_of[static_cast<std::size_t>(worker)];
-    if (one_stands_for_all && host > 0) break;
-    const Plan plan = compile(everybody, shape, worker, payload.elements, payload.plan);
-    add_plan(plan, host, host_of, payload.dtype, loads[static_cast<std::size_t>(host)]);
-    path = longest(path, path_of(plan, host, host_of, payload.dtype));
+ExchangeLoad load_of_group(const std::vector<int>& members, const ExchangedPayload& payload) {
+  ExchangeLoad load{.members = {}, .hosts = std::vector<HostLoad>(members.size())};
+  for (const Leg& leg : group_legs(members, payload.elements, payload.dtype, payload.plan)) {
+    HostLeg most;
+    for (std::size_t h = 0; h < leg.size(); ++h) {
+      load.hosts[h].sent_bytes += leg[h].sent_bytes;
+      load.hosts[h].received_bytes += leg[h].received_bytes;
+      load.hosts[h].inside_bytes += leg[h].inside_bytes;
+      most.link_phases = std::max(most.link_phases, leg[h].link_phases);
+      most.inside_phases = std::max(most.inside_phases, leg[h].inside_phases);
+      most.longest_bytes = std::max(most.longest_bytes, leg[h].longest_bytes);
+    }
+    load.path.link_phases += most.link_phases;
+    load.path.pair_bytes += most.longest_bytes;
+    if (most.link_phases > 0) continue;  // what is inside goes on beside it
+    load.path.inside_phases += most.inside_phases;
+    load.path.inside_bytes += most.longest_bytes;
   }
-  if (one_stands_for_all) std::ranges::fill(loads, HostLoad(loads.front()));
-  return {.members = {}, .hosts = std::move(loads), .path = path};
+  return load;
 }
 
 class GroupLoads {

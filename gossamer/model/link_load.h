@@ -31,13 +31,13 @@ struct HostLoad {
   bool operator==(const HostLoad&) const = default;
 };
 
-/// What a member waits for, phase after phase; the messages of a phase are under way together, each
-/// pair of workers of a host at its own rate.
+/// What a member waits for, leg after leg (exchange/group_legs.h); each pair of workers of a host
+/// has its own rate.
 struct Path {
-  int link_phases = 0;            ///< with a message between hosts
-  int inside_phases = 0;          ///< with one inside a host
-  std::int64_t inside_bytes = 0;  ///< Σ over the phases of the largest message inside
-  std::int64_t pair_bytes = 0;    ///< all that goes from one member to one other of its host
+  int link_phases = 0;            ///< one after the other, with messages between hosts
+  int inside_phases = 0;          ///< in legs that stay inside
+  std::int64_t inside_bytes = 0;  ///< there: Σ over the phases of the largest message
+  std::int64_t pair_bytes = 0;    ///< of all legs: what goes from one member to one other
 };
 
 /// An exchange that can begin when all its members have launched it and that all of them wait for:
@@ -51,10 +51,8 @@ struct ExchangeLoad {
 };
 
 /// The exchanges of one round, without those of workers that keep their own. The bytes are those of
-/// the plans that compile() makes. Only in groups of more than 256 workers, with as many on each
-/// host, they are those of the group's first host: the others differ by how shards are rounded,
-/// by less than 16 elements per message. Cost: linear in workers and edges, apart from compiling
-/// one group of each form.
+/// the plans that compile() makes; those of groups of more than 256 workers follow Note [Legs].
+/// Cost: linear in workers and edges, apart from compiling one group of each form.
 std::vector<ExchangeLoad> exchange_loads(const Round& round, const HostShape& shape,
                                          const ExchangedPayload& payload);
 

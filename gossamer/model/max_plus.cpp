@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <numeric>
 #include <span>
 #include <string>
@@ -69,6 +70,7 @@ class Recursion {
   const std::vector<double>& begin() const { return begin_; }
   const std::vector<double>& compute() const { return compute_; }
   const std::vector<double>& busy() const { return busy_; }
+  const std::vector<double>& arrived() const { return arrived_; }
   const Stations& stations() const { return jobs_.stations(); }
 
   void step(std::int64_t t) {
@@ -91,8 +93,8 @@ class Recursion {
   /// An exchange of this step, in the order of buckets and of the round.
   struct Due {
     double ready = 0;
-    std::size_t bucket = 0;
-    const ExchangeJob* job = nullptr;
+    std::uint32_t bucket = 0;
+    std::uint32_t job = 0;  ///< of those of the bucket
   };
 
   bool waits_ahead() const { return options_.result_needed == ResultNeeded::next_step; }
@@ -114,14 +116,16 @@ class Recursion {
 
   void collect(std::int64_t t) {
     due_.clear();
+    rounds_.clear();
     for (std::size_t b = 0; b < buckets_; ++b) {
       const std::int64_t round = round_of(schedule_, options_, t, b);
-      for (const ExchangeJob& job : jobs_.at(round, work_.buckets[b])) {
+      const RoundJobs& jobs = *rounds_.emplace_back(&jobs_.at(round, work_.buckets[b]));
+      for (std::size_t k = 0; k < jobs.jobs.size(); ++k) {
         double ready = 0;
-        for (int member : job.members) {
+        for (int member : jobs.members_of(k)) {
           ready = std::max(ready, updated_[static_cast<std::size_t>(member) * buckets_ + b]);
         }
-        due_.push_back({ready, b, &job});
+        due_.push_back({ready, static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(k)});
       }
     }
     const auto earlier = [](const Due& a, const Due& b) { return a.ready < b.ready; };
@@ -129,7 +133,7 @@ class Recursion {
   }
 
   /// When the last of these stations, which are asked at `ready`, has done its part.
-  double occupy(const std::vector<StationTime>& uses, double ready) {
+  double occupy(std::span<const StationTime> uses, double ready) {
     double done = ready;
     for (const StationTime& use : uses) {
       const auto station = static_cast<std::size_t>(use.station);
@@ -147,11 +151,18 @@ class Recursion {
     for (const Due& due : due_) {
       // Over the links, with the stages inside before and after them; and never before the ways
       // inside have moved what they must.
-      const ExchangeJob& job = *due.job;
-      const double served = std::max(occupy(job.links, due.ready) + job.inside_s,
-                                     occupy(job.pairs, due.ready) + job.link_s) +
+      const RoundJobs& round = *rounds_[due.bucket];
+      const ExchangeJob& job = round.jobs[due.job];
+      double ready = due.ready;
+      for (int member : round.members_of(due.job)) {
+        if (!options_.one_at_a_time || due.bucket == 0) break;
+        ready =
+            std::max(ready, arrived_[static_cast<std::size_t>(member) * buckets_ + due.bucket - 1]);
+      }
+      const double served = std::max(occupy(round.links_of(due.job), ready) + job.inside_s,
+                                     occupy(round.pairs_of(due.job), ready) + job.link_s) +
                             job.latency_s;
-      for (int member : due.job->members) {
+      for (int member : round.members_of(due.job)) {
         double& arrived = arrived_[static_cast<std::size_t>(member) * buckets_ + due.bucket];
         arrived = std::max(arrived, served);
       }
@@ -173,6 +184,7 @@ class Recursion {
   std::vector<double> free_;  ///< by station
   std::vector<double> busy_;  ///< by station, since the beginning
   std::vector<Due> due_;
+  std::vector<const RoundJobs*> rounds_;  ///< by bucket, of this step
 };
 
 double mean(const std::vector<double>& values) {
@@ -183,12 +195,68 @@ double busiest_link(std::span<const double> seconds, const Stations& stations) {
   return std::ranges::max(seconds.first(static_cast<std::size_t>(stations.links())));
 }
 
+/// Whether all have moved by the same time, which is the last that has: then a recursion whose
+/// compute times do not change goes on like this for ever.
+class Steadiness {
+ public:
+  Steadiness(const Workload& work, const Schedule& schedule)
+      : period_(schedule.period),
+        can_be_(schedule.period > 0 && work.compute.jitter == Jitter::constant) {}
+
+  /// The state after a step.
+  void add(const Recursion& recursion) {
+    if (!can_be_) return;
+    states_.push_back(recursion.begin());
+    const auto& arrived = recursion.arrived();
+    states_.back().insert(states_.back().end(), arrived.begin(), arrived.end());
+    if (std::ssize(states_) > 2 * period_ + 1) states_.pop_front();
+    busy_.push_back(recursion.busy());
+    if (std::ssize(busy_) > period_ + 1) busy_.pop_front();
+  }
+  const std::vector<double>& busy_one_period_ago() const { return busy_.front(); }
+
+  /// For two periods.
+  bool is_reached() const {
+    if (!can_be_ || std::ssize(states_) < 2 * period_ + 1) return false;
+    const auto& last = states_.back();
+    const auto& middle = states_[static_cast<std::size_t>(period_)];
+    const auto& first = states_.front();
+    const double moved = last[0] - middle[0];
+    const double rounding = kRounding * (1 + last[0]);
+    for (std::size_t k = 0; k < last.size(); ++k) {
+      if (last[k] == 0 && middle[k] == 0) continue;  // alone in this round
+      if (std::abs(last[k] - middle[k] - moved) > rounding) return false;
+      if (std::abs(middle[k] - first[k] - moved) > rounding) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr double kRounding = 1e-12;
+
+  std::int64_t period_;
+  bool can_be_;
+  std::deque<std::vector<double>> states_;
+  std::deque<std::vector<double>> busy_;
+};
+
+/// The steps that follow in a steady state.
+void go_on_alike(std::vector<std::vector<double>>& start_s, std::int64_t period, int steps) {
+  const auto p = static_cast<std::size_t>(period);
+  const double moved = start_s.back()[0] - start_s[start_s.size() - 1 - p][0];
+  while (std::ssize(start_s) <= steps) {
+    start_s.push_back(start_s[start_s.size() - p]);
+    for (double& start : start_s.back()) start += moved;
+  }
+}
+
 }  // namespace
 
 MaxPlusOptions allreduce_options() {
   return {.launch_at = LaunchAt::backward,
           .result_needed = ResultNeeded::same_step,
           .stagger = false,
+          .one_at_a_time = true,
           .plan = {.group_method = GroupMethod::ring, .finished_averages = true}};
 }
 
@@ -197,21 +265,31 @@ StepTimes step_times(const ClusterSpec& cluster, const Workload& work, const Sch
   check(cluster, work, schedule, options);
   Recursion recursion(cluster, work, schedule, options);
   const int measured = measured_steps(schedule, options.steps);
+  const int all = options.warm_up + measured;
   StepTimes times{.start_s = {recursion.begin()}, .warm_up = options.warm_up};
+  Steadiness steadiness(work, schedule);
   std::vector<double> busy_before = recursion.busy();
-  for (int t = 0; t < options.warm_up + measured; ++t) {
-    recursion.step(t);
+  int done = 0;
+  for (; done < all && !steadiness.is_reached(); ++done) {
+    recursion.step(done);
     times.start_s.push_back(recursion.begin());
-    if (t + 1 == options.warm_up) busy_before = recursion.busy();
-    if (t >= options.warm_up) {
-      times.compute_s += (mean(recursion.compute()) + work.update_s) / measured;
-    }
+    steadiness.add(recursion);
+    if (done + 1 == options.warm_up) busy_before = recursion.busy();
+    if (done >= options.warm_up) times.compute_s += mean(recursion.compute()) / measured;
   }
-  const std::vector<double>& first = times.start_s[static_cast<std::size_t>(options.warm_up)];
-  times.mean_step_s = (mean(recursion.begin()) - mean(first)) / measured;
-  times.exposed_s = std::max(0.0, times.mean_step_s - times.compute_s);
   std::vector<double> busy = recursion.busy();
-  for (std::size_t s = 0; s < busy.size(); ++s) busy[s] = (busy[s] - busy_before[s]) / measured;
+  int counted = measured;
+  if (done < all) {
+    times.compute_s = mean(recursion.compute());
+    go_on_alike(times.start_s, schedule.period, all);
+    busy_before = steadiness.busy_one_period_ago();
+    counted = schedule.period;
+  }
+  times.compute_s += work.update_s;
+  const auto& first = times.start_s[static_cast<std::size_t>(options.warm_up)];
+  times.mean_step_s = (mean(times.start_s.back()) - mean(first)) / measured;
+  times.exposed_s = std::max(0.0, times.mean_step_s - times.compute_s);
+  for (std::size_t s = 0; s < busy.size(); ++s) busy[s] = (busy[s] - busy_before[s]) / counted;
   times.link_s = busiest_link(busy, recursion.stations());
   return times;
 }
@@ -223,10 +301,8 @@ double busiest_link_s(const ClusterSpec& cluster, const Workload& work, const Sc
   std::vector<double> seconds(static_cast<std::size_t>(jobs.stations().links()));
   for (std::size_t b = 0; b < work.buckets.size(); ++b) {
     const std::int64_t round = round_of(schedule, options, t, b);
-    for (const ExchangeJob& job : jobs.at(round, work.buckets[b])) {
-      for (const StationTime& use : job.links) {
-        seconds[static_cast<std::size_t>(use.station)] += use.seconds;
-      }
+    for (const StationTime& use : jobs.at(round, work.buckets[b]).links) {
+      seconds[static_cast<std::size_t>(use.station)] += use.seconds;
     }
   }
   return busiest_link(seconds, jobs.stations());

@@ -28,7 +28,8 @@ enum class ResultNeeded {
 struct MaxPlusOptions {
   LaunchAt launch_at = LaunchAt::step;
   ResultNeeded result_needed = ResultNeeded::next_step;
-  bool stagger = true;  ///< bucket b follows the schedule at t + b
+  bool stagger = true;         ///< bucket b follows the schedule at t + b
+  bool one_at_a_time = false;  ///< a worker's exchange waits for that of the bucket before
   PlanOptions plan;
   double overhead = 1;  ///< bytes on links between hosts per byte of payload: kEthernetOverhead
   int steps = 200;   ///< measured, rounded up to whole periods of the schedule if that is no more
@@ -58,13 +59,14 @@ struct StepTimes {
 /// where d is the time of the update (all-reduce: it follows when all have arrived).
 /// An exchange is ready when all its members have updated the bucket. Every host serves what it
 /// sends, what it receives and what moves inside each in the order of readiness, one after the
-/// other, in bytes / rate; an exchange has arrived (f) when all hosts have served it, plus the
-/// largest latency of its hosts, once. next_step: step t + 1 begins at u_B and needs what was
-/// launched in step t (round t + 1; round 0 is launched at time 0). same_step: step t + 1 begins
-/// when all of round t has arrived. Derived for this project; its σ = 0 case is step_time.h. What
-/// it leaves out: the stages of a plan follow each other without gaps. Throws std::invalid_argument
-/// for what does not fit. Cost per step: linear in exchanges and workers times buckets, apart from
-/// sorting the former by readiness.
+/// other, in bytes / rate (with one_at_a_time each bucket once the one before has arrived); an
+/// exchange has arrived (f) when all hosts have served it, plus the largest latency of its hosts,
+/// once. next_step: step t + 1 begins at u_B and needs what was launched in step t (round t + 1;
+/// round 0 is launched at time 0). same_step: step t + 1 begins when all of round t has arrived.
+/// Derived for this project; its σ = 0 case is step_time.h. What it leaves out: the stages of a
+/// plan follow each other without gaps. Throws std::invalid_argument for what does not fit. Cost
+/// per step: linear in exchanges and workers times buckets, apart from sorting the former by
+/// readiness.
 StepTimes step_times(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
                      const MaxPlusOptions& options = {});
 

@@ -203,7 +203,10 @@ MaxPlusOptions model_options(const Candidate& candidate) {
   if (averages_gradients(candidate)) options = allreduce_options();
   if (candidate.update == SimUpdate::backward) options.launch_at = LaunchAt::backward;
   options.plan.codec = candidate.codec;
-  if (candidate.method != "ddp") options.plan.group_method = GroupMethod::hierarchical;
+  if (candidate.method != "ddp") {
+    options.plan.group_method = GroupMethod::hierarchical;
+    options.one_at_a_time = false;
+  }
   options.overhead = kEthernetOverhead;
   return options;
 }

@@ -60,8 +60,8 @@ TEST(Forecast, TheModelAgreesWithTheSimulationWhateverIsTight) {
               {.workers = per_host, .link = {link, 50e-6}, .inside = {inside, 0}});
         }
         const Workload workload{.buckets = even_buckets(65'000'000, 8), .compute = {.mean_s = .07}};
-        for (const char* method : {"allreduce", "allreduce:int8", "aer", "aer:bf16", "base_k",
-                                   "complete:int8", "ring", "one_peer_exponential"}) {
+        for (const char* method : {"ddp", "allreduce", "allreduce:int8", "aer", "aer:bf16",
+                                   "base_k", "complete:int8", "ring", "one_peer_exponential"}) {
           const Forecast found =
               forecast(cluster, workload, parse_candidate(method), {.steps = 12});
           EXPECT_NEAR(found.model_s, found.step_s, 0.1 * found.step_s)

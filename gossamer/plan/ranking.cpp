@@ -9,7 +9,9 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/units.h"
 #include "gossamer/graph/topology.h"
+#include "gossamer/model/compute_times.h"
 #include "gossamer/model/convergence.h"
+#include "gossamer/model/link_load.h"
 #include "gossamer/plan/forecast.h"
 
 namespace gossamer {
@@ -24,6 +26,10 @@ constexpr int kMostSimulatedSteps = 32;  // beside the warm-up
 constexpr int kFewestSimulatedSteps = 4;
 constexpr double kMostMessages = 50'000;  // of a simulation: some hundredths of a second
 constexpr double kRounding = 1e-9;        // of a step
+constexpr double kMayBeFaster = 0.98;     // compute times that are drawn vary from their mean
+constexpr int kLongPeriod = 64;           // of longer schedules, and those without a period,
+constexpr int kRandomRounds = 4;          // so many rounds stand for all
+constexpr double kMayBeLess = 0.7;        // which the others may undercut so far
 constexpr double kUneven = 1.2;  // slowest over fastest worker, from which on skipping may pay
 
 bool can_serve(const Candidate& candidate, const ClusterSpec& cluster) {
@@ -51,7 +57,22 @@ std::vector<Candidate> skipping_candidates(const Workload& workload) {
 class Ranker {
  public:
   Ranker(const ClusterSpec& cluster, const Workload& workload, const Target& target)
-      : cluster_(cluster), shape_(cluster.shape()), workload_(workload), target_(target) {}
+      : cluster_(cluster), shape_(cluster.shape()), workload_(workload), target_(target) {
+    for (int w = 0; w < shape_.workers(); ++w) {
+      for (int t = 0; t < kModelSteps; ++t) {
+        least_compute_s_ += compute_s(workload.compute, w, t) / (shape_.workers() * kModelSteps);
+      }
+    }
+    least_compute_s_ *= kMayBeFaster;
+  }
+
+  /// What its total cannot be below: every worker computes, and the busiest link carries its bytes.
+  double least_total_s(const Candidate& candidate) {
+    const double ratio =
+        steps_ratio(candidate, {shape_.workers(), mixing_of(candidate).rho}, target_).ratio;
+    const double step_s = std::max(least_compute_s_, least_link_s(candidate));
+    return static_cast<double>(target_.steps) * ratio * step_s;
+  }
 
   RankedCandidate by_model(const Candidate& candidate) {
     RankedCandidate ranked{.candidate = candidate};
@@ -104,6 +125,37 @@ class Ranker {
     return at->second;
   }
 
+  /// Of its plain topology in fp32, less what the codec, the local steps and the global average may
+  /// leave of it. In `kLookedAt` rounds of every schedule.
+  double least_link_s(const Candidate& candidate) {
+    if (averages_gradients(candidate)) return 0;
+    const auto [at, is_new] = link_s_.try_emplace(candidate.method);
+    if (is_new) at->second = busiest_link_s({.method = candidate.method});
+    const double width = candidate.codec == Codec::fp32   ? 1
+                         : candidate.codec == Codec::bf16 ? 0.5
+                                                          : 0.25;
+    const double mixes = candidate.global_average > 0 ? 1 - 1.0 / candidate.global_average : 1;
+    return at->second * width * mixes / candidate.local_steps;
+  }
+
+  double busiest_link_s(const Candidate& plain) {
+    const Schedule& schedule = mixing_of(plain).schedule;
+    const bool is_whole = schedule.period >= 1 && schedule.period <= kLongPeriod;
+    const int rounds = is_whole ? schedule.period : kRandomRounds;
+    ExchangedPayload payload{.dtype = workload_.dtype, .plan = model_options(plain).plan};
+    for (const std::int64_t elements : workload_.buckets) payload.elements += elements;
+    std::vector<double> seconds(2 * cluster_.hosts.size());
+    for (int t = 0; t < rounds; ++t) {
+      for (const HostLoad& load : host_loads(round_at(schedule, t), shape_, payload)) {
+        const auto h = static_cast<std::size_t>(load.host);
+        const double rate = cluster_.hosts[h].link.rate_bytes_per_s * rounds;
+        seconds[2 * h] += static_cast<double>(load.sent_bytes) / rate;
+        seconds[2 * h + 1] += static_cast<double>(load.received_bytes) / rate;
+      }
+    }
+    return std::ranges::max(seconds) * (is_whole ? 1 : kMayBeLess);
+  }
+
   /// Of all workers together; as the first one has it.
   double messages_per_step(const Candidate& candidate) const {
     const SimMethod method = sim_method(candidate, cluster_);
@@ -140,7 +192,9 @@ class Ranker {
   const HostShape shape_;
   const Workload& workload_;
   const Target& target_;
+  double least_compute_s_ = 0;  ///< of a step
   std::map<std::string, Mixing> mixings_;
+  std::map<std::string, double> link_s_;  ///< by topology
 };
 
 void sort(std::vector<RankedCandidate>& candidates) {
@@ -153,9 +207,52 @@ std::size_t best_allreduce(const std::vector<RankedCandidate>& candidates) {
   return static_cast<std::size_t>(found - candidates.begin());
 }
 
+/// Candidates that are not timed as long as they cannot be among the best.
+class Unranked {
+ public:
+  /// Times those that average gradients.
+  Unranked(Ranker& ranker, const std::vector<Candidate>& candidates,
+           std::vector<RankedCandidate>& ranked)
+      : ranker_(ranker) {
+    for (const Candidate& candidate : candidates) {
+      if (averages_gradients(candidate)) {
+        ranked.push_back(ranker.by_model(candidate));
+      } else {
+        open_.push_back({ranker.least_total_s(candidate), candidate});
+      }
+    }
+    std::ranges::stable_sort(open_, std::ranges::greater(), &Open::least_s);
+  }
+
+  int count() const { return static_cast<int>(open_.size()); }
+
+  /// Whether one of them may be among the best `wanted`; sorts those that are ranked.
+  bool may_be_among(int wanted, std::vector<RankedCandidate>& ranked) const {
+    if (open_.empty()) return false;
+    if (std::ssize(ranked) < wanted) return true;
+    sort(ranked);
+    return open_.back().least_s <= ranked[static_cast<std::size_t>(wanted) - 1].total_s;
+  }
+
+  void rank_the_best(int wanted, std::vector<RankedCandidate>& ranked) {
+    while (may_be_among(wanted, ranked)) {
+      ranked.push_back(ranker_.by_model(open_.back().candidate));
+      open_.pop_back();
+    }
+  }
+
+ private:
+  struct Open {
+    double least_s = 0;  ///< what its total cannot be below
+    Candidate candidate;
+  };
+  Ranker& ranker_;
+  std::vector<Open> open_;  ///< the most promising last
+};
+
 /// Simulates until the best `count` and the best all-reduce are, but for those that take too long.
-void refine(std::vector<RankedCandidate>& candidates, std::size_t count, Ranker& ranker) {
-  std::set<std::string> done;
+void refine(std::vector<RankedCandidate>& candidates, std::size_t count, Ranker& ranker,
+            std::set<std::string>& done) {
   const auto is_open = [&](const RankedCandidate& c) {
     return !done.contains(name_of(c.candidate));
   };
@@ -287,17 +384,21 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
   check_workload(workload, cluster.shape().workers());
   Ranker ranker(cluster, workload, target);
   Ranking ranking;
-  for (const Candidate& candidate : candidates_for(cluster)) {
-    ranking.candidates.push_back(ranker.by_model(candidate));
-  }
+  Unranked unranked(ranker, candidates_for(cluster), ranking.candidates);
   for (const Candidate& candidate : skipping_candidates(workload)) {
     const std::int64_t steps = ranker.affordable_steps(candidate);
     if (steps < kFewestSimulatedSteps) continue;
     ranking.candidates.push_back(ranker.by_simulation(candidate, steps));
   }
-  const auto most = static_cast<int>(ranking.candidates.size());
-  refine(ranking.candidates, static_cast<std::size_t>(std::clamp(options.simulated, 1, most)),
-         ranker);
+  const int wanted = std::max(1, options.wanted);
+  std::set<std::string> simulated;
+  do {
+    unranked.rank_the_best(wanted, ranking.candidates);
+    const auto most = static_cast<int>(ranking.candidates.size());
+    refine(ranking.candidates, static_cast<std::size_t>(std::clamp(options.simulated, 1, most)),
+           ranker, simulated);
+  } while (unranked.may_be_among(wanted, ranking.candidates));
+  ranking.slower = unranked.count();
   const double best_s = ranking.candidates.front().total_s;
   const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];
   const bool takes_allreduce = all.total_s <= best_s * (1 + options.too_close);

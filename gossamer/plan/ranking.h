@@ -22,6 +22,7 @@ struct RankedCandidate {
 
 struct Ranking {
   std::vector<RankedCandidate> candidates;  ///< by total_s, the best first
+  int slower = 0;                           ///< how many more were compared, all of them slower
   std::size_t recommended = 0;              ///< index of it
   std::vector<std::string> reasons;         ///< sentences: why this one
   std::vector<std::string> doubts;          ///< sentences: what the answer hangs on
@@ -33,11 +34,13 @@ struct RankingOptions {
   /// Within so much of the best time the simplest is.
   double alike = 0.01;
   int simulated = 3;  ///< how many of the best are simulated
+  int wanted = 10;    ///< how many of the best are ranked; the others are known to be slower
 };
 
 /// All-reduce as PyTorch does it and hierarchically with each codec, and all topologies that can
 /// serve the hosts, with codecs, local steps and global averages. The recursion (model/max_plus.h)
-/// orders all of them; the best are simulated. Equal arguments give equal rankings. Throws
+/// times all that may be among the best by what they compute and send; the best are simulated.
+/// All-reduces are always ranked. Equal arguments give equal rankings. Throws
 /// std::invalid_argument for a cluster or workload that makes no sense.
 Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target& target,
              const RankingOptions& options = {});

@@ -21,6 +21,8 @@ ClusterSpec cluster_of(const HostShape& shape, double rate) {
 
 Workload work() { return {.buckets = even_buckets(2'000'000, 4), .compute = {.mean_s = 0.1}}; }
 
+constexpr int kAll = 1'000;
+
 const RankedCandidate& recommended(const Ranking& ranking) {
   return ranking.candidates[ranking.recommended];
 }
@@ -37,6 +39,27 @@ TEST(Ranking, IsByTimeAndTheBestAreSimulated) {
   }
   EXPECT_GE(ranking.reasons.size(), 2u);
   EXPECT_GE(ranking.doubts.size(), 1u);
+}
+
+TEST(Ranking, TheBestAreTheSameWhetherAllAreRankedOrNot) {
+  for (const double rate : {1e6, 1e8, 1e10}) {
+    for (const HostShape& shape : {even_hosts(4, 2), even_hosts(9, 1), HostShape{{1, 2, 4}}}) {
+      Workload workload = work();
+      workload.compute.jitter = Jitter::normal;
+      workload.compute.deviation_s = 0.01;
+      const ClusterSpec cluster = cluster_of(shape, rate);
+      const Ranking all = rank(cluster, workload, {}, {.wanted = kAll});
+      const Ranking best = rank(cluster, workload, {}, {.wanted = 10});
+      EXPECT_EQ(all.slower, 0);
+      EXPECT_EQ(all.candidates.size(),
+                best.candidates.size() + static_cast<std::size_t>(best.slower));
+      EXPECT_EQ(recommended(all).candidate, recommended(best).candidate);
+      for (std::size_t k = 0; k < 10; ++k) {
+        EXPECT_EQ(name_of(all.candidates[k].candidate), name_of(best.candidates[k].candidate))
+            << shape.hosts() << " hosts, " << rate << ", " << k;
+      }
+    }
+  }
 }
 
 TEST(Ranking, FastLinksAreForAllReduceAndSlowOnesForGossip) {
@@ -81,9 +104,9 @@ TEST(Ranking, UnequalLinksAreForTheFittedGraph) {
   };
   Workload workload{.buckets = even_buckets(2'000'000, 8), .compute = {.mean_s = 0.1}};
   ClusterSpec cluster = cluster_of(even_hosts(4, 2), 1e6);
-  const double equal_s = step_of(rank(cluster, workload, {}), "aer");
+  const double equal_s = step_of(rank(cluster, workload, {}, {.wanted = kAll}), "aer");
   cluster.hosts[3].link.rate_bytes_per_s /= 4;
-  const Ranking unequal = rank(cluster, workload, {}, {.simulated = 20});
+  const Ranking unequal = rank(cluster, workload, {}, {.simulated = 20, .wanted = kAll});
   EXPECT_LT(step_of(unequal, "fitted"), 1.15 * equal_s);
   EXPECT_GT(step_of(unequal, "aer"), 2 * equal_s);
   EXPECT_EQ(recommended(unequal).candidate.method, "fitted");

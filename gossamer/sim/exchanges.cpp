@@ -25,7 +25,8 @@ TimelineMessage message_of(const sim::Transfer& transfer, SimTime arrived) {
 namespace gossamer::sim {
 
 Exchanges::Exchanges(const SimMethod& method, const Workload& workload, std::int64_t steps,
-                     const HostShape& shape, Network& network, Events& events, OnMessage on_message)
+                     int largest_group, const HostShape& shape, Network& network, Events& events,
+                     OnMessage on_message)
     : workload_(workload),
       stages_(stages(method.pattern)),
       count_(steps * stages_),
@@ -33,7 +34,8 @@ Exchanges::Exchanges(const SimMethod& method, const Workload& workload, std::int
       lends_(method.pattern == SimPattern::cwa),
       network_(network),
       events_(events),
-      book_(method, shape, workload, network),
+      book_(method, shape, workload, largest_group, network),
+      crowds_(network, events),
       on_message_(std::move(on_message)),
       lanes_(static_cast<std::size_t>(shape.workers()) * workload.buckets.size()),
       lost_(static_cast<std::size_t>(shape.workers()), 0) {}
@@ -58,9 +60,12 @@ void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t exchang
   mine.launched = now;
   mine.ahead = -1;
   mine.has_ended = false;
-  if (script_of(mine.scripts, worker).count() > 0) {
+  const Script& script = mine.scripts->of(worker);
+  const Crowd* crowd = mine.scripts->crowd(worker);
+  if (crowd) crowds_.join(now, *crowd, worker, bucket, exchange);
+  if (script.count() > 0) {
     if (was_ahead) std::swap(mine.got, mine.got_ahead);
-    if (!was_ahead) mine.got.assign(script_of(mine.scripts, worker).receives(0).size(), 0);
+    if (!was_ahead) mine.got.assign(script.receives(0).size(), 0);
     enter_phase(now, worker, bucket);
   }
   go_on(now, worker, bucket);
@@ -70,7 +75,7 @@ void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t exchang
 /// Posts the receives and sends of the phase. What has come ahead is in `got`.
 void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
   Lane& mine = lane(worker, bucket);
-  const Script& script = script_of(mine.scripts, worker);
+  const Script& script = mine.scripts->of(worker);
   mine.missing = 0;
   for (char got : mine.got) mine.missing += got ? 0 : 1;
   release_held(now, mine);
@@ -101,7 +106,9 @@ void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
 /// Through all phases whose receives are in.
 void Exchanges::go_on(SimTime now, int worker, int bucket) {
   Lane& mine = lane(worker, bucket);
-  const Script& script = script_of(mine.scripts, worker);
+  const Script& script = mine.scripts->of(worker);
+  const Crowd* crowd = mine.scripts->crowd(worker);
+  if (crowd && !crowds_.has_ended(*crowd, bucket, mine.exchange)) return;
   while (mine.phase < script.count() && mine.missing == 0) {
     if (++mine.phase == script.count()) break;
     mine.got.assign(script.receives(mine.phase).size(), 0);
@@ -134,7 +141,7 @@ void Exchanges::post_ahead(SimTime now, int worker, int bucket) {
   if (!posts_ahead_ || mine.exchange + 1 >= count_) return;
   mine.ahead = mine.exchange + 1;
   mine.ahead_scripts = book_.find(bucket, mine.ahead);
-  const Script& script = script_of(mine.ahead_scripts, worker);
+  const Script& script = mine.ahead_scripts->of(worker);
   mine.got_ahead.assign(script.count() > 0 ? script.receives(0).size() : 0, 0);
   release_held(now, mine);
 }
@@ -154,6 +161,7 @@ void Exchanges::release_held(SimTime now, Lane& mine) {
 
 Exchanges::Ended Exchanges::left(SimTime now, TransferId id) {
   const Parcel parcel = network_.at(id).parcel;
+  if (parcel.sum) return {};  // of a crowd
   Lane& sender = lane(parcel.from, parcel.bucket);
   if (parcel.is_lent && network_.is_inside(parcel)) return {};  // until its receiver is done
   --(parcel.is_lent ? sender.lent[static_cast<std::size_t>(parcel.exchange % 2)]
@@ -164,12 +172,22 @@ Exchanges::Ended Exchanges::left(SimTime now, TransferId id) {
 Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
   const Transfer& transfer = network_.at(id);
   const Parcel parcel = transfer.parcel;
+  if (parcel.sum) {
+    network_.remove(id);
+    const ScriptBook::Scripts& scripts = lane(parcel.from, parcel.bucket).scripts;
+    crowds_.arrived(now, *scripts->crowd(parcel.from), parcel);
+    return {};
+  }
   if (on_message_) {
     TimelineMessage message = message_of(transfer, now);
     message.step /= stages_;
     on_message_(message);
   }
   network_.remove(id);
+  return message_arrived(now, parcel);
+}
+
+Exchanges::Ended Exchanges::message_arrived(SimTime now, const Parcel& parcel) {
   Lane& receiver = lane(parcel.to, parcel.bucket);
   if (is_lost(parcel.to)) return {};
   const bool is_ahead = parcel.exchange == receiver.ahead;
@@ -189,6 +207,7 @@ Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
 void Exchanges::lose(SimTime now, int worker) {
   lost_[static_cast<std::size_t>(worker)] = 1;
   network_.lose(worker);
+  crowds_.lose(worker);
   for (int b = 0; b < static_cast<int>(workload_.buckets.size()); ++b) {
     Lane& lost = lane(worker, b);
     lost.held.clear();
@@ -199,24 +218,33 @@ void Exchanges::lose(SimTime now, int worker) {
   }
 }
 
+void Exchanges::add_open_waits(int worker, int bucket, std::vector<WaitsFor>& waits) const {
+  const Lane& open = lanes_[index(worker, bucket)];
+  if (open.has_ended) return;
+  const auto add = [&](int peer) {
+    waits.push_back({worker, peer, open.exchange / stages_, bucket, true});
+  };
+  if (const Crowd* crowd = open.scripts->crowd(worker)) {
+    for (int member : crowds_.missing(*crowd, bucket, open.exchange)) add(member);
+    return;
+  }
+  if (open.missing == 0) return;
+  const auto receives = open.scripts->of(worker).receives(open.phase);
+  for (std::size_t k = 0; k < receives.size(); ++k) {
+    if (!open.got[k]) add(receives[k].from);
+  }
+}
+
 std::vector<WaitsFor> Exchanges::open_waits() const {
   std::vector<WaitsFor> waits;
   const auto buckets = static_cast<int>(workload_.buckets.size());
   for (int worker = 0; worker < static_cast<int>(lost_.size()); ++worker) {
-    for (int b = 0; b < buckets && !is_lost(worker); ++b) {
-      const Lane& open = lanes_[index(worker, b)];
-      if (open.has_ended || open.missing == 0) continue;
-      const auto receives = script_of(open.scripts, worker).receives(open.phase);
-      for (std::size_t k = 0; k < receives.size(); ++k) {
-        if (open.got[k]) continue;
-        waits.push_back({worker, receives[k].from, open.exchange / stages_, b, true});
-      }
-    }
+    for (int b = 0; b < buckets && !is_lost(worker); ++b) add_open_waits(worker, b, waits);
   }
   // A transfer that has left is not waited for by its sender.
   for (const Transfer& transfer : network_.transfers()) {
     const Parcel& parcel = transfer.parcel;
-    if (!transfer.exists || is_lost(parcel.from)) continue;
+    if (!transfer.exists || is_lost(parcel.from) || parcel.sum) continue;
     waits.push_back({parcel.from, parcel.to, parcel.exchange / stages_, parcel.bucket, false});
   }
   return waits;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gossamer/base/timeline.h"
+#include "gossamer/sim/crowd.h"
 #include "gossamer/sim/moments.h"
 #include "gossamer/sim/network.h"
 #include "gossamer/sim/script.h"
@@ -37,14 +38,16 @@ namespace sim {
 ///
 /// Under cwa parameters are lent, for a worker updates them in a second memory: its next exchange,
 /// not this one, ends only when they are back. From another host they are when they have left, from
-/// a mate when it has made its own update with them.
+/// a mate when it has made its own update with them. Crowds (crowd.h) keep to neither: their
+/// members' exchanges end together.
 class Exchanges {
  public:
   using OnMessage = std::function<void(const TimelineMessage&)>;
 
   /// All must outlive this; `on_message` may be empty.
   Exchanges(const SimMethod& method, const Workload& workload, std::int64_t steps,
-            const HostShape& shape, Network& network, Events& events, OnMessage on_message);
+            int largest_group, const HostShape& shape, Network& network, Events& events,
+            OnMessage on_message);
 
   /// Launches the exchange of a worker's bucket; the one before must have ended.
   void launch(SimTime now, int worker, int bucket, std::int64_t exchange);
@@ -95,13 +98,12 @@ class Exchanges {
     return static_cast<std::size_t>(worker) * workload_.buckets.size() +
            static_cast<std::size_t>(bucket);
   }
-  static const Script& script_of(const ScriptBook::Scripts& scripts, int worker) {
-    return (*scripts)[static_cast<std::size_t>(worker)];
-  }
   void enter_phase(SimTime now, int worker, int bucket);
   void go_on(SimTime now, int worker, int bucket);
   Ended go_on_to_end(SimTime now, int worker, int bucket);
   void give_back(SimTime now, Lane& lane, int bucket);
+  Ended message_arrived(SimTime now, const Parcel& parcel);
+  void add_open_waits(int worker, int bucket, std::vector<WaitsFor>& waits) const;
   void post_ahead(SimTime now, int worker, int bucket);
   void release_held(SimTime now, Lane& lane);
   static bool has_posted(const Lane& lane, const Parcel& parcel);
@@ -115,6 +117,7 @@ class Exchanges {
   Network& network_;
   Events& events_;
   ScriptBook book_;
+  CrowdBoard crowds_;
   OnMessage on_message_;
   std::vector<Lane> lanes_;
   std::vector<char> lost_;

@@ -9,7 +9,7 @@ LateBoard::LateBoard(const SimMethod& method, const Workload& workload, const Ho
     : workload_(workload),
       staleness_(method.staleness),
       network_(network),
-      book_(method, shape, workload, network),
+      book_(method, shape, workload, shape.workers(), network),
       on_message_(std::move(on_message)) {}
 
 LateBoard::Edge& LateBoard::edge(int number, int bucket) {
@@ -21,7 +21,7 @@ LateBoard::Edge& LateBoard::edge(int number, int bucket) {
 
 void LateBoard::send(SimTime now, int worker, int bucket, std::int64_t step) {
   const auto all = book_.find(bucket, step);
-  for (const ScriptSend& send : (*all)[static_cast<std::size_t>(worker)].all_sends) {
+  for (const ScriptSend& send : all->of(worker).all_sends) {
     Edge& to = edge(send.edge, bucket);
     if (std::exchange(to.is_under_way, true)) continue;
     network_.depart(now, network_.make(now, {.from = worker,
@@ -46,7 +46,7 @@ void LateBoard::arrived(SimTime now, TransferId id) {
 int LateBoard::take(int worker, int bucket, std::int64_t step) {
   int skipped = 0;
   const auto all = book_.find(bucket, step);
-  for (const ScriptReceive& receive : (*all)[static_cast<std::size_t>(worker)].all_receives) {
+  for (const ScriptReceive& receive : all->of(worker).all_receives) {
     Edge& from = edge(receive.edge, bucket);
     if (std::exchange(from.has_newer, false)) from.since = step;
     if (from.since < 0 || step - from.since > staleness_) ++skipped;

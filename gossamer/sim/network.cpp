@@ -14,6 +14,15 @@ std::int64_t bytes_on_wire(const Framing& framing, std::int64_t bytes) {
   return total + frames * (framing.frame_bytes - framing.payload_bytes);
 }
 
+LinkTraffic& LinkTraffic::operator+=(const LinkTraffic& more) {
+  sent_bytes += more.sent_bytes;
+  received_bytes += more.received_bytes;
+  sent_wire_bytes += more.sent_wire_bytes;
+  received_wire_bytes += more.received_wire_bytes;
+  inside_bytes += more.inside_bytes;
+  return *this;
+}
+
 namespace sim {
 namespace {
 
@@ -78,7 +87,7 @@ void Network::begin(SimTime now, TransferId id) {
     moving.remaining_bytes = static_cast<double>(parcel.bytes);
     return set_rate(now, id, inside.rate_bytes_per_s * kNs);
   }
-  moving.remaining_bytes = static_cast<double>(bytes_on_wire(framing_, parcel.bytes));
+  moving.remaining_bytes = static_cast<double>(wire_bytes(parcel));
   cross(id, 0, egress_of(host));
   cross(id, 1, ingress_of(host_of(parcel.to)));
 }
@@ -135,19 +144,30 @@ void Network::remove(TransferId id) {
 SimTime Network::latency(const Parcel& parcel) const {
   const HostSpec& from = cluster_.hosts[static_cast<std::size_t>(host_of(parcel.from))];
   const HostSpec& to = cluster_.hosts[static_cast<std::size_t>(host_of(parcel.to))];
-  if (is_inside(parcel)) return nearest_ns(from.inside.latency_s);
-  return nearest_ns(std::max(from.link.latency_s, to.link.latency_s) + framing_.message_s);
+  const double once_s = is_inside(parcel)
+                            ? from.inside.latency_s
+                            : std::max(from.link.latency_s, to.link.latency_s) + framing_.message_s;
+  return nearest_ns(parcel.turns * once_s);
+}
+
+std::int64_t Network::wire_bytes(const Parcel& parcel) const {
+  if (!parcel.sum) return bytes_on_wire(framing_, parcel.bytes);
+  return std::max(parcel.sum->sent_wire_bytes, parcel.sum->received_wire_bytes);
 }
 
 void Network::count(const Transfer& moving) {
   const Parcel& parcel = moving.parcel;
   LinkTraffic& from = traffic_[static_cast<std::size_t>(host_of(parcel.from))];
+  if (parcel.sum) {
+    from += *parcel.sum;
+    return;
+  }
   if (is_inside(parcel)) {
     from.inside_bytes += parcel.bytes;
     return;
   }
   LinkTraffic& to = traffic_[static_cast<std::size_t>(host_of(parcel.to))];
-  const std::int64_t wire = bytes_on_wire(framing_, parcel.bytes);
+  const std::int64_t wire = wire_bytes(parcel);
   from.sent_bytes += parcel.bytes;
   from.sent_wire_bytes += wire;
   to.received_bytes += parcel.bytes;

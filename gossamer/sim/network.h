@@ -33,6 +33,7 @@ struct LinkTraffic {
   std::int64_t received_wire_bytes = 0;
   std::int64_t inside_bytes = 0;
   bool operator==(const LinkTraffic&) const = default;
+  LinkTraffic& operator+=(const LinkTraffic& more);
 };
 
 namespace sim {
@@ -52,7 +53,13 @@ struct Parcel {
   int receive_phase = 0;  ///< of the receiver
   int receive = 0;        ///< index among the receives of that phase
   bool is_lent = false;   ///< read where it is; see Note [Order of an exchange]
+  int turns = 1;          ///< messages one after the other, each with its latency
+  /// Of a crowd's transfer, which stands for all that a host moves: what it counts as. Else null.
+  const LinkTraffic* sum = nullptr;
 };
+
+/// Whether it stands for what a host sends to and receives from others; else for what is inside.
+constexpr bool is_whole_link(const Parcel& parcel) { return parcel.from == parcel.to; }
 
 struct Transfer {
   Parcel parcel;
@@ -105,7 +112,10 @@ class Network {
   void lose(int worker);
 
   const std::vector<LinkTraffic>& traffic() const { return traffic_; }
-  bool is_inside(const Parcel& p) const { return host_of(p.from) == host_of(p.to); }
+  bool is_inside(const Parcel& p) const {
+    return host_of(p.from) == host_of(p.to) && !is_whole_link(p);
+  }
+  const Framing& framing() const { return framing_; }
   int host_of(int worker) const { return host_of_[static_cast<std::size_t>(worker)]; }
 
  private:
@@ -135,6 +145,7 @@ class Network {
   void set_rate(SimTime now, TransferId id, double bytes_per_ns);
   void count(const Transfer& transfer);
   SimTime latency(const Parcel& parcel) const;
+  std::int64_t wire_bytes(const Parcel& parcel) const;
 
   const ClusterSpec& cluster_;
   const Framing framing_;

@@ -143,32 +143,48 @@ std::span<const ScriptReceive> Script::receives(int phase) const {
   return part(all_receives, p == 0 ? 0 : phases[p - 1].receives, phases[p].receives);
 }
 
-std::vector<Script> make_scripts(const SimMethod& method, const Round& round,
-                                 const HostShape& shape, std::int64_t count, DType dtype,
-                                 Network& network) {
+const Crowd* RoundScripts::crowd(int worker) const {
+  const int index = crowd_of.empty() ? -1 : crowd_of[static_cast<std::size_t>(worker)];
+  return index < 0 ? nullptr : &crowds[static_cast<std::size_t>(index)];
+}
+
+RoundScripts make_scripts(const SimMethod& method, const Round& round, const HostShape& shape,
+                          std::int64_t count, DType dtype, int largest_group, Network& network) {
   const PlanOptions options = plan_options(method);
+  RoundScripts made;
+  for (const std::vector<int>& group : round.groups) {
+    if (std::ssize(group) <= largest_group || options.separate_neighbours) continue;
+    made.crowd_of.resize(static_cast<std::size_t>(round.workers), -1);
+    for (int member : group) {
+      made.crowd_of[static_cast<std::size_t>(member)] = static_cast<int>(made.crowds.size());
+    }
+    made.crowds.push_back(make_crowd(group, count, dtype, options, network));
+  }
   std::vector<Plan> plans;
   std::vector<std::vector<Place>> places;
   std::size_t sends = 0;
   std::size_t receives = 0;
   for (int worker = 0; worker < round.workers; ++worker) {
-    plans.push_back(compile(round, shape, worker, count, options));
+    plans.push_back(made.crowd(worker) ? Plan{} : compile(round, shape, worker, count, options));
     places.push_back(places_of(plans.back(), dtype));
     receives += places.back().size();
   }
-  std::vector<Script> scripts;
   for (int worker = 0; worker < round.workers; ++worker) {
     const Plan& plan = plans[static_cast<std::size_t>(worker)];
-    scripts.push_back(script_of(plan, worker, dtype, network, places));
-    sends += scripts.back().all_sends.size();
+    made.by_worker.push_back(script_of(plan, worker, dtype, network, places));
+    sends += made.by_worker.back().all_sends.size();
   }
   GOSSAMER_ASSERT(sends == receives);
-  return scripts;
+  return made;
 }
 
 ScriptBook::ScriptBook(const SimMethod& method, const HostShape& shape, const Workload& workload,
-                       Network& network)
-    : method_(method), shape_(shape), workload_(workload), network_(network) {}
+                       int largest_group, Network& network)
+    : method_(method),
+      shape_(shape),
+      workload_(workload),
+      largest_group_(largest_group),
+      network_(network) {}
 
 ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t exchange) {
   const std::int64_t elements = workload_.buckets[static_cast<std::size_t>(bucket)];
@@ -181,8 +197,8 @@ ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t exchange) {
   if (!rounds_.contains(t)) {
     rounds_[t] = is_complete ? complete_round(shape_.workers()) : round_at(method_.schedule, t, {});
   }
-  const Scripts made = scripts = std::make_shared<const std::vector<Script>>(
-      make_scripts(method_, rounds_[t], shape_, elements, workload_.dtype, network_));
+  const Scripts made = scripts = std::make_shared<const RoundScripts>(make_scripts(
+      method_, rounds_[t], shape_, elements, workload_.dtype, largest_group_, network_));
   if (period > 0) return made;
   while (scripts_.size() > kKeptWithoutPeriod) scripts_.erase(scripts_.begin());
   while (rounds_.size() > kKeptWithoutPeriod) rounds_.erase(rounds_.begin());

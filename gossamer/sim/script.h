@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossamer/base/dtype.h"
+#include "gossamer/sim/crowd.h"
 #include "gossamer/sim/method.h"
 #include "gossamer/sim/moments.h"
 #include "gossamer/sim/network.h"
@@ -43,11 +44,22 @@ struct Script {
   std::span<const ScriptReceive> receives(int phase) const;
 };
 
+/// What one bucket does in a round.
+struct RoundScripts {
+  std::vector<Script> by_worker;  ///< empty for members of a crowd
+  std::vector<Crowd> crowds;
+  std::vector<int> crowd_of;  ///< by worker: index of its crowd, or −1; empty without crowds
+
+  const Script& of(int worker) const { return by_worker[static_cast<std::size_t>(worker)]; }
+  /// Null where the worker's messages are followed one by one.
+  const Crowd* crowd(int worker) const;
+};
+
 /// Compiles the Plans of all workers for a round and a number of elements; asserts that what is
-/// sent is what is received. Edges are numbered in `network`.
-std::vector<Script> make_scripts(const SimMethod& method, const Round& round,
-                                 const HostShape& shape, std::int64_t count, DType dtype,
-                                 Network& network);
+/// sent is what is received. Groups of more than `largest_group` workers become crowds. Edges are
+/// numbered in `network`.
+RoundScripts make_scripts(const SimMethod& method, const Round& round, const HostShape& shape,
+                          std::int64_t count, DType dtype, int largest_group, Network& network);
 
 /// Keeps scripts by round of the period and bucket size; of schedules without a period those that
 /// were made last.
@@ -55,16 +67,17 @@ class ScriptBook {
  public:
   /// All must outlive the book.
   ScriptBook(const SimMethod& method, const HostShape& shape, const Workload& workload,
-             Network& network);
+             int largest_group, Network& network);
 
-  using Scripts = std::shared_ptr<const std::vector<Script>>;
-  /// By worker, for a bucket's exchange.
+  using Scripts = std::shared_ptr<const RoundScripts>;
+  /// For a bucket's exchange.
   Scripts find(int bucket, std::int64_t exchange);
 
  private:
   const SimMethod& method_;
   const HostShape& shape_;
   const Workload& workload_;
+  const int largest_group_;
   Network& network_;
   std::map<std::pair<std::int64_t, std::int64_t>, Scripts> scripts_;  ///< by round and elements
   std::map<std::int64_t, Round> rounds_;                              ///< that scripts_ has used

@@ -34,6 +34,8 @@ struct SimOptions {
   std::vector<WorkerLoss> losses = {};
   bool record_messages = false;
   bool record_timeline = false;
+  /// Groups of more workers are followed as a whole, without `messages`; see Note [Crowds].
+  int largest_group = 64;
 };
 
 /// One step of one worker; it begins when the one before ends.
@@ -57,8 +59,8 @@ struct SimResult {
 
 /// Runs the Plans of a method. Equal arguments give equal results, to the nanosecond. Throws
 /// std::invalid_argument for what does not fit together. Cost: about 1 µs per event, of which a
-/// message has three and a step at least one; memory: 24 bytes per step of a worker, and Plans of
-/// one period.
+/// message has three and a step at least one, and a host of a crowd three per leg; memory: 24 bytes
+/// per step of a worker, and Plans of one period.
 SimResult simulate(const ClusterSpec& cluster, const Workload& workload, const SimMethod& method,
                    const SimOptions& options = {});
 

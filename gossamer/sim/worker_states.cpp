@@ -23,7 +23,7 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
       stages_(stages(method.pattern)),
       waits_(method.late == SimLate::wait),
       network_(cluster, options.framing, events_),
-      exchanges_(method, workload, options.steps, shape_, network_, events_,
+      exchanges_(method, workload, options.steps, options.largest_group, shape_, network_, events_,
                  recorder(options.record_messages, result.messages)),
       late_(method, workload, shape_, network_, recorder(options.record_messages, result.messages)),
       workers_(static_cast<std::size_t>(shape_.workers())) {
