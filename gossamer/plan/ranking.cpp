@@ -1,8 +1,6 @@
 #include "gossamer/plan/ranking.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -13,6 +11,7 @@
 #include "gossamer/model/convergence.h"
 #include "gossamer/model/link_load.h"
 #include "gossamer/plan/forecast.h"
+#include "gossamer/plan/ranking_words.h"
 
 namespace gossamer {
 namespace {
@@ -30,7 +29,6 @@ constexpr double kMayBeFaster = 0.98;     // compute times that are drawn vary f
 constexpr int kLongPeriod = 64;           // of longer schedules, and those without a period,
 constexpr int kRandomRounds = 4;          // so many rounds stand for all
 constexpr double kMayBeLess = 0.7;        // which the others may undercut so far
-constexpr double kUneven = 1.2;  // slowest over fastest worker, from which on skipping may pay
 
 bool can_serve(const Candidate& candidate, const ClusterSpec& cluster) {
   try {
@@ -41,16 +39,8 @@ bool can_serve(const Candidate& candidate, const ClusterSpec& cluster) {
   }
 }
 
-/// Slowest over fastest worker.
-double unevenness(const Workload& workload) {
-  const std::vector<double>& factors = workload.compute.factors;
-  if (factors.empty()) return 1;
-  const auto [least, most] = std::ranges::minmax(factors);
-  return least > 0 ? most / least : 1;
-}
-
 std::vector<Candidate> skipping_candidates(const Workload& workload) {
-  if (unevenness(workload) < kUneven) return {};
+  if (!has_stragglers(workload)) return {};
   return {parse_candidate("one_peer_ring:skip=2"), parse_candidate("ring:skip=2")};
 }
 
@@ -201,12 +191,6 @@ void sort(std::vector<RankedCandidate>& candidates) {
   std::ranges::stable_sort(candidates, {}, &RankedCandidate::total_s);
 }
 
-std::size_t best_allreduce(const std::vector<RankedCandidate>& candidates) {
-  const auto found = std::ranges::find_if(
-      candidates, [](const RankedCandidate& c) { return averages_gradients(c.candidate); });
-  return static_cast<std::size_t>(found - candidates.begin());
-}
-
 /// Candidates that are not timed as long as they cannot be among the best.
 class Unranked {
  public:
@@ -285,74 +269,6 @@ std::size_t simplest(const std::vector<RankedCandidate>& candidates, bool is_all
     if (!chosen || effort(c.candidate) < effort(chosen->candidate)) chosen = &c;
   }
   return static_cast<std::size_t>(chosen - candidates.data());
-}
-
-std::string two_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
-
-std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& workload) {
-  const RankedCandidate& chosen = ranking.candidates[ranking.recommended];
-  const RankedCandidate& best = ranking.candidates.front();
-  const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];
-  std::vector<std::string> reasons;
-  const std::string all_name = name_of(all.candidate);
-  if (averages_gradients(chosen.candidate)) {
-    reasons.push_back(name_of(chosen.candidate) + " waits for links " +
-                      format_duration(chosen.exposed_s) + " of a step of " +
-                      format_duration(chosen.step_s) + ".");
-    if (&chosen != &best) {
-      reasons.push_back(name_of(best.candidate) + " would save " +
-                        two_digits(100 * (1 - best.total_s / chosen.total_s)) +
-                        " % by this estimate: too little to change the method for.");
-    } else {
-      reasons.push_back("Nothing that gossips makes up for the steps that it needs in addition.");
-    }
-    return reasons;
-  }
-  reasons.push_back("A step computes for " + format_duration(workload.compute.mean_s) + "; " +
-                    all_name + ", the best all-reduce, waits for " +
-                    format_duration(all.exposed_s) + " beside it, " + name_of(chosen.candidate) +
-                    " for " + format_duration(chosen.exposed_s) + ".");
-  std::string parts;
-  for (const StepsPart& part : chosen.steps.parts) {
-    if (part.more < 0.005) continue;
-    parts += (parts.empty() ? ": " : ", ") + two_digits(part.more) + " for " + part.why;
-  }
-  reasons.push_back("It needs about " + two_digits(chosen.steps.ratio) +
-                    " times as many steps as all-reduce" + parts + ".");
-  reasons.push_back("The same loss in " + two_digits(chosen.total_s / all.total_s) +
-                    " of the time of " + all_name + ".");
-  return reasons;
-}
-
-std::vector<std::string> doubts_about(const Ranking& ranking, const Workload& workload,
-                                      const Target& target) {
-  const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];
-  const auto is_gossip = [](const RankedCandidate& c) { return !averages_gradients(c.candidate); };
-  auto gossip = ranking.candidates.begin() + static_cast<std::ptrdiff_t>(ranking.recommended);
-  if (!is_gossip(*gossip)) gossip = std::ranges::find_if(ranking.candidates, is_gossip);
-  std::vector<std::string> doubts;
-  if (gossip != ranking.candidates.end()) {
-    const double even = all.total_s / (static_cast<double>(target.steps) * gossip->step_s);
-    doubts.push_back(name_of(gossip->candidate) + " and " + name_of(all.candidate) +
-                     " are even if the former needs " + two_digits(even) + " times as many steps." +
-                     (target.steps_ratio > 0
-                          ? ""
-                          : " The estimate is from small runs: train both for some hundred steps "
-                            "and give the ratio as steps_ratio."));
-  }
-  if (workload.compute.jitter == Jitter::constant) {
-    doubts.push_back("Compute times are taken as constant: measure their deviation.");
-  }
-  if (unevenness(workload) >= kUneven) {
-    doubts.push_back(
-        "Workers differ in speed: those who skip go on without late neighbours, and "
-        "what their older parameters cost is not in the estimate.");
-  }
-  return doubts;
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+#pragma once
+/// What a ranking says in words.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "gossamer/plan/ranking.h"
+
+namespace gossamer {
+
+/// The index of the best one that averages gradients.
+std::size_t best_allreduce(const std::vector<RankedCandidate>& candidates);
+
+/// Whether workers differ in speed by so much that skipping late ones may pay.
+bool has_stragglers(const Workload& workload);
+
+/// Sentences: why the recommended one.
+std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& workload);
+
+/// Sentences: what the answer hangs on.
+std::vector<std::string> doubts_about(const Ranking& ranking, const Workload& workload,
+                                      const Target& target);
+
+}  // namespace gossamer
