@@ -80,6 +80,33 @@ double lasting_rho(const Schedule& schedule) {
   return 1 - (1 - once) / schedule.period;
 }
 
+double lasting_rho(const Schedule& schedule, int local_steps, int global_average) {
+  constexpr int kNeverComes = 10'000;  // steps: what is left by then does not count
+  check_argument("convergence", local_steps >= 1 && global_average >= 0,
+                 "local steps must be 1 or more, and the distance of global averages not negative",
+                 std::to_string(local_steps) + " and " + std::to_string(global_average));
+  const double rho = lasting_rho(schedule);
+  const bool is_exact = exact_average(schedule);
+  const auto left = [&](int rounds) {
+    if (is_exact) return rounds < observed_rounds(schedule) ? 1.0 : 0.0;
+    return std::pow(rho, rounds);
+  };
+  double distance = 0;
+  if (global_average == 0 || global_average > kNeverComes) {
+    distance = local_steps * rho / (1 - rho) + (local_steps - 1) / 2.0;
+  } else {
+    // From step t to the global average, which is step `global_average` − 1.
+    for (int t = 0; t < global_average; ++t) {
+      int rounds = 0;
+      for (int step = t; step < global_average - 1; ++step) {
+        if ((step + 1) % local_steps == 0) ++rounds;
+        distance += left(rounds) / global_average;
+      }
+    }
+  }
+  return std::isinf(distance) ? 1 : distance / (1 + distance);
+}
+
 MixingStrength mixing_strength(const Schedule& schedule) {
   return {.workers = schedule.shape.workers(), .rho = effective_rho(schedule)};
 }

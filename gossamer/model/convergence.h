@@ -66,6 +66,13 @@ double effective_rho(const Schedule& schedule);
 /// than that which a period is worst at (one-peer ring: cos²(2π/n) instead of cos(2π/n)).
 double lasting_rho(const Schedule& schedule);
 
+/// That of the schedule with local steps and global averages (graph/modifiers.h) on top; H = 1 and
+/// 0 leave them out. d/(1 + d) with d = Σ_k ‖W_{t+k−1} … W_t − J‖ averaged over t, what a
+/// disagreement leaves behind in all; for a static graph d = ρ/(1 − ρ). A period as a whole would
+/// not do: a global average ends it, however far it is away, and can only lessen what is left. k
+/// rounds of the schedule leave ρ^k with its lasting ρ; all up to the period where that is exact.
+double lasting_rho(const Schedule& schedule, int local_steps, int global_average);
+
 /// Workers and effective ρ of a schedule.
 MixingStrength mixing_strength(const Schedule& schedule);
 

@@ -125,5 +125,54 @@ TEST(LastingRho, IsThatOfTheEigenvalues) {
   EXPECT_EQ(lasting_rho(still), effective_rho(still));
 }
 
+/// Of a schedule by its definition, from dense products.
+double distance_by_definition(const Schedule& schedule, int starts, int longest) {
+  const int n = schedule.shape.workers();
+  const Eigen::MatrixXd mean = Eigen::MatrixXd::Constant(n, n, 1.0 / n);
+  double sum = 0;
+  for (int t = 0; t < starts; ++t) {
+    Eigen::MatrixXd product = Eigen::MatrixXd::Identity(n, n);
+    for (int k = 0; k < longest; ++k) {
+      product = dense_matrix(round_at(schedule, t + k)) * product;
+      sum += Eigen::JacobiSVD<Eigen::MatrixXd>(product - mean).singularValues()[0];
+    }
+  }
+  return sum / starts;
+}
+
+TEST(LastingRho, OfLocalStepsAndGlobalAveragesIsThatOfTheProducts) {
+  for (const char* name : {"complete", "ring", "one_peer_exponential", "hypercube"}) {
+    const Schedule base = make(name, 8);
+    for (const int local : {1, 2, 4}) {
+      for (const int average : {0, 8, 16}) {
+        Schedule schedule = with_local_steps(base, local);
+        if (average > 0) schedule = with_global_average(schedule, average);
+        const int starts = std::max(1, average) * local * base.period;
+        const double distance = distance_by_definition(schedule, starts, average ? average : 300);
+        const double found = lasting_rho(base, local, average);
+        // From its later rounds on, one_peer_exponential leaves less than all within its period.
+        const double slack = name == std::string("one_peer_exponential") ? 1.2 : 1 + 1e-6;
+        EXPECT_GE(found / (1 - found), distance * (1 - 1e-6) - 1e-9)
+            << name << ", local " << local << ", average " << average;
+        EXPECT_LE(found / (1 - found), distance * slack + 1e-9)
+            << name << ", local " << local << ", average " << average;
+      }
+    }
+  }
+}
+
+TEST(LastingRho, AGlobalAverageOnTopNeverMakesItLarger) {
+  for (const Topology& topology : topologies()) {
+    if (topology.stochasticity != Stochasticity::doubly) continue;
+    const Schedule base = make(topology.name, 16);
+    for (const int local : {1, 4}) {
+      for (const int average : {1, 2, 32, 500}) {
+        EXPECT_LE(lasting_rho(base, local, average), lasting_rho(base, local, 0) + 1e-12)
+            << topology.name << ", local " << local << ", average " << average;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gossamer

@@ -110,7 +110,11 @@ class Ranker {
     const auto [at, is_new] = mixings_.try_emplace(name_of(key));
     if (is_new) {
       at->second.schedule = sim_method(key, cluster_).schedule;
-      at->second.rho = lasting_rho(at->second.schedule);
+      Candidate plain = key;
+      plain.local_steps = 1;
+      plain.global_average = 0;
+      at->second.rho =
+          lasting_rho(sim_method(plain, cluster_).schedule, key.local_steps, key.global_average);
     }
     return at->second;
   }
@@ -288,7 +292,7 @@ std::vector<Candidate> candidates_for(const ClusterSpec& cluster) {
       candidates.push_back(candidate);
       candidate.local_steps = 1;
       candidate.global_average = kGlobalAverage;
-      candidates.push_back(candidate);
+      if (topology.name != "complete") candidates.push_back(candidate);
     }
   }
   return candidates;
