@@ -37,7 +37,7 @@ Forecast forecast_of(const std::string& method, const std::string& cluster,
   const Scenario scenario = load(cluster, workload, seed);
   ForecastOptions options;
   if (steps >= 1) options.steps = steps;
-  return forecast(scenario.cluster.cluster, scenario.workload, parse_candidate(method), options);
+  return forecast(scenario.cluster.cluster, scenario.workload, parse_method(method), options);
 }
 
 /// A ranking, with what of its cluster a job has to have in common with it.
@@ -53,24 +53,30 @@ ClusterRanking ranking_of(const std::string& cluster, const std::string& workloa
 }
 
 void bind_method(py::module_& module) {
-  py::class_<Candidate>(module, "Method", "A way to train, by its parts.")
-      .def(py::init(&parse_candidate), py::arg("name"))
-      .def_property_readonly("name", [](const Candidate& c) { return name_of(c); })
-      .def_property_readonly("averages_gradients", &averages_gradients,
-                             "Over everybody in every step: ddp and allreduce.")
-      .def_readonly("topology", &Candidate::method, "Its full name; or ddp, or allreduce.")
+  py::class_<MethodSpec>(module, "Method", "A way to train, by its parts.")
+      .def(py::init([](const std::string& name) { return parse_method(name); }), py::arg("name"))
+      .def_property_readonly("name", [](const MethodSpec& c) { return name_of(c); })
+      .def_property_readonly(
+          "averages_gradients", [](const MethodSpec& c) { return averages_gradients(c); },
+          "Over everybody in every step: ddp and allreduce.")
+      .def_readonly("pattern", &MethodSpec::pattern, "A row of the table of patterns; or ddp.")
+      .def_property_readonly(
+          "topology", [](const MethodSpec& c) { return c.schedule.topology; }, "Its full name.")
       .def_property_readonly("codec",
-                             [](const Candidate& c) { return std::string(name_of(c.codec)); })
+                             [](const MethodSpec& c) { return std::string(name_of(c.codec)); })
+      .def_property_readonly("update",
+                             [](const MethodSpec& c) {
+                               return update_of(c) == UpdateAt::backward ? "backward" : "step";
+                             })
       .def_property_readonly(
-          "update",
-          [](const Candidate& c) { return c.update == SimUpdate::backward ? "backward" : "step"; })
-      .def_property_readonly(
-          "late", [](const Candidate& c) { return c.late == SimLate::skip ? "skip" : "wait"; })
-      .def_readonly("staleness", &Candidate::staleness, "Where it skips.")
+          "late", [](const MethodSpec& c) { return c.late == Late::skip ? "skip" : "wait"; })
+      .def_readonly("staleness", &MethodSpec::staleness, "Where it skips.")
       .def(
           "schedule",
-          [](const Candidate& c, std::vector<int> hosts, const std::vector<double>& link_rates) {
-            return schedule_of(c, {std::move(hosts)}, link_rates);
+          [](const MethodSpec& c, std::vector<int> hosts, const std::vector<double>& link_rates) {
+            MethodSpec on_cluster = c;
+            on_cluster.schedule.link_rates = link_rates;
+            return schedule_of(on_cluster, {std::move(hosts)});
           },
           py::arg("workers_per_host"), py::kw_only(), py::arg("link_rates"),
           "With local steps and global averages; link rates are for fitted.");

@@ -37,7 +37,7 @@ constexpr std::int64_t kWordsAtStart = 1000;  // bytes
 struct Run {
   ClusterSpec cluster;
   Workload workload;
-  Candidate candidate;
+  MethodSpec candidate;
   SimMethod method;
   std::int64_t steps = 0;
   std::int64_t warm_up = 0;
@@ -45,7 +45,7 @@ struct Run {
   int workers() const { return cluster.shape().workers(); }
   std::int64_t all_steps() const { return steps + warm_up; }
   bool averages() const { return averages_gradients(candidate); }
-  bool skips() const { return candidate.late == SimLate::skip; }
+  bool skips() const { return candidate.late == Late::skip; }
 };
 
 /// What a worker measured, and where its parameters ended.
@@ -65,7 +65,7 @@ Run read_run(char** words) {
   const ClusterFile file = load_cluster(words[1]);
   Run run{.cluster = file.cluster,
           .workload = workload_on(load_workload(words[2]), file),
-          .candidate = parse_candidate(words[3]),
+          .candidate = parse_method(words[3]),
           .steps = std::stoll(words[4]),
           .warm_up = std::stoll(words[5])};
   run.workload.compute.seed = std::stoull(words[6]);
@@ -73,7 +73,7 @@ Run read_run(char** words) {
   const auto refuse = [](const char* what, const std::string& got) {
     fail_argument({.place = "step_times", .what = what, .got = got});
   };
-  if (run.method.pattern == SimPattern::ddp) refuse("engines do not run this method", words[3]);
+  if (run.method.pattern->is_ddp) refuse("engines do not run this method", words[3]);
   if (run.workload.update_s > 0) refuse("an update takes what it takes, leave it out", words[2]);
   if (run.workload.dtype != DType::f32) refuse("dtype must be f32", words[2]);
   if (run.steps < 1 || run.warm_up < 0) refuse("there must be steps", words[4]);
@@ -92,17 +92,23 @@ double gradient_of(int rank, int workers) {
   return 0.5 + (rank + 0.5) / static_cast<double>(workers);
 }
 
+/// One that the pattern goes with; momenta are 0.
+std::string optimizer_of(const PatternFacts& pattern) {
+  return pattern.optimizers.empty() ? "sgd" : std::string(pattern.optimizers.front());
+}
+
 EngineOptions options_of(const Run& run) {
-  const bool as_they_come = run.averages() || run.candidate.update == SimUpdate::backward;
+  const double lr = kTotalUpdate / static_cast<double>(run.all_steps());
+  const auto outer_every = static_cast<int>(option_of(run.candidate, "outer_every", 0));
   return {.schedule = run.method.schedule,
-          .pattern = run.averages() ? "allreduce" : "cwa",
-          .optimizer = "sgd",
-          .groups = {Hyper{.lr = kTotalUpdate / static_cast<double>(run.all_steps())}},
-          .update = as_they_come ? UpdateAt::backward : UpdateAt::step,
+          .pattern = run.candidate.pattern,
+          .optimizer = optimizer_of(*run.method.pattern),
+          .groups = {Hyper{.lr = lr, .momentum = 0, .outer_every = outer_every}},
+          .update = run.method.update,
           .group_method = run.method.group_method,
           .codec = run.method.codec,
           .stagger = run.method.stagger,
-          .late = run.skips() ? Late::skip : Late::wait,
+          .late = run.method.late,
           .staleness = run.method.staleness,
           .check_gradients = false};
 }
@@ -127,7 +133,7 @@ std::vector<Bucket> buckets_of(const Run& run, const std::shared_ptr<Memory>& me
 /// worker that woke late makes up for it.
 void compute(Engine& engine, const Run& run, SimTime seconds) {
   const ComputeMoments moments = moments_of(run.workload, seconds);
-  const bool updates = run.candidate.update == SimUpdate::backward;
+  const bool updates = run.method.update == UpdateAt::backward;
   Clock::time_point since = Clock::now();
   SimTime done{0};
   for (std::size_t b = 0; b < moments.backward.size(); ++b) {
@@ -198,7 +204,9 @@ std::int64_t planned_bytes(const Run& run, int host, std::int64_t e) {
 /// ahead for one step more; who skips late neighbours sends at most so much, and some words to
 /// agree on how payloads are numbered.
 std::vector<double> checked_bytes(const Run& run, const std::vector<Outcome>& outcomes) {
-  const std::int64_t exchanges = run.all_steps() + (run.averages() ? 0 : 1);
+  const PatternFacts& pattern = *run.method.pattern;
+  const bool is_ahead = pattern.launch == Launch::after_previous_update;
+  const std::int64_t exchanges = run.all_steps() + (is_ahead ? 1 : 0);
   const HostShape shape = run.cluster.shape();
   std::vector<double> per_exchange;
   for (int h = 0; h < shape.hosts(); ++h) {
@@ -207,7 +215,10 @@ std::vector<double> checked_bytes(const Run& run, const std::vector<Outcome>& ou
       sent += outcomes[static_cast<std::size_t>(shape.first_rank(h) + w)].sent_bytes;
     }
     std::int64_t planned = 0;
-    for (std::int64_t e = 0; e < exchanges; ++e) planned += planned_bytes(run, h, e);
+    for (std::int64_t e = 0; e < exchanges; ++e) {
+      planned += planned_bytes(run, h, e) * std::ssize(pattern.payloads);
+      if (e < run.all_steps()) planned += planned_bytes(run, h, e) * std::ssize(pattern.then);
+    }
     const bool agrees = run.skips() ? sent <= planned + kWordsAtStart : sent == planned;
     if (!agrees) {
       throw std::runtime_error("host " + std::to_string(h) + " sent " + std::to_string(sent) +
@@ -228,8 +239,10 @@ double most_steps(const Run& run) {
 }
 
 /// How far the mean over the workers is from where the mean gradients lead. Who skips late
-/// neighbours does not keep the mean: how far anybody is beyond all gradients, then.
+/// neighbours does not keep the mean: how far anybody is beyond all gradients, then. What steps by
+/// moments or from an anchor leads elsewhere, and is not looked at.
 double error_of(const Run& run, const std::vector<Outcome>& outcomes) {
+  if (!run.method.pattern->optimizers.empty() || !run.method.pattern->options.empty()) return 0;
   const double largest =
       most_steps(run) * gradient_of(run.workers() - 1, run.workers()) * kTotalUpdate;
   double worst = 0;

@@ -40,7 +40,7 @@ void step_all(const Pattern& pattern, const Round& round, Exchange exchange, Row
     return PassArgs<double>{.x = x[i], .g = g[i], .numbers = {.hyper = {.lr = kStep}}};
   };
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (pattern.prepare_f64 != nullptr) pattern.prepare_f64(args(i), sgd);
+    if (pattern.f64.prepare != nullptr) pattern.f64.prepare(args(i), sgd);
   }
   const bool copies = exchange == Exchange::by_copy;
   Rows other = x;  // the copies, or where the new x goes
@@ -59,7 +59,7 @@ void step_all(const Pattern& pattern, const Round& round, Exchange exchange, Row
     PassArgs<double> combining = args(i);
     combining.mixes[0] = mix;
     if (!copies) combining.out = other[i];
-    pattern.combine_f64(combining, sgd);
+    pattern.f64.combine(combining, sgd);
   }
   if (!copies) x.swap(other);
 }
@@ -153,7 +153,7 @@ struct Worker {
       args.optimizer_state[k] = state[k];
       args.pattern_state[k] = kept[k];
     }
-    return pattern.combine_f64(args, optimizer);
+    return pattern.f64.combine(args, optimizer);
   }
 };
 
@@ -184,7 +184,7 @@ TEST(Tables, WhatOnlyMixesPutsTheMixInThePlaceOfX) {
     for (double& value : from_copy.x) value = 1e3;
     const std::array<Source<double>, 2> sources{{{copy.data(), 0.5}, from_copy.sources[0]}};
     const Mix<double> mix{.self_weight = 0, .sources = sources};
-    pattern.combine_f64({.x = from_copy.x, .mixes = {mix}}, find_optimizer("adam"));
+    pattern.f64.combine({.x = from_copy.x, .mixes = {mix}}, find_optimizer("adam"));
     EXPECT_EQ(from_copy.x, from_x.x) << pattern.name;
     EXPECT_EQ(from_copy.state, from_x.state) << pattern.name;
     EXPECT_EQ(from_copy.kept, from_x.kept) << pattern.name;
@@ -196,7 +196,7 @@ TEST(Atc, PreparesInPlaceWhateverTheDestination) {
   const Pattern& atc = find_pattern("atc");
   const Worker before;
   Worker w;
-  atc.prepare_f64({.x = w.x, .out = w.out, .g = w.g, .numbers = {.hyper = {.lr = 0.5}}}, sgd);
+  atc.f64.prepare({.x = w.x, .out = w.out, .g = w.g, .numbers = {.hyper = {.lr = 0.5}}}, sgd);
   EXPECT_EQ(w.out, before.out);
   for (std::size_t i = 0; i < w.x.size(); ++i) {
     ASSERT_EQ(w.x[i], std::fma(-0.5, before.g[i], before.x[i]));

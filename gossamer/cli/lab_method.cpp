@@ -4,27 +4,21 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
-#include <vector>
 
 #include "gossamer/algo/optimizer.h"
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
-#include "gossamer/graph/schedule_spec.h"
+#include "gossamer/exchange/method.h"
 
 namespace gossamer {
 
 const char* const kLabMethodHelp =
-    R"(A method is PATTERN@TOPOLOGY, or allreduce, and after colons what differs from the defaults:
-lazy, rounds=K, local=H, average=H, adaptive=H (applied in this order), degree=K,
+    R"(A method is PATTERN@TOPOLOGY, a topology (for cwa), or allreduce, and after colons what differs
+from the defaults: lazy, rounds=K, local=H, average=H, adaptive=H (applied in this order), degree=K,
 optimizer=NAME, lr=, and its numbers: momentum=, nesterov, beta1=, beta2=, eps=, accumulate=,
 weight_decay=, and the pattern's: outer_every=, outer_momentum=, outer_lr=, consensus=.)";
 
 namespace {
-
-struct Word {
-  std::string key;
-  std::string value;  ///< empty: none
-};
 
 struct Number {
   std::string_view key;
@@ -35,33 +29,7 @@ constexpr Number kNumbers[] = {{"momentum", &Hyper::momentum},
                                {"beta1", &Hyper::beta1},
                                {"beta2", &Hyper::beta2},
                                {"eps", &Hyper::eps},
-                               {"noise_share", &Hyper::noise_share},
-                               {"weight_decay", &Hyper::weight_decay},
-                               {"consensus", &Hyper::consensus},
-                               {"outer_momentum", &Hyper::outer_momentum},
-                               {"outer_lr", &Hyper::outer_lr}};
-
-struct Count {
-  std::string_view key;
-  int ScheduleSpec::*member;
-};
-
-constexpr Count kCounts[] = {{"rounds", &ScheduleSpec::rounds_per_step},
-                             {"local", &ScheduleSpec::local_steps},
-                             {"average", &ScheduleSpec::global_average},
-                             {"adaptive", &ScheduleSpec::adaptive_average}};
-
-std::vector<std::string> split(const std::string& text, char sign) {
-  std::vector<std::string> parts(1);
-  for (char letter : text) {
-    if (letter == sign) {
-      parts.emplace_back();
-    } else {
-      parts.back() += letter;
-    }
-  }
-  return parts;
-}
+                               {"weight_decay", &Hyper::weight_decay}};
 
 [[noreturn]] void refuse(const std::string& method, const std::string& what,
                          const std::string& got) {
@@ -69,77 +37,73 @@ std::vector<std::string> split(const std::string& text, char sign) {
   fail_argument({.place = "lab", .what = subject, .got = "'" + got + "'"});
 }
 
-double number_of(const std::string& method, const Word& word) {
+double number_of(const std::string& method, const std::string& key, const std::string& value) {
   char* end = nullptr;
-  const double value = std::strtod(word.value.c_str(), &end);
-  const bool is_good = !word.value.empty() && *end == '\0' && std::isfinite(value);
-  if (!is_good) refuse(method, word.key + " takes a number", word.value);
-  return value;
+  const double number = std::strtod(value.c_str(), &end);
+  const bool is_good = !value.empty() && *end == '\0' && std::isfinite(number);
+  if (!is_good) refuse(method, key + " takes a number", value);
+  return number;
 }
 
-int count_of(const std::string& method, const Word& word) {
-  const double value = number_of(method, word);
-  const bool is_good = value >= 1 && value <= 1e9 && value == std::floor(value);
-  if (!is_good) refuse(method, word.key + " takes a whole number from 1 up", word.value);
-  return static_cast<int>(value);
+int count_of(const std::string& method, const std::string& key, const std::string& value) {
+  const double number = number_of(method, key, value);
+  const bool is_good = number >= 1 && number <= 1e9 && number == std::floor(number);
+  if (!is_good) refuse(method, key + " takes a whole number from 1 up", value);
+  return static_cast<int>(number);
 }
 
-[[noreturn]] void refuse_word(const std::string& key) {
-  std::vector<std::string_view> names = {"lazy", "degree",   "optimizer",
-                                         "lr",   "nesterov", "accumulate"};
-  for (const Number& number : kNumbers) names.push_back(number.key);
-  for (const Count& count : kCounts) names.push_back(count.key);
-  fail_unknown_name("lab", "word of a method", key, names);
-}
-
-/// Does what a word says; `false` where it is not known.
-void apply(const std::string& method, const Word& word, LabOptions& options, ScheduleSpec& spec) {
-  const auto count = std::ranges::find(kCounts, word.key, &Count::key);
-  const auto number = std::ranges::find(kNumbers, word.key, &Number::key);
-  if (count != std::end(kCounts)) {
-    spec.*(count->member) = count_of(method, word);
-  } else if (number != std::end(kNumbers)) {
-    options.hyper.*(number->member) = number_of(method, word);
-  } else if (word.key == "lazy") {
-    spec.lazy = true;
-  } else if (word.key == "nesterov") {
+/// What a word says of the optimizer; false where it says nothing of it.
+bool apply(const std::string& method, const std::string& key, const std::string& value,
+           LabOptions& options) {
+  const auto number = std::ranges::find(kNumbers, key, &Number::key);
+  if (number != std::end(kNumbers)) {
+    options.hyper.*(number->member) = number_of(method, key, value);
+  } else if (key == "nesterov") {
     options.hyper.nesterov = true;
-  } else if (word.key == "degree") {
-    spec.degree = count_of(method, word);
-  } else if (word.key == "accumulate") {
-    options.hyper.accumulate = count_of(method, word);
-  } else if (word.key == "outer_every") {
-    options.hyper.outer_every = count_of(method, word);
-  } else if (word.key == "lr") {
-    options.step_size.first = number_of(method, word);
-  } else if (word.key == "optimizer") {
-    options.optimizer = find_optimizer(word.value).name;
+  } else if (key == "accumulate") {
+    options.hyper.accumulate = count_of(method, key, value);
+  } else if (key == "lr") {
+    options.step_size.first = number_of(method, key, value);
+  } else if (key == "optimizer") {
+    options.optimizer = find_optimizer(value).name;
   } else {
-    refuse_word(word.key);
+    return false;
   }
+  return true;
+}
+
+/// The lab computes steps without time and without codings.
+void check_untimed(const std::string& text, const MethodSpec& method) {
+  const auto leave_out = [&](const char* what) {
+    refuse(text, "the lab has steps only, leave " + std::string(what) + " out", text);
+  };
+  if (facts_of(method).is_ddp) refuse(text, "ddp is allreduce here", "ddp");
+  if (method.codec != Codec::fp32) leave_out("the codec");
+  if (method.update) leave_out("when updates happen");
+  if (method.late == Late::skip) leave_out("skip");
+  if (method.group_method) leave_out("the group method");
 }
 
 }  // namespace
 
 Contender parse_lab_method(const std::string& text, const HostShape& shape,
                            const LabOptions& defaults) {
-  const std::vector<std::string> words = split(text, ':');
-  const std::vector<std::string> head = split(words[0], '@');
   Contender contender{.name = text, .options = defaults};
-  contender.options.pattern = find_pattern(head[0]).name;
-  const bool needs_topology = find_pattern(head[0]).rounds == Rounds::schedule;
-  if (head.size() > 2 || (needs_topology && head.size() < 2)) {
-    refuse(text, "it is PATTERN@TOPOLOGY, such as " + head[0] + "@ring", words[0]);
-  }
-  ScheduleSpec spec;
-  if (head.size() == 2) spec.topology = head[1];
-  for (std::size_t k = 1; k < words.size(); ++k) {
-    const std::size_t sign = words[k].find('=');
-    const Word word{words[k].substr(0, sign),
-                    sign == std::string::npos ? "" : words[k].substr(sign + 1)};
-    apply(text, word, contender.options, spec);
-  }
-  contender.options.schedule = make_schedule(spec, shape);
+  LabOptions& options = contender.options;
+  const MethodSpec method =
+      parse_method(text, [&](const std::string& word, const std::string& value) {
+        return apply(text, word, value, options);
+      });
+  check_untimed(text, method);
+  options.pattern = find_pattern(method.pattern).name;
+  options.hyper.outer_every = static_cast<int>(option_of(method, "outer_every", 0));
+  options.hyper.outer_momentum = option_of(method, "outer_momentum", Hyper{}.outer_momentum);
+  options.hyper.outer_lr = option_of(method, "outer_lr", Hyper{}.outer_lr);
+  options.hyper.consensus = option_of(method, "consensus", Hyper{}.consensus);
+  options.hyper.noise_share = option_of(method, "noise_share", options.hyper.noise_share);
+  options.schedule = facts_of(method).rounds == Rounds::complete
+                         ? complete_schedule(shape)
+                         : make_schedule(method.schedule, shape);
   return contender;
 }
 

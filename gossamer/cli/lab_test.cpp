@@ -62,11 +62,14 @@ TEST(LabCommand, WordsOfMethodsDoWhatTheySay) {
 
 /// Each row of the table, with the words that it needs beside its name; and options reach the run.
 TEST(LabCommand, RunsEveryPattern) {
-  const std::map<std::string_view, std::string> needs{
-      {"push_sum", "@random_directed"},           {"slowmo", "@complete:local=2:outer_every=4"},
-      {"noloco", "@one_peer_ring:outer_every=4"}, {"dmsgd", "@ring:optimizer=momentum"},
-      {"qg_dmsgd", "@ring:optimizer=momentum"},   {"dsgd_ac", "@ring:optimizer=adam"},
-      {"cwa_moments", "@ring:optimizer=adam"}};
+  const std::map<std::string_view, std::string> needs{{"push_sum", "@random_directed"},
+                                                      {"slowmo", "@complete:local=2:outer_every=4"},
+                                                      {"allreduce", ""},
+                                                      {"noloco", "@one_peer_ring:outer_every=4"},
+                                                      {"dmsgd", "@ring:optimizer=momentum"},
+                                                      {"qg_dmsgd", "@ring:optimizer=momentum"},
+                                                      {"dsgd_ac", "@ring:optimizer=adam"},
+                                                      {"cwa_moments", "@ring:optimizer=adam"}};
   std::string methods;
   for (const Pattern& pattern : patterns()) {
     const auto found = needs.find(pattern.name);
@@ -128,8 +131,8 @@ TEST(LabCommand, MistakesAreExplained) {
            Mistake{"lab run atc", "atc@ring"},
            Mistake{"lab run atc@rin", "ring"},
            Mistake{"lab run at@ring", "atc"},
-           Mistake{"lab run atc@ring:average", "average takes a number"},
-           Mistake{"lab run atc@ring:local=0.5", "a whole number from 1 up"},
+           Mistake{"lab run atc@ring:average", "'average' needs a number"},
+           Mistake{"lab run atc@ring:local=0.5", "'local' needs a number from 1"},
            Mistake{"lab run atc@ring:lasy", "lazy"},
            Mistake{"lab run exact_diffusion@ring --hosts 4", "lazy"},
            Mistake{"lab run --problem images", "--images FILE"},

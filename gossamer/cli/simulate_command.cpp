@@ -35,9 +35,9 @@ struct Options {
 };
 
 constexpr const char* kFooter =
-    R"(A method is ddp, allreduce (hierarchical, overlapped) or a topology, and after colons what differs
-from the defaults: bf16, int8, local=H, average=H, degree=K, backward, skip=STALENESS, and
-gradients=K for the pattern gradient_gossip with K rounds per step.
+    R"(A method is ddp, allreduce (hierarchical, overlapped), PATTERN@TOPOLOGY, or a topology (for cwa),
+and after colons what differs from the defaults: bf16, int8, rounds=K, local=H, average=H, degree=K,
+lazy, backward, skip=STALENESS, stagger=no, group=ring, and the pattern's numbers: outer_every=H.
 
 s/step is the mean over workers and steps; exposed is the part of it in which a worker only waits
 for others; link is how busy the busiest direction of a link is; model is s/step by the recursion,
@@ -214,10 +214,10 @@ void show(Options& o) {
                    .got = std::to_string(o.methods.size())});
   }
   const ForecastOptions options = forecast_options(o, shape);
-  std::vector<Candidate> candidates;
-  for (const std::string& method : o.methods) candidates.push_back(parse_candidate(method));
+  std::vector<MethodSpec> candidates;
+  for (const std::string& method : o.methods) candidates.push_back(parse_method(method));
   std::vector<Forecast> forecasts;
-  for (const Candidate& candidate : candidates) {
+  for (const MethodSpec& candidate : candidates) {
     forecasts.push_back(forecast(cluster.cluster, workload, candidate, options));
     if (!o.trace.empty()) write_trace_file(o.trace, forecasts.back(), shape);
   }

@@ -33,7 +33,7 @@ Json run_identity(const TrainSpec& spec, const std::string& content, DataBy by) 
     std::visit([&](const auto* value) { identity[std::string(field.key)] = *value; }, field.target);
   }
   if (by == DataBy::content) identity[kContent] = content;
-  if (update_of(spec) == UpdateAt::backward) identity["layout"] = "completion";
+  if (update_of(method_of(spec)) == UpdateAt::backward) identity["layout"] = "completion";
   return identity;
 }
 

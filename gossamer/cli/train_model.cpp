@@ -77,7 +77,7 @@ TrainModel make_train_model(const TrainSpec& spec, const Task& task) {
   const auto make = [&] { return make_bare_model(spec, task.kind, task.input); };
   FlatOptions options{
       .layout = {.min_buckets = spec.buckets, .bucket_multiple = bucket_multiple(spec)}};
-  if (update_of(spec) == UpdateAt::backward) {
+  if (update_of(method_of(spec)) == UpdateAt::backward) {
     const Batch batch = task.training_batch(0, {0, host_shape_of(spec).workers()});
     options.completion = completion_order(make(), batch);
   }
@@ -93,11 +93,11 @@ EngineOptions engine_options(const TrainSpec& spec, const FlatParameters& flat) 
           .pattern = spec.pattern,
           .optimizer = spec.optimizer,
           .groups = {spec.hyper, undecayed},  // decay_group: weights, then biases and norms
-          .update = update_of(spec),
-          .group_method = group_method_of(spec),
+          .update = update_of(method_of(spec)),
+          .group_method = group_method_of(method_of(spec)),
           .codec = find_codec(spec.codec),
           .stagger = spec.stagger,
-          .late = late_of(spec),
+          .late = method_of(spec).late,
           .staleness = spec.staleness,
           .clip_norm = spec.clip_norm,
           .measure_distance = true,

@@ -14,35 +14,21 @@ Target target_of(const TrainSpec& spec) {
   return {.steps = spec.steps, .optimizer = spec.optimizer};
 }
 
-/// Nothing where the simulator does not know the pattern.
-std::optional<SimPattern> simulated(std::string_view pattern) {
-  if (pattern == "cwa") return SimPattern::cwa;
-  if (pattern == "gradient_gossip") return SimPattern::gradient_gossip;
-  if (pattern == "allreduce") return SimPattern::allreduce;
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scenario) {
   const Ranking ranking = rank(scenario.cluster, scenario.workload, target_of(spec));
-  const Candidate& chosen = ranking.candidates[ranking.recommended].candidate;
-  const bool is_allreduce = averages_gradients(chosen);
-  spec.pattern = is_allreduce ? "allreduce" : "cwa";
-  spec.topology = is_allreduce ? "complete" : chosen.method;
-  if (chosen.method == "allreduce") spec.group_method = "hierarchical";
-  spec.codec = std::string(name_of(chosen.codec));
+  const MethodSpec& chosen = ranking.candidates[ranking.recommended].candidate;
+  set_method(chosen, spec);
+  if (averages_gradients(chosen)) {
+    spec.pattern = "allreduce";  // which is what stands in for ddp
+    spec.topology = "complete";
+  }
   spec.link_rates.clear();
-  if (chosen.method == "fitted") {
+  if (chosen.schedule.topology == "fitted") {
     for (const double rate : link_rates(scenario.cluster)) {  // as it was ranked
       spec.link_rates.push_back(format_rate(rate));
     }
-  }
-  spec.local_steps = chosen.local_steps;
-  spec.global_average = chosen.global_average;
-  if (chosen.late == SimLate::skip) {
-    spec.late = "skip";
-    spec.staleness = chosen.staleness;
   }
   std::vector<std::string> sentences{"topology auto: " + name_of(chosen) + "."};
   sentences.insert(sentences.end(), ranking.reasons.begin(), ranking.reasons.end());
@@ -50,17 +36,8 @@ std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scena
 }
 
 std::optional<RunPrediction> predict_run(const TrainSpec& spec, const RunScenario& scenario) {
-  const std::optional<SimPattern> pattern = simulated(spec.pattern);
-  if (!pattern || spec.adaptive_average > 0) return std::nullopt;
-  SimMethod method{.schedule = schedule_of(spec),
-                   .pattern = *pattern,
-                   .group_method = group_method_of(spec),
-                   .codec = find_codec(spec.codec),
-                   .stagger = spec.stagger,
-                   .staleness = spec.staleness};
-  if (gossips(*pattern) && update_of(spec) == UpdateAt::backward)
-    method.update = SimUpdate::backward;
-  if (late_of(spec) == Late::skip) method.late = SimLate::skip;
+  if (spec.adaptive_average > 0) return std::nullopt;
+  const SimMethod method = sim_method(method_of(spec), scenario.cluster);
   const SimResult result =
       simulate(scenario.cluster, scenario.workload, method, {.steps = kWarmUp + kSteps});
   RunPrediction prediction{.step_s = mean_step_s(result, kWarmUp),

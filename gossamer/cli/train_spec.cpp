@@ -19,9 +19,6 @@
 namespace gossamer {
 namespace {
 
-constexpr std::string_view kUpdates[] = {"step", "backward"};
-constexpr std::string_view kLates[] = {"wait", "skip"};
-constexpr std::string_view kGroupMethods[] = {"hierarchical", "direct", "ring"};
 constexpr std::string_view kLrSchedules[] = {"constant", "cosine", "inverse_sqrt"};
 constexpr std::string_view kSections[] = {"data",      "model",     "cluster",
                                           "algorithm", "optimizer", "run"};
@@ -261,41 +258,6 @@ std::string to_toml(const TrainSpec& spec) {
 
 HostShape host_shape_of(const TrainSpec& spec) {
   return parse_host_shape(spec.hosts, spec.per_host);
-}
-
-UpdateAt update_of(const TrainSpec& spec) {
-  if (spec.update.empty()) {
-    const bool sends_gradients = spec.pattern == "allreduce" || spec.pattern == "gradient_gossip";
-    return sends_gradients ? UpdateAt::backward : UpdateAt::step;
-  }
-  return index_of("update", spec.update, kUpdates) == 0 ? UpdateAt::step : UpdateAt::backward;
-}
-
-GroupMethod group_method_of(const TrainSpec& spec) {
-  if (spec.group_method.empty()) {
-    const bool is_plain_allreduce = spec.pattern == "allreduce" && spec.codec == "fp32";
-    return is_plain_allreduce ? GroupMethod::ring : GroupMethod::hierarchical;
-  }
-  return static_cast<GroupMethod>(index_of("group_method", spec.group_method, kGroupMethods));
-}
-
-Late late_of(const TrainSpec& spec) {
-  return index_of("late", spec.late, kLates) == 0 ? Late::wait : Late::skip;
-}
-
-Schedule schedule_of(const TrainSpec& spec) {
-  std::vector<double> rates;
-  for (const std::string& rate : spec.link_rates) rates.push_back(parse_rate(rate, "link_rates"));
-  return make_schedule({.topology = spec.topology,
-                        .seed = spec.seed,
-                        .degree = spec.degree,
-                        .link_rates = rates,
-                        .lazy = spec.lazy,
-                        .rounds_per_step = std::max(1, spec.rounds_per_step),
-                        .local_steps = std::max(1, spec.local_steps),
-                        .global_average = spec.global_average,
-                        .adaptive_average = spec.adaptive_average},
-                       host_shape_of(spec));
 }
 
 double lr_factor(const TrainSpec& spec, std::int64_t t) {

@@ -125,6 +125,11 @@ void check_lr_schedule(const TrainSpec& spec);
 /// hosts × per_host.
 HostShape host_shape_of(const TrainSpec& spec);
 
+/// [algorithm] as a value, and back: the fields of method_fields() by their keys. Throws
+/// std::invalid_argument for words that are none.
+MethodSpec method_of(const TrainSpec& spec);
+void set_method(const MethodSpec& method, TrainSpec& spec);
+
 /// The schedule of the topology with its modifiers.
 Schedule schedule_of(const TrainSpec& spec);
 
@@ -133,9 +138,5 @@ double lr_factor(const TrainSpec& spec, std::int64_t t);
 
 /// Hyper::consensus of step t ≥ 1.
 double consensus_factor(const TrainSpec& spec, std::int64_t t);
-
-UpdateAt update_of(const TrainSpec& spec);
-GroupMethod group_method_of(const TrainSpec& spec);
-Late late_of(const TrainSpec& spec);
 
 }  // namespace gossamer

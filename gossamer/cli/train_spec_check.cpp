@@ -121,10 +121,7 @@ void check_train_spec(const TrainSpec& spec) {
   }
   require(spec.link_rates.empty() || spec.topology == "fitted", "link_rates",
           "absent but for the topology fitted", "topology '" + spec.topology + "'");
-  update_of(spec);
-  group_method_of(spec);
-  late_of(spec);
-  find_codec(spec.codec);
+  method_of(spec);
   check_lr_schedule(spec);
   require(spec.gamma == 0 || spec.link_rate.empty(), "link_rate", "absent where gamma is given",
           spec.link_rate);

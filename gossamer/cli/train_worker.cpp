@@ -66,7 +66,7 @@ class Worker {
         model_(make_train_model(spec_, *context.task)),
         recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
         engine_(make_engine(spec_, model_.flat, transport, recorder_)) {
-    if (update_of(spec_) == UpdateAt::backward) {
+    if (update_of(method_of(spec_)) == UpdateAt::backward) {
       watch_ = std::make_unique<GradientWatch>(model_.flat, [this](int bucket) {
         if (recorder_ != nullptr) recorder_->did(TimelineEvent::Kind::backward, bucket);
         engine_.gradient_ready(bucket);

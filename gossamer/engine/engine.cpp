@@ -12,17 +12,11 @@ namespace {
 
 using Kind = TimelineEvent::Kind;
 
-/// Whether updates may go to a second memory: what was sent is x itself, and nothing else.
-bool may_alternate(const Pattern& pattern) {
-  return pattern.launch == Launch::after_previous_update && pattern.then.empty() &&
-         std::ranges::all_of(pattern.payloads, [](Payload p) { return p == Payload::parameters; });
-}
-
 }  // namespace
 
 bool wants_spares(const EngineOptions& options, const Transport& transport) {
   const Pattern& pattern = find_pattern(options.pattern);
-  return may_alternate(pattern) && transport.describe().lends != Lends::nothing;
+  return sends_parameters_ahead(pattern) && transport.describe().lends != Lends::nothing;
 }
 
 void refuse_non_finite(const std::string& name, int rank, std::int64_t step, double value) {
@@ -58,7 +52,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
     pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);
   }
   const auto spares = std::ranges::count_if(buckets, [](const Bucket& b) { return b.spare; });
-  alternates_ = spares > 0 && may_alternate(pattern_);
+  alternates_ = spares > 0 && sends_parameters_ahead(pattern_);
   GOSSAMER_ASSERT(!alternates_ || spares == std::ssize(buckets));
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     if (!alternates_) buckets[b].spare = nullptr;
@@ -108,12 +102,8 @@ std::vector<StateVector> Engine::state() const {
 std::shared_ptr<const Plan> Engine::plan_for(std::int64_t round, std::int64_t count) {
   const Schedule& schedule = options_.schedule;
   const auto make = [&] {
-    const PlanOptions plan_options{.group_method = options_.group_method,
-                                   .finished_averages = pattern_.rounds == Rounds::complete,
-                                   .separate_neighbours = options_.late == Late::skip,
-                                   .codec = options_.codec};
-    return std::make_shared<const Plan>(
-        compile(round_at(schedule, round, losses_), schedule.shape, rank_, count, plan_options));
+    return std::make_shared<const Plan>(compile(round_at(schedule, round, losses_), schedule.shape,
+                                                rank_, count, plan_options(options_)));
   };
   if (schedule.period == 0) return make();
   auto& cached = plans_[{round % schedule.period, count}];

@@ -295,7 +295,7 @@ double Lane::sweep(std::span<const Piece> pieces, typename Pattern::Pass<T> pass
 double Lane::prepare(std::span<const StepNumbers> groups, WorkerPool* pool, bool measure) {
   const Piece whole{.offset = 0, .count = bucket_.count};
   return visit_dtype(bucket_.dtype, [&]<class T>(T) {
-    const auto pass = pattern_.prepare<T>();
+    const auto pass = pattern_.passes<T>().prepare;
     return pass == nullptr ? 0.0 : sweep<T>({&whole, 1}, pass, groups, pool, measure);
   });
 }
@@ -304,7 +304,7 @@ double Lane::combine(std::span<const StepNumbers> groups, WorkerPool* pool, bool
   GOSSAMER_ASSERT(launched());
   const double distance = visit_dtype(bucket_.dtype, [&]<class T>(T) {
     const Plan& plan = *current_->plan;
-    const auto pass = has_next_stage() ? pattern_.middle<T>() : pattern_.combine<T>();
+    const auto pass = has_next_stage() ? pattern_.passes<T>().middle : pattern_.passes<T>().combine;
     if (late_.empty()) return sweep<T>(plan.pieces, pass, groups, pool, measure);
     const std::vector<Piece> usable = late_[0]->usable(plan, number_);
     return sweep<T>(usable, pass, groups, pool, measure);

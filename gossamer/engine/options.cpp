@@ -7,8 +7,7 @@ namespace gossamer {
 namespace {
 
 void check_late(const EngineOptions& options, const Pattern& pattern) {
-  const bool sends_before = pattern.launch == Launch::after_previous_update;
-  if (!sends_before || pattern.stages() != 1 || pattern.payloads.size() != 1 || pattern.is_static) {
+  if (!may_skip_late(pattern)) {
     fail_argument({.place = "engine",
                    .what = "late = \"skip\" needs payloads that are sent a step ahead",
                    .got = "pattern " + std::string(pattern.name),
@@ -28,6 +27,11 @@ void check_late(const EngineOptions& options, const Pattern& pattern) {
 }
 
 }  // namespace
+
+PlanOptions plan_options(const EngineOptions& options) {
+  return plan_options(find_pattern(options.pattern), options.group_method, options.codec,
+                      options.late);
+}
 
 void check_options(const EngineOptions& options) {
   const Pattern& pattern = find_pattern(options.pattern);

@@ -13,7 +13,7 @@
 #include "gossamer/base/codec.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/engine/recorder.h"
-#include "gossamer/exchange/plan.h"
+#include "gossamer/exchange/method.h"
 #include "gossamer/graph/schedule.h"
 #include "gossamer/transport/transport.h"
 
@@ -67,18 +67,6 @@ class NonFiniteGradient : public std::runtime_error {
 [[noreturn]] void refuse_non_finite(const std::string& name, int rank, std::int64_t step,
                                     double value);
 
-/// What a step does about neighbours whose payload has not come; see Note [Late neighbours].
-enum class Late {
-  wait,  ///< it waits for them
-  skip,  ///< it goes on without them
-};
-
-/// When buckets step.
-enum class UpdateAt {
-  step,      ///< all in step(); the backward is left alone
-  backward,  ///< each as soon as gradient_ready() says that its gradient is complete
-};
-
 struct EngineOptions {
   Schedule schedule;
   std::string pattern = "cwa";
@@ -109,6 +97,9 @@ struct EngineOptions {
 
 /// Throws std::invalid_argument for options that do not fit each other.
 void check_options(const EngineOptions& options);
+
+/// How its rounds are compiled.
+PlanOptions plan_options(const EngineOptions& options);
 
 /// What a step did on this worker.
 struct StepReport {

@@ -28,12 +28,12 @@ std::vector<int> peers_of(const EngineOptions& options, int rank) {
       compile(complete_round(shape.workers()), shape, rank, count, {.finished_averages = true}),
       peers);
   const bool whole = find_pattern(options.pattern).rounds == Rounds::complete;
-  const PlanOptions plan_options{.group_method = options.group_method, .finished_averages = whole};
+  const PlanOptions plans = plan_options(options);
   if (whole) {
-    add_peers(compile(complete_round(shape.workers()), shape, rank, count, plan_options), peers);
+    add_peers(compile(complete_round(shape.workers()), shape, rank, count, plans), peers);
   } else if (schedule.period > 0) {
     for (std::int64_t t = 0; t < schedule.period; ++t) {
-      add_peers(compile(round_at(schedule, t), shape, rank, count, plan_options), peers);
+      add_peers(compile(round_at(schedule, t), shape, rank, count, plans), peers);
     }
   } else {
     for (int peer = 0; peer < shape.workers(); ++peer) peers.insert(peer);

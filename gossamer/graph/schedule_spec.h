@@ -22,6 +22,7 @@ struct ScheduleSpec {
   int local_steps = 1;       ///< H: mix in every H-th step only
   int global_average = 0;    ///< 0: never
   int adaptive_average = 0;  ///< the first distance between global averages; 0: never
+  bool operator==(const ScheduleSpec&) const = default;
 };
 
 /// Throws std::invalid_argument for an unknown topology, a number out of range, and hosts that the

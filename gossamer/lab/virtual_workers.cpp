@@ -151,15 +151,15 @@ void VirtualWorkers::step(const Hyper& hyper) {
   const StepNumbers numbers{.hyper = hyper, .t = step_ + 1, .round = step_};
   const Stretch everybody{0, workers(), 1, {}};
   trades_ = false;
-  const auto prepare = pattern_.prepare<double>();
+  const auto prepare = pattern_.passes<double>().prepare;
   if (prepare != nullptr) sweep(prepare, {&everybody, 1}, numbers, 0);
   for (int stage = 0; stage < pattern_.stages(); ++stage) {
     const std::span<const Payload> payloads = pattern_.payloads_of(stage);
     const bool is_last = stage + 1 == pattern_.stages();
     trades_ = is_last && pattern_.only_mixes;
     send(now, payloads);
-    sweep(is_last ? pattern_.combine<double>() : pattern_.middle<double>(), now.stretches, numbers,
-          payloads.size());
+    sweep(is_last ? pattern_.passes<double>().combine : pattern_.passes<double>().middle,
+          now.stretches, numbers, payloads.size());
   }
   ++step_;
 }

@@ -98,8 +98,7 @@ class Recursion {
   };
 
   bool waits_ahead() const { return options_.result_needed == ResultNeeded::next_step; }
-  /// Gradients are averaged, not parameters.
-  bool updates_last() const { return !waits_ahead() && options_.launch_at == LaunchAt::backward; }
+  bool updates_last() const { return options_.updates_last; }
 
   void update_buckets(std::size_t i) {
     const double before_first =
@@ -255,6 +254,7 @@ void go_on_alike(std::vector<std::vector<double>>& start_s, std::int64_t period,
 MaxPlusOptions allreduce_options() {
   return {.launch_at = LaunchAt::backward,
           .result_needed = ResultNeeded::same_step,
+          .updates_last = true,
           .stagger = false,
           .one_at_a_time = true,
           .plan = {.group_method = GroupMethod::ring, .finished_averages = true}};

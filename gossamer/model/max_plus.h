@@ -28,6 +28,7 @@ enum class ResultNeeded {
 struct MaxPlusOptions {
   LaunchAt launch_at = LaunchAt::step;
   ResultNeeded result_needed = ResultNeeded::next_step;
+  bool updates_last = false;   ///< after all exchanges: gradients are averaged, not parameters
   bool stagger = true;         ///< bucket b follows the schedule at t + b
   bool one_at_a_time = false;  ///< a worker's exchange waits for that of the bucket before
   PlanOptions plan;

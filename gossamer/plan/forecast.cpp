@@ -30,7 +30,7 @@ double busiest_link(const ClusterSpec& cluster, const SimResult& result) {
 
 }  // namespace
 
-Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Candidate& candidate,
+Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const MethodSpec& candidate,
                   const ForecastOptions& options) {
   const ClusterSpec links = links_for(candidate, cluster, workload);
   const SimMethod method = sim_method(candidate, cluster);
@@ -48,20 +48,19 @@ Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Ca
   forecast.link_busy = is_stuck ? kNaN : busiest_link(cluster, forecast.result);
   forecast.bytes_per_host = sent_bytes_per_step(forecast.result);
   forecast.model_s = kNaN;
-  const bool is_modelled = candidate.late == SimLate::wait && candidate.gradient_rounds == 0 &&
-                           options.link_changes.empty() && options.losses.empty();
-  if (is_modelled) {
+  if (is_modelled(candidate) && options.link_changes.empty() && options.losses.empty()) {
     MaxPlusOptions model = model_options(candidate);
     model.steps = static_cast<int>(options.steps);
     model.warm_up = static_cast<int>(options.warm_up);
-    forecast.model_s = step_times(links, workload, method.schedule, model).mean_step_s;
+    forecast.model_s =
+        step_times(links, model_workload(candidate, workload), method.schedule, model).mean_step_s;
   }
   return forecast;
 }
 
 double ddp_allreduce_s(const ClusterSpec& cluster, std::int64_t elements) {
   const Workload workload{.buckets = {elements}, .compute = {.mean_s = 0}};
-  return forecast(cluster, workload, {.method = "ddp"}, {.steps = 1, .warm_up = 1}).step_s;
+  return forecast(cluster, workload, parse_method("ddp"), {.steps = 1, .warm_up = 1}).step_s;
 }
 
 double ddp_link_share(const ClusterSpec& cluster, std::int64_t elements, double seconds) {

@@ -18,7 +18,7 @@ struct ForecastOptions {
 };
 
 struct Forecast {
-  Candidate candidate;
+  MethodSpec candidate;
   double step_s = 0;     ///< mean over workers and steps; NaN if no worker got through the warm-up
   double exposed_s = 0;  ///< the part in which workers wait for others
   double compute_s = 0;  ///< the rest: computing and updating
@@ -30,7 +30,7 @@ struct Forecast {
 };
 
 /// Throws std::invalid_argument for what does not fit together.
-Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Candidate& candidate,
+Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const MethodSpec& candidate,
                   const ForecastOptions& options = {});
 
 /// What PyTorch's all-reduce of so many fp32 elements takes where it is as fast as its bytes allow.

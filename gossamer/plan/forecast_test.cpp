@@ -19,7 +19,7 @@ ClusterSpec pairs_of_workers() {
 }
 
 double step_s(std::string_view method, const Workload& workload) {
-  return forecast(pairs_of_workers(), workload, parse_candidate(method), {.steps = 5}).step_s;
+  return forecast(pairs_of_workers(), workload, parse_method(method), {.steps = 5}).step_s;
 }
 
 TEST(Forecast, OnlyDdpHasToMakeDoWithAShareOfTheLinks) {
@@ -62,8 +62,7 @@ TEST(Forecast, TheModelAgreesWithTheSimulationWhateverIsTight) {
         const Workload workload{.buckets = even_buckets(65'000'000, 8), .compute = {.mean_s = .07}};
         for (const char* method : {"ddp", "allreduce", "allreduce:int8", "aer", "aer:bf16",
                                    "base_k", "complete:int8", "ring", "one_peer_exponential"}) {
-          const Forecast found =
-              forecast(cluster, workload, parse_candidate(method), {.steps = 12});
+          const Forecast found = forecast(cluster, workload, parse_method(method), {.steps = 12});
           EXPECT_NEAR(found.model_s, found.step_s, 0.1 * found.step_s)
               << method << ", " << per_host << " per host, inside " << inside << ", link " << link;
         }

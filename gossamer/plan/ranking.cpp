@@ -30,7 +30,7 @@ constexpr int kLongPeriod = 64;           // of longer schedules, and those with
 constexpr int kRandomRounds = 4;          // so many rounds stand for all
 constexpr double kMayBeLess = 0.7;        // which the others may undercut so far
 
-bool can_serve(const Candidate& candidate, const ClusterSpec& cluster) {
+bool can_serve(const MethodSpec& candidate, const ClusterSpec& cluster) {
   try {
     sim_method(candidate, cluster);
     return true;
@@ -39,9 +39,9 @@ bool can_serve(const Candidate& candidate, const ClusterSpec& cluster) {
   }
 }
 
-std::vector<Candidate> skipping_candidates(const Workload& workload) {
+std::vector<MethodSpec> skipping_candidates(const Workload& workload) {
   if (!has_stragglers(workload)) return {};
-  return {parse_candidate("one_peer_ring:skip=2"), parse_candidate("ring:skip=2")};
+  return {parse_method("one_peer_ring:skip=2"), parse_method("ring:skip=2")};
 }
 
 class Ranker {
@@ -57,14 +57,14 @@ class Ranker {
   }
 
   /// What its total cannot be below: every worker computes, and the busiest link carries its bytes.
-  double least_total_s(const Candidate& candidate) {
+  double least_total_s(const MethodSpec& candidate) {
     const double ratio =
         steps_ratio(candidate, {shape_.workers(), mixing_of(candidate).rho}, target_).ratio;
     const double step_s = std::max(least_compute_s_, least_link_s(candidate));
     return static_cast<double>(target_.steps) * ratio * step_s;
   }
 
-  RankedCandidate by_model(const Candidate& candidate) {
+  RankedCandidate by_model(const MethodSpec& candidate) {
     RankedCandidate ranked{.candidate = candidate};
     const Schedule& schedule = mixing_of(candidate).schedule;
     MaxPlusOptions options = model_options(candidate);
@@ -78,13 +78,13 @@ class Ranker {
   }
 
   /// How many steps of a candidate may be simulated; too few make no sense.
-  std::int64_t affordable_steps(const Candidate& candidate) {
+  std::int64_t affordable_steps(const MethodSpec& candidate) {
     const auto most =
         static_cast<std::int64_t>(kMostMessages / std::max(1.0, messages_per_step(candidate)));
     return std::min<std::int64_t>(most, kWarmUp + kMostSimulatedSteps);
   }
 
-  RankedCandidate by_simulation(const Candidate& candidate, std::int64_t steps) {
+  RankedCandidate by_simulation(const MethodSpec& candidate, std::int64_t steps) {
     RankedCandidate ranked{.candidate = candidate, .is_simulated = true};
     const SimMethod method = sim_method(candidate, cluster_);
     const ClusterSpec links = links_for(candidate, cluster_, workload_);
@@ -104,35 +104,37 @@ class Ranker {
     double rho = 0;
   };
 
-  const Mixing& mixing_of(const Candidate& candidate) {
-    Candidate key = candidate;
+  const Mixing& mixing_of(const MethodSpec& candidate) {
+    MethodSpec key = candidate;
     key.codec = Codec::fp32;
     const auto [at, is_new] = mixings_.try_emplace(name_of(key));
     if (is_new) {
       at->second.schedule = sim_method(key, cluster_).schedule;
-      Candidate plain = key;
-      plain.local_steps = 1;
-      plain.global_average = 0;
-      at->second.rho =
-          lasting_rho(sim_method(plain, cluster_).schedule, key.local_steps, key.global_average);
+      MethodSpec plain = key;
+      plain.schedule.local_steps = 1;
+      plain.schedule.global_average = 0;
+      at->second.rho = lasting_rho(sim_method(plain, cluster_).schedule, key.schedule.local_steps,
+                                   key.schedule.global_average);
     }
     return at->second;
   }
 
   /// Of its plain topology in fp32, less what the codec, the local steps and the global average may
   /// leave of it. In `kLookedAt` rounds of every schedule.
-  double least_link_s(const Candidate& candidate) {
+  double least_link_s(const MethodSpec& candidate) {
     if (averages_gradients(candidate)) return 0;
-    const auto [at, is_new] = link_s_.try_emplace(candidate.method);
-    if (is_new) at->second = busiest_link_s({.method = candidate.method});
+    const auto [at, is_new] = link_s_.try_emplace(candidate.schedule.topology);
+    if (is_new)
+      at->second = busiest_link_s({.schedule = {.topology = candidate.schedule.topology}});
     const double width = candidate.codec == Codec::fp32   ? 1
                          : candidate.codec == Codec::bf16 ? 0.5
                                                           : 0.25;
-    const double mixes = candidate.global_average > 0 ? 1 - 1.0 / candidate.global_average : 1;
-    return at->second * width * mixes / candidate.local_steps;
+    const double mixes =
+        candidate.schedule.global_average > 0 ? 1 - 1.0 / candidate.schedule.global_average : 1;
+    return at->second * width * mixes / candidate.schedule.local_steps;
   }
 
-  double busiest_link_s(const Candidate& plain) {
+  double busiest_link_s(const MethodSpec& plain) {
     const Schedule& schedule = mixing_of(plain).schedule;
     const bool is_whole = schedule.period >= 1 && schedule.period <= kLongPeriod;
     const int rounds = is_whole ? schedule.period : kRandomRounds;
@@ -151,7 +153,7 @@ class Ranker {
   }
 
   /// Of all workers together; as the first one has it.
-  double messages_per_step(const Candidate& candidate) const {
+  double messages_per_step(const MethodSpec& candidate) const {
     const SimMethod method = sim_method(candidate, cluster_);
     const int rounds = std::clamp(method.schedule.period, 1, 16);
     const PlanOptions options = plan_options(method);
@@ -199,10 +201,10 @@ void sort(std::vector<RankedCandidate>& candidates) {
 class Unranked {
  public:
   /// Times those that average gradients.
-  Unranked(Ranker& ranker, const std::vector<Candidate>& candidates,
+  Unranked(Ranker& ranker, const std::vector<MethodSpec>& candidates,
            std::vector<RankedCandidate>& ranked)
       : ranker_(ranker) {
-    for (const Candidate& candidate : candidates) {
+    for (const MethodSpec& candidate : candidates) {
       if (averages_gradients(candidate)) {
         ranked.push_back(ranker.by_model(candidate));
       } else {
@@ -232,7 +234,7 @@ class Unranked {
  private:
   struct Open {
     double least_s = 0;  ///< what its total cannot be below
-    Candidate candidate;
+    MethodSpec candidate;
   };
   Ranker& ranker_;
   std::vector<Open> open_;  ///< the most promising last
@@ -258,10 +260,10 @@ void refine(std::vector<RankedCandidate>& candidates, std::size_t count, Ranker&
 }
 
 /// How much a candidate asks of those who run it.
-int effort(const Candidate& c) {
-  return (c.method == "ddp" ? 0 : 1) + (c.codec == Codec::fp32 ? 0 : 2) +
-         (c.local_steps == 1 ? 0 : 4) + (c.global_average == 0 ? 0 : 4) +
-         (c.late == SimLate::wait ? 0 : 4);
+int effort(const MethodSpec& c) {
+  return (facts_of(c).is_ddp ? 0 : 1) + (c.codec == Codec::fp32 ? 0 : 2) +
+         (c.schedule.local_steps == 1 ? 0 : 4) + (c.schedule.global_average == 0 ? 0 : 4) +
+         (c.late == Late::wait ? 0 : 4);
 }
 
 /// Of those that take up to `most_s`, the one of least effort, or the first of several.
@@ -277,21 +279,21 @@ std::size_t simplest(const std::vector<RankedCandidate>& candidates, bool is_all
 
 }  // namespace
 
-std::vector<Candidate> candidates_for(const ClusterSpec& cluster) {
-  std::vector<Candidate> candidates{{.method = "ddp"}};
-  for (Codec codec : kCodecs) candidates.push_back({.method = "allreduce", .codec = codec});
+std::vector<MethodSpec> candidates_for(const ClusterSpec& cluster) {
+  std::vector<MethodSpec> candidates{{.pattern = "ddp"}};
+  for (Codec codec : kCodecs) candidates.push_back({.pattern = "allreduce", .codec = codec});
   for (const Topology& topology : topologies()) {
     if (topology.stochasticity != Stochasticity::doubly) continue;  // for push_sum only
-    const Candidate plain{.method = std::string(topology.name)};
+    const MethodSpec plain{.schedule = {.topology = std::string(topology.name)}};
     if (!can_serve(plain, cluster)) continue;
     for (Codec codec : kCodecs) {
-      Candidate candidate = plain;
+      MethodSpec candidate = plain;
       candidate.codec = codec;
       candidates.push_back(candidate);
-      candidate.local_steps = kLocalSteps;
+      candidate.schedule.local_steps = kLocalSteps;
       candidates.push_back(candidate);
-      candidate.local_steps = 1;
-      candidate.global_average = kGlobalAverage;
+      candidate.schedule.local_steps = 1;
+      candidate.schedule.global_average = kGlobalAverage;
       if (topology.name != "complete") candidates.push_back(candidate);
     }
   }
@@ -305,7 +307,7 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
   Ranker ranker(cluster, workload, target);
   Ranking ranking;
   Unranked unranked(ranker, candidates_for(cluster), ranking.candidates);
-  for (const Candidate& candidate : skipping_candidates(workload)) {
+  for (const MethodSpec& candidate : skipping_candidates(workload)) {
     const std::int64_t steps = ranker.affordable_steps(candidate);
     if (steps < kFewestSimulatedSteps) continue;
     ranking.candidates.push_back(ranker.by_simulation(candidate, steps));

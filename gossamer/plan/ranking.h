@@ -12,7 +12,7 @@
 namespace gossamer {
 
 struct RankedCandidate {
-  Candidate candidate;
+  MethodSpec candidate;
   double step_s = 0;          ///< mean time of a step
   double exposed_s = 0;       ///< the part of it in which workers wait for others
   bool is_simulated = false;  ///< else by the recursion, which is up to some percent below
@@ -46,6 +46,6 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
              const RankingOptions& options = {});
 
 /// What rank() compares.
-std::vector<Candidate> candidates_for(const ClusterSpec& cluster);
+std::vector<MethodSpec> candidates_for(const ClusterSpec& cluster);
 
 }  // namespace gossamer

@@ -90,7 +90,7 @@ TEST(Ranking, ALastingStragglerIsSkipped) {
   Workload workload = work();
   workload.compute.factors = {1, 1, 1, 4, 1, 1, 1, 1};
   const Ranking ranking = rank(cluster_of(even_hosts(8, 1), 1e9), workload, {});
-  EXPECT_EQ(recommended(ranking).candidate.late, SimLate::skip);
+  EXPECT_EQ(recommended(ranking).candidate.late, Late::skip);
   // Seven who take .1 s and one who takes .4 s.
   EXPECT_NEAR(recommended(ranking).step_s, 8 / (7 / 0.1 + 1 / 0.4), 2e-3);
 }
@@ -109,7 +109,7 @@ TEST(Ranking, UnequalLinksAreForTheFittedGraph) {
   const Ranking unequal = rank(cluster, workload, {}, {.simulated = 20, .wanted = kAll});
   EXPECT_LT(step_of(unequal, "fitted"), 1.15 * equal_s);
   EXPECT_GT(step_of(unequal, "aer"), 2 * equal_s);
-  EXPECT_EQ(recommended(unequal).candidate.method, "fitted");
+  EXPECT_EQ(recommended(unequal).candidate.schedule.topology, "fitted");
 }
 
 TEST(Ranking, EqualArgumentsGiveEqualRankings) {
@@ -135,7 +135,7 @@ TEST(Ranking, RefusesWhatMakesNoSense) {
 TEST(Candidates, AreThoseThatTheHostsAllow) {
   const auto has = [](const HostShape& shape, std::string_view name) {
     return std::ranges::any_of(candidates_for(cluster_of(shape, 1e9)),
-                               [&](const Candidate& c) { return name_of(c) == name; });
+                               [&](const MethodSpec& c) { return name_of(c) == name; });
   };
   EXPECT_TRUE(has(even_hosts(8, 1), "hypercube"));
   EXPECT_FALSE(has(even_hosts(6, 1), "hypercube"));

@@ -29,7 +29,8 @@ double noise_share(const Target& target, int workers) {
 
 }  // namespace
 
-StepsRatio steps_ratio(const Candidate& candidate, const MixingRate& mixing, const Target& target) {
+StepsRatio steps_ratio(const MethodSpec& candidate, const MixingRate& mixing,
+                       const Target& target) {
   StepsRatio ratio;
   const int workers = mixing.workers;
   const double full = disagreement(workers, mixing.rho, target);

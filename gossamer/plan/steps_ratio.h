@@ -42,6 +42,6 @@ struct MixingRate {
 /// - Codecs: .005 for bf16 and .01 for int8, whose losses were .13 % and .30 % behind.
 /// - Payloads that are skipped: each leaves 1 − ρ out, so that ρ becomes 1 − taken (1 − ρ).
 /// Infinite for ρ = 1, a schedule that never averages everything. All-reduce: 1, but for its codec.
-StepsRatio steps_ratio(const Candidate& candidate, const MixingRate& mixing, const Target& target);
+StepsRatio steps_ratio(const MethodSpec& candidate, const MixingRate& mixing, const Target& target);
 
 }  // namespace gossamer

@@ -10,7 +10,7 @@ namespace gossamer {
 namespace {
 
 double ratio_of(std::string_view name, const HostShape& shape, const Target& target) {
-  const Candidate candidate = parse_candidate(name);
+  const MethodSpec candidate = parse_method(name);
   ClusterSpec cluster;
   for (int workers : shape.workers_per_host) {
     cluster.hosts.push_back({.workers = workers, .link = {}, .inside = {}});
@@ -44,7 +44,7 @@ TEST(StepsRatio, WhatWasMeasuredWins) {
 }
 
 TEST(StepsRatio, SkippedPayloadsMakeTheGraphSparser) {
-  const Candidate candidate = parse_candidate("ring:skip");
+  const MethodSpec candidate = parse_method("ring:skip");
   const Target target{.steps = 10000, .steps_ratio = 1.2};
   const auto ratio = [&](double taken) {
     return steps_ratio(candidate, {.workers = 8, .rho = 0.8, .taken = taken}, target).ratio;

@@ -65,7 +65,7 @@ bool try_cluster(const std::string& text) {
     EXPECT_EQ(to_toml(parse_cluster(again, "again")), again) << text;
     if (file.cluster.shape().workers() <= 16) {
       const Workload workload{.buckets = {10}, .compute = {.mean_s = 1e-3}};
-      forecast(file.cluster, workload, {.method = "ring"}, {.steps = 2, .warm_up = 0});
+      forecast(file.cluster, workload, parse_method("ring"), {.steps = 2, .warm_up = 0});
     }
     return true;
   } catch (const std::invalid_argument& error) {

@@ -1,5 +1,6 @@
 #include "gossamer/sim/exchanges.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -28,33 +29,45 @@ Exchanges::Exchanges(const SimMethod& method, const Workload& workload, std::int
                      int largest_group, const HostShape& shape, Network& network, Events& events,
                      OnMessage on_message)
     : workload_(workload),
-      stages_(stages(method.pattern)),
+      stages_(method.pattern->stages()),
+      payloads_(static_cast<int>(method.pattern->payloads.size())),
       count_(steps * stages_),
-      posts_ahead_(gossips(method.pattern)),
-      lends_(method.pattern == SimPattern::cwa),
+      posts_ahead_(method.pattern->launch == Launch::after_previous_update),
+      lends_(sends_parameters_ahead(*method.pattern)),
       network_(network),
       events_(events),
       book_(method, shape, workload, largest_group, network),
       crowds_(network, events),
       on_message_(std::move(on_message)),
-      lanes_(static_cast<std::size_t>(shape.workers()) * workload.buckets.size()),
+      lanes_(static_cast<std::size_t>(shape.workers()) * workload.buckets.size() *
+             method.pattern->payloads.size()),
       lost_(static_cast<std::size_t>(shape.workers()), 0) {}
 
 bool Exchanges::has_ended(int worker, int bucket) const {
-  return lanes_[index(worker, bucket)].has_ended;
+  const std::size_t first = index(worker, bucket * payloads_);
+  return std::all_of(lanes_.begin() + static_cast<std::ptrdiff_t>(first),
+                     lanes_.begin() + static_cast<std::ptrdiff_t>(first) + payloads_,
+                     [](const Lane& lane) { return lane.has_ended; });
 }
 
 SimTime Exchanges::launched_at(int worker, int bucket) const {
-  return lanes_[index(worker, bucket)].launched;
+  return lanes_[index(worker, bucket * payloads_)].launched;
 }
 
 void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t exchange) {
-  Lane& mine = lane(worker, bucket);
+  for (int k = 0; k < payloads_; ++k) {
+    launch_track(now, worker, bucket * payloads_ + k, exchange);
+  }
+}
+
+void Exchanges::launch_track(SimTime now, int worker, int track, std::int64_t exchange) {
+  Lane& mine = lane(worker, track);
   GOSSAMER_ASSERT(mine.has_ended && exchange == mine.exchange + 1);
-  give_back(now, mine, bucket);
+  give_back(now, mine, track);
   std::swap(mine.borrowed, mine.borrowed_ahead);
   const bool was_ahead = mine.ahead == exchange;
-  mine.scripts = was_ahead ? std::move(mine.ahead_scripts) : book_.find(bucket, exchange);
+  mine.scripts =
+      was_ahead ? std::move(mine.ahead_scripts) : book_.find(track / payloads_, exchange);
   mine.exchange = exchange;
   mine.phase = 0;
   mine.launched = now;
@@ -62,19 +75,19 @@ void Exchanges::launch(SimTime now, int worker, int bucket, std::int64_t exchang
   mine.has_ended = false;
   const Script& script = mine.scripts->of(worker);
   const Crowd* crowd = mine.scripts->crowd(worker);
-  if (crowd) crowds_.join(now, *crowd, worker, bucket, exchange);
+  if (crowd) crowds_.join(now, *crowd, worker, track, exchange);
   if (script.count() > 0) {
     if (was_ahead) std::swap(mine.got, mine.got_ahead);
     if (!was_ahead) mine.got.assign(script.receives(0).size(), 0);
-    enter_phase(now, worker, bucket);
+    enter_phase(now, worker, track);
   }
-  go_on(now, worker, bucket);
-  post_ahead(now, worker, bucket);
+  go_on(now, worker, track);
+  post_ahead(now, worker, track);
 }
 
 /// Posts the receives and sends of the phase. What has come ahead is in `got`.
-void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
-  Lane& mine = lane(worker, bucket);
+void Exchanges::enter_phase(SimTime now, int worker, int track) {
+  Lane& mine = lane(worker, track);
   const Script& script = mine.scripts->of(worker);
   mine.missing = 0;
   for (char got : mine.got) mine.missing += got ? 0 : 1;
@@ -86,7 +99,7 @@ void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
     const TransferId id = network_.make(now, {.from = worker,
                                               .to = send.to,
                                               .edge = send.edge,
-                                              .bucket = bucket,
+                                              .bucket = track,
                                               .exchange = mine.exchange,
                                               .bytes = send.bytes,
                                               .phase = mine.phase,
@@ -94,7 +107,7 @@ void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
                                               .receive = send.receive,
                                               .is_lent = is_lent});
     if (is_lost(send.to)) continue;  // nobody will ever take it
-    Lane& theirs = lane(send.to, bucket);
+    Lane& theirs = lane(send.to, track);
     if (has_posted(theirs, network_.at(id).parcel)) {
       network_.depart(now, id);
     } else {
@@ -104,43 +117,44 @@ void Exchanges::enter_phase(SimTime now, int worker, int bucket) {
 }
 
 /// Through all phases whose receives are in.
-void Exchanges::go_on(SimTime now, int worker, int bucket) {
-  Lane& mine = lane(worker, bucket);
+void Exchanges::go_on(SimTime now, int worker, int track) {
+  Lane& mine = lane(worker, track);
   const Script& script = mine.scripts->of(worker);
   const Crowd* crowd = mine.scripts->crowd(worker);
-  if (crowd && !crowds_.has_ended(*crowd, bucket, mine.exchange)) return;
+  if (crowd && !crowds_.has_ended(*crowd, track, mine.exchange)) return;
   while (mine.phase < script.count() && mine.missing == 0) {
     if (++mine.phase == script.count()) break;
     mine.got.assign(script.receives(mine.phase).size(), 0);
-    enter_phase(now, worker, bucket);
+    enter_phase(now, worker, track);
   }
   const bool is_back = mine.lent[static_cast<std::size_t>((mine.exchange + 1) % 2)] == 0;
   mine.has_ended = mine.phase == script.count() && mine.sends_open == 0 && is_back;
 }
 
-Exchanges::Ended Exchanges::go_on_to_end(SimTime now, int worker, int bucket) {
-  const Lane& mine = lane(worker, bucket);
+Exchanges::Ended Exchanges::go_on_to_end(SimTime now, int worker, int track) {
+  const Lane& mine = lane(worker, track);
   if (mine.has_ended || is_lost(worker)) return {};
-  go_on(now, worker, bucket);
-  return mine.has_ended ? Ended{worker, bucket} : Ended{};
+  go_on(now, worker, track);
+  const int bucket = track / payloads_;
+  return has_ended(worker, bucket) ? Ended{worker, bucket} : Ended{};
 }
 
 /// What the exchange that is over has borrowed.
-void Exchanges::give_back(SimTime now, Lane& mine, int bucket) {
+void Exchanges::give_back(SimTime now, Lane& mine, int track) {
   for (int owner : mine.borrowed) {
-    --lane(owner, bucket).lent[static_cast<std::size_t>(mine.exchange % 2)];
-    events_.push(now, {.kind = Event::Kind::returned,
-                       .who = owner,
-                       .detail = static_cast<std::uint32_t>(bucket)});
+    --lane(owner, track).lent[static_cast<std::size_t>(mine.exchange % 2)];
+    events_.push(
+        now,
+        {.kind = Event::Kind::returned, .who = owner, .detail = static_cast<std::uint32_t>(track)});
   }
   mine.borrowed.clear();
 }
 
-void Exchanges::post_ahead(SimTime now, int worker, int bucket) {
-  Lane& mine = lane(worker, bucket);
+void Exchanges::post_ahead(SimTime now, int worker, int track) {
+  Lane& mine = lane(worker, track);
   if (!posts_ahead_ || mine.exchange + 1 >= count_) return;
   mine.ahead = mine.exchange + 1;
-  mine.ahead_scripts = book_.find(bucket, mine.ahead);
+  mine.ahead_scripts = book_.find(track / payloads_, mine.ahead);
   const Script& script = mine.ahead_scripts->of(worker);
   mine.got_ahead.assign(script.count() > 0 ? script.receives(0).size() : 0, 0);
   release_held(now, mine);
@@ -181,6 +195,7 @@ Exchanges::Ended Exchanges::arrived(SimTime now, TransferId id) {
   if (on_message_) {
     TimelineMessage message = message_of(transfer, now);
     message.step /= stages_;
+    message.bucket /= payloads_;
     on_message_(message);
   }
   network_.remove(id);
@@ -208,24 +223,24 @@ void Exchanges::lose(SimTime now, int worker) {
   lost_[static_cast<std::size_t>(worker)] = 1;
   network_.lose(worker);
   crowds_.lose(worker);
-  for (int b = 0; b < static_cast<int>(workload_.buckets.size()); ++b) {
-    Lane& lost = lane(worker, b);
+  for (int track = 0; track < tracks(); ++track) {
+    Lane& lost = lane(worker, track);
     lost.held.clear();
-    give_back(now, lost, b);
+    give_back(now, lost, track);
   }
   for (Lane& each : lanes_) {
     std::erase_if(each.held, [&](TransferId id) { return network_.at(id).parcel.from == worker; });
   }
 }
 
-void Exchanges::add_open_waits(int worker, int bucket, std::vector<WaitsFor>& waits) const {
-  const Lane& open = lanes_[index(worker, bucket)];
+void Exchanges::add_open_waits(int worker, int track, std::vector<WaitsFor>& waits) const {
+  const Lane& open = lanes_[index(worker, track)];
   if (open.has_ended) return;
   const auto add = [&](int peer) {
-    waits.push_back({worker, peer, open.exchange / stages_, bucket, true});
+    waits.push_back({worker, peer, open.exchange / stages_, track / payloads_, true});
   };
   if (const Crowd* crowd = open.scripts->crowd(worker)) {
-    for (int member : crowds_.missing(*crowd, bucket, open.exchange)) add(member);
+    for (int member : crowds_.missing(*crowd, track, open.exchange)) add(member);
     return;
   }
   if (open.missing == 0) return;
@@ -237,15 +252,17 @@ void Exchanges::add_open_waits(int worker, int bucket, std::vector<WaitsFor>& wa
 
 std::vector<WaitsFor> Exchanges::open_waits() const {
   std::vector<WaitsFor> waits;
-  const auto buckets = static_cast<int>(workload_.buckets.size());
   for (int worker = 0; worker < static_cast<int>(lost_.size()); ++worker) {
-    for (int b = 0; b < buckets && !is_lost(worker); ++b) add_open_waits(worker, b, waits);
+    for (int track = 0; track < tracks() && !is_lost(worker); ++track) {
+      add_open_waits(worker, track, waits);
+    }
   }
   // A transfer that has left is not waited for by its sender.
   for (const Transfer& transfer : network_.transfers()) {
     const Parcel& parcel = transfer.parcel;
     if (!transfer.exists || is_lost(parcel.from) || parcel.sum) continue;
-    waits.push_back({parcel.from, parcel.to, parcel.exchange / stages_, parcel.bucket, false});
+    waits.push_back(
+        {parcel.from, parcel.to, parcel.exchange / stages_, parcel.bucket / payloads_, false});
   }
   return waits;
 }

@@ -54,7 +54,7 @@ class Exchanges {
   bool has_ended(int worker, int bucket) const;
   /// Of which step the current exchange is, and when it was launched.
   std::int64_t step(int worker, int bucket) const {
-    return lanes_[index(worker, bucket)].exchange / stages_;
+    return lanes_[index(worker, bucket * payloads_)].exchange / stages_;
   }
   SimTime launched_at(int worker, int bucket) const;
 
@@ -66,15 +66,19 @@ class Exchanges {
   Ended left(SimTime now, TransferId id);
   /// It has arrived, and is removed.
   Ended arrived(SimTime now, TransferId id);
-  /// Something that the worker lent is back.
-  Ended returned(SimTime now, int worker, int bucket) { return go_on_to_end(now, worker, bucket); }
+  /// Something that the worker lent is back, or its crowd has ended; see Note [Tracks].
+  Ended returned(SimTime now, int worker, int track) { return go_on_to_end(now, worker, track); }
 
   void lose(SimTime now, int worker);
   /// What the exchanges that have not ended wait for, except those of lost workers.
   std::vector<WaitsFor> open_waits() const;
 
  private:
-  /// One bucket of one worker.
+  /// Note [Tracks]: a bucket has an exchange for each payload of the pattern, all by one Plan and
+  /// at one time. Payload k of bucket b is track b · payloads + k; the bucket's exchange has ended
+  /// when those of its tracks have.
+  ///
+  /// One track of one worker.
   struct Lane {
     ScriptBook::Scripts scripts;  ///< of the current exchange
     ScriptBook::Scripts ahead_scripts;
@@ -93,24 +97,26 @@ class Exchanges {
     std::vector<TransferId> held;     ///< sent to it before it posted the receive
   };
 
-  Lane& lane(int worker, int bucket) { return lanes_[index(worker, bucket)]; }
-  std::size_t index(int worker, int bucket) const {
-    return static_cast<std::size_t>(worker) * workload_.buckets.size() +
-           static_cast<std::size_t>(bucket);
+  Lane& lane(int worker, int track) { return lanes_[index(worker, track)]; }
+  int tracks() const { return static_cast<int>(workload_.buckets.size()) * payloads_; }
+  std::size_t index(int worker, int track) const {
+    return static_cast<std::size_t>(worker * tracks() + track);
   }
-  void enter_phase(SimTime now, int worker, int bucket);
-  void go_on(SimTime now, int worker, int bucket);
-  Ended go_on_to_end(SimTime now, int worker, int bucket);
-  void give_back(SimTime now, Lane& lane, int bucket);
+  void launch_track(SimTime now, int worker, int track, std::int64_t exchange);
+  void enter_phase(SimTime now, int worker, int track);
+  void go_on(SimTime now, int worker, int track);
+  Ended go_on_to_end(SimTime now, int worker, int track);
+  void give_back(SimTime now, Lane& lane, int track);
   Ended message_arrived(SimTime now, const Parcel& parcel);
-  void add_open_waits(int worker, int bucket, std::vector<WaitsFor>& waits) const;
-  void post_ahead(SimTime now, int worker, int bucket);
+  void add_open_waits(int worker, int track, std::vector<WaitsFor>& waits) const;
+  void post_ahead(SimTime now, int worker, int track);
   void release_held(SimTime now, Lane& lane);
   static bool has_posted(const Lane& lane, const Parcel& parcel);
   bool is_lost(int worker) const { return lost_[static_cast<std::size_t>(worker)] != 0; }
 
   const Workload& workload_;
   const int stages_;
+  const int payloads_;        ///< of a stage
   const std::int64_t count_;  ///< of a bucket's exchanges
   const bool posts_ahead_;
   const bool lends_;

@@ -75,10 +75,10 @@ TEST_P(Limits, AStepTakesTheComputeOrTheBytesOfTheBusiestLink) {
 
 // Of one bucket, which has nothing to compute while its gradient travels.
 TEST(SimProperties, GradientsTakeTheirBytesBehindTheBackward) {
-  for (const SimUpdate update : {SimUpdate::step, SimUpdate::backward}) {
+  for (const UpdateAt update : {UpdateAt::step, UpdateAt::backward}) {
     const ClusterSpec cluster = even_cluster(4, 1);
     SimMethod method = cwa("ring", cluster);
-    method.pattern = SimPattern::gradient_gossip;
+    method.pattern = &facts("gradient_gossip");
     method.update = update;
     const std::int64_t bytes_ns = 2 * 4 * kElements;
     for (const auto compute_ns : {bytes_ns / 4, bytes_ns, 3 * bytes_ns}) {
@@ -105,7 +105,8 @@ using Sent = std::tuple<int, int, std::int64_t, std::int64_t, int, int>;
 
 std::vector<Sent> sends_of_plans(const HostShape& shape, const Workload& workload,
                                  const SimMethod& method, std::int64_t steps) {
-  const bool follows = gossips(method.pattern);
+  const bool follows = method.pattern->rounds == Rounds::schedule;
+  const std::size_t exchanges = method.pattern->payloads.size() + method.pattern->then.size();
   std::vector<Sent> all;
   for (int worker = 0; worker < shape.workers(); ++worker) {
     for (std::int64_t step = 0; step < steps; ++step) {
@@ -114,14 +115,13 @@ std::vector<Sent> sends_of_plans(const HostShape& shape, const Workload& workloa
                                     : complete_round(shape.workers());
         const Plan plan =
             compile(round, shape, worker, workload.buckets[static_cast<std::size_t>(b)],
-                    {.group_method = method.pattern == SimPattern::ddp ? GroupMethod::ring
-                                                                       : method.group_method,
+                    {.group_method = method.group_method,
                      .finished_averages = !follows,
                      .codec = method.codec});
         for (std::size_t p = 0; p < plan.phases.size(); ++p) {
           for (const Message& message : plan.phases[p].sends) {
             const auto bytes = bytes_of(plan, message.slice, workload.dtype);
-            all.insert(all.end(), static_cast<std::size_t>(stages(method.pattern)),
+            all.insert(all.end(), exchanges,
                        {worker, message.peer, static_cast<std::int64_t>(bytes), step, b,
                         static_cast<int>(p)});
           }
@@ -186,13 +186,16 @@ TEST(SimProperties, EverythingThePlansSendIsSentOnceAndCounted) {
       method.group_method = GroupMethod::ring;
       method.stagger = false;
       expect_the_plans(cluster, method, about + ", ring groups");
-      method.pattern = SimPattern::gradient_gossip;
-      expect_the_plans(cluster, method, about + ", gradients");
-      method.update = SimUpdate::backward;
-      expect_the_plans(cluster, method, about + ", gradients in the backward");
+      for (const PatternFacts& pattern : pattern_facts()) {
+        method.pattern = &pattern;
+        for (const UpdateAt update : {UpdateAt::step, UpdateAt::backward}) {
+          method.update = update;
+          expect_the_plans(cluster, method, about + ", " + std::string(pattern.name));
+        }
+      }
     }
-    expect_the_plans(cluster, {.pattern = SimPattern::allreduce}, "allreduce");
-    expect_the_plans(cluster, {.pattern = SimPattern::ddp}, "ddp");
+    expect_the_plans(cluster, of_pattern("allreduce"), "allreduce");
+    expect_the_plans(cluster, of_pattern("ddp"), "ddp");
   }
 }
 
@@ -257,7 +260,7 @@ TEST(SimProperties, AStragglerSlowsAllWithWaitAndNobodyWithSkip) {
     const auto& steps = waiting.steps[w];
     EXPECT_EQ(steps[59].end - steps[29].end, nearest_ns(30 * 3e-5)) << "worker " << w;
   }
-  method.late = SimLate::skip;
+  method.late = Late::skip;
   const SimResult skipping = simulate(cluster, workload, method, options);
   for (std::size_t w = 0; w < 8; ++w) {
     EXPECT_EQ(skipping.steps[w][59].end, nearest_ns((w == 3 ? 3 : 1) * 60e-5)) << "worker " << w;

@@ -14,10 +14,9 @@ namespace {
 using namespace sim_case;
 using Kind = TimelineEvent::Kind;
 
-SimResult recorded(SimPattern pattern, SimUpdate update) {
+SimResult recorded(std::string_view pattern, UpdateAt update) {
   const ClusterSpec cluster = even_cluster(4, 2);
-  SimMethod method = cwa("aer", cluster);
-  method.pattern = pattern;
+  SimMethod method = of_pattern(pattern, cwa("aer", cluster));
   method.update = update;
   const Workload workload{
       .buckets = even_buckets(5000, 3),
@@ -29,10 +28,12 @@ SimResult recorded(SimPattern pattern, SimUpdate update) {
 }
 
 TEST(Timeline, WhatAWorkerDoesFillsItsStepsWithoutGaps) {
-  for (const auto& [pattern, update] : {std::pair{SimPattern::cwa, SimUpdate::step},
-                                        {SimPattern::cwa, SimUpdate::backward},
-                                        {SimPattern::allreduce, SimUpdate::step},
-                                        {SimPattern::ddp, SimUpdate::step}}) {
+  for (const auto& [pattern, update] : {std::pair{"cwa", UpdateAt::step},
+                                        {"cwa", UpdateAt::backward},
+                                        {"atc", UpdateAt::step},
+                                        {"gradient_tracking_atc", UpdateAt::backward},
+                                        {"allreduce", UpdateAt::backward},
+                                        {"ddp", UpdateAt::backward}}) {
     const SimResult result = recorded(pattern, update);
     std::map<int, SimTime> reached;
     std::map<std::pair<int, std::int64_t>, SimTime> waited;
@@ -53,7 +54,7 @@ TEST(Timeline, WhatAWorkerDoesFillsItsStepsWithoutGaps) {
 }
 
 TEST(Timeline, HasAnExchangePerWorkerBucketAndStep) {
-  const SimResult result = recorded(SimPattern::cwa, SimUpdate::step);
+  const SimResult result = recorded("cwa", UpdateAt::step);
   std::map<std::tuple<int, int, std::int64_t>, int> seen;
   for (const TimelineEvent& event : result.timeline) {
     if (event.kind == Kind::exchange) ++seen[{event.worker, event.bucket, event.step}];
@@ -63,7 +64,7 @@ TEST(Timeline, HasAnExchangePerWorkerBucketAndStep) {
 }
 
 TEST(Trace, IsJsonWithATrackPerEdge) {
-  const SimResult result = recorded(SimPattern::cwa, SimUpdate::step);
+  const SimResult result = recorded("cwa", UpdateAt::step);
   std::ostringstream out;
   write_trace(out, result.timeline, result.messages, even_hosts(4, 2), "aer");
   const Json trace = Json::parse(out.str());

@@ -5,77 +5,7 @@
 
 #include "gossamer/base/errors.h"
 
-namespace gossamer {
-namespace {
-
-std::string words(const HostShape& shape) {
-  std::string text = std::to_string(shape.hosts()) + " hosts with";
-  for (int workers : shape.workers_per_host) text += " " + std::to_string(workers);
-  return text;
-}
-
-}  // namespace
-
-std::string_view name_of(SimPattern pattern) {
-  switch (pattern) {
-    case SimPattern::cwa:
-      return "cwa";
-    case SimPattern::gradient_gossip:
-      return "gradient_gossip";
-    case SimPattern::allreduce:
-      return "allreduce";
-    case SimPattern::ddp:
-      return "ddp";
-  }
-  return "";
-}
-
-void check_method(const SimMethod& method, const HostShape& shape) {
-  if (method.codec != Codec::fp32 &&
-      (method.group_method != GroupMethod::hierarchical || method.pattern == SimPattern::ddp)) {
-    fail_argument({.place = "sim",
-                   .what = "a codec needs hierarchical group averages",
-                   .got = std::string(name_of(method.codec)),
-                   .remedy = "take group_method hierarchical, or codec fp32"});
-  }
-  if (method.late == SimLate::skip && method.pattern != SimPattern::cwa) {
-    fail_argument({.place = "sim",
-                   .what = "late = skip is for the pattern cwa",
-                   .got = std::string(name_of(method.pattern))});
-  }
-  if (!gossips(method.pattern)) {
-    if (method.update == SimUpdate::step) return;
-    fail_argument({.place = "sim",
-                   .what = "update = backward is for patterns that gossip",
-                   .got = std::string(name_of(method.pattern))});
-  }
-  if (method.schedule.shape.workers_per_host != shape.workers_per_host) {
-    fail_argument({.place = "sim",
-                   .what = "the schedule must be for the cluster's " + words(shape),
-                   .got = words(method.schedule.shape)});
-  }
-  if (method.schedule.loss_driven) {
-    fail_argument({.place = "sim",
-                   .what = "a schedule that is driven by the loss cannot be simulated",
-                   .got = method.schedule.name,
-                   .remedy = "take a global average every H steps instead"});
-  }
-  if (method.late == SimLate::skip && method.schedule.period == 0) {
-    fail_argument({.place = "sim",
-                   .what = "late = skip needs a schedule with a period",
-                   .got = method.schedule.name});
-  }
-}
-
-PlanOptions plan_options(const SimMethod& method) {
-  const bool is_ddp = method.pattern == SimPattern::ddp;
-  return {.group_method = is_ddp ? GroupMethod::ring : method.group_method,
-          .finished_averages = !gossips(method.pattern),
-          .separate_neighbours = method.late == SimLate::skip,
-          .codec = method.codec};
-}
-
-namespace sim {
+namespace gossamer::sim {
 namespace {
 
 constexpr std::size_t kKeptWithoutPeriod = 256;
@@ -188,9 +118,9 @@ ScriptBook::ScriptBook(const SimMethod& method, const HostShape& shape, const Wo
 
 ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t exchange) {
   const std::int64_t elements = workload_.buckets[static_cast<std::size_t>(bucket)];
-  const bool is_complete = !gossips(method_.pattern);
+  const bool is_complete = method_.pattern->rounds == Rounds::complete;
   const int period = is_complete ? 1 : method_.schedule.period;
-  std::int64_t t = exchange / stages(method_.pattern) + (method_.stagger ? bucket : 0);
+  std::int64_t t = exchange / method_.pattern->stages() + (method_.stagger ? bucket : 0);
   if (period > 0) t %= period;
   Scripts& scripts = scripts_[{t, elements}];
   if (scripts) return scripts;
@@ -205,5 +135,4 @@ ScriptBook::Scripts ScriptBook::find(int bucket, std::int64_t exchange) {
   return made;
 }
 
-}  // namespace sim
-}  // namespace gossamer
+}  // namespace gossamer::sim

@@ -23,6 +23,20 @@ inline SimMethod cwa(const std::string& topology, const ClusterSpec& cluster) {
   return {.schedule = make_topology(topology, {.shape = cluster.shape()})};
 }
 
+/// The row of that name, ddp among them.
+inline const PatternFacts& facts(std::string_view name) {
+  return name == "ddp" ? ddp_facts() : find_pattern_facts(name);
+}
+
+/// The method with that pattern, updated and averaged as is usual with it.
+inline SimMethod of_pattern(std::string_view name, SimMethod method = {}) {
+  const PatternFacts& pattern = facts(name);
+  method.pattern = &pattern;
+  method.update = pattern.usual_update;
+  method.group_method = pattern.is_ddp ? GroupMethod::ring : method.group_method;
+  return method;
+}
+
 inline double ns(double count) { return count * 1e-9; }
 
 /// The ends of a worker's steps in nanoseconds.

@@ -93,7 +93,7 @@ TEST(Simulate, OfBucketsThatAreThereTheLatestIsUpdatedFirst) {
 TEST(Simulate, UpdatesInTheBackward) {
   const ClusterSpec cluster = even_cluster(2, 1);
   SimMethod method = cwa("complete", cluster);
-  method.update = SimUpdate::backward;
+  method.update = UpdateAt::backward;
   const SimOptions options{.steps = 3, .framing = kNoOverhead};
   Workload workload{.buckets = {250, 250}, .compute = {.mean_s = ns(3000)}};
   EXPECT_EQ(ends_ns(simulate(cluster, workload, method, options), 0), (Ends{3000, 6000, 9000}));
@@ -152,7 +152,7 @@ TEST(Simulate, AllReduceOverlapsTheBackward) {
   const ClusterSpec cluster = even_cluster(2, 1);
   const SimResult result = simulate(
       cluster, {.buckets = {250, 250}, .compute = {.mean_s = ns(3000)}, .update_s = ns(200)},
-      {.pattern = SimPattern::allreduce}, {.steps = 2, .framing = kNoOverhead});
+      of_pattern("allreduce"), {.steps = 2, .framing = kNoOverhead});
   // Bucket 0 leaves at 2000 and is there at 3000, updated to 3100; bucket 1 at 4000, to 4100.
   EXPECT_EQ(ends_ns(result, 0), (Ends{4100, 8200}));
   EXPECT_EQ(result.steps[0][0].waited, SimTime(900));
@@ -168,7 +168,7 @@ TEST(Simulate, DdpFollowsTheClosedForm) {
         const std::int64_t gamma = elements * 4 * 2 * (ranks - 1) / ranks;
         const SimResult result = simulate(
             cluster, {.buckets = even_buckets(elements, buckets), .compute = {.mean_s = 48e-6}},
-            {.pattern = SimPattern::ddp}, {.steps = 3, .framing = kNoOverhead});
+            of_pattern("ddp"), {.steps = 3, .framing = kNoOverhead});
         const std::int64_t backward_first = kCompute / 3 + kCompute * 2 / 3 / buckets;
         const std::int64_t step = std::max(kCompute + gamma / buckets, backward_first + gamma);
         EXPECT_EQ(ends_ns(result, ranks - 1), (Ends{step, 2 * step, 3 * step}))
@@ -181,7 +181,7 @@ TEST(Simulate, DdpFollowsTheClosedForm) {
 TEST(Simulate, DdpUpdatesOnceAllIsThere) {
   const SimResult result = simulate(
       even_cluster(2, 1), {.buckets = {250, 6}, .compute = {.mean_s = 0}, .update_s = ns(256)},
-      {.pattern = SimPattern::ddp}, {.steps = 1, .framing = kNoOverhead});
+      of_pattern("ddp"), {.steps = 1, .framing = kNoOverhead});
   // Of 250 elements ranks send 112 and 138; of 6 all are in one part.
   EXPECT_EQ(ends_ns(result, 0), (Ends{2 * 138 * 4 + 2 * 24 + 256}));
 }
@@ -217,7 +217,7 @@ TEST(Simulate, ALostWorkerStopsThoseThatNeedIt) {
   EXPECT_TRUE(waits({.worker = 3, .peer = 0, .step = 5, .bucket = 0, .is_receive = true}));
   EXPECT_FALSE(waits({.worker = 0, .peer = 3, .step = 4, .bucket = 0, .is_receive = true}));
 
-  method.late = SimLate::skip;
+  method.late = Late::skip;
   const SimResult skipping = simulate(cluster, workload, method, options);
   EXPECT_TRUE(skipping.waits_for.empty());
   EXPECT_EQ(ends_ns(skipping, 0).back(), 100 * 1000);
@@ -228,7 +228,7 @@ TEST(Simulate, ALostWorkerStopsThoseThatNeedIt) {
 TEST(Simulate, WithSkipASlowLinkCarriesWhatItCan) {
   const ClusterSpec cluster = even_cluster(2, 1);
   SimMethod method = cwa("complete", cluster);
-  method.late = SimLate::skip;
+  method.late = Late::skip;
   const Workload workload{.buckets = {625}, .compute = {.mean_s = ns(1000)}};
   const SimResult result = simulate(cluster, workload, method,
                                     {.steps = 12, .framing = kNoOverhead, .record_messages = true});
@@ -250,8 +250,8 @@ TEST(Simulate, WhatDoesNotFitIsRefused) {
   EXPECT_NO_THROW(simulate(cluster, workload, good, {.steps = 1}));
   EXPECT_TRUE(simulate(cluster, workload, good, {.steps = 0}).steps[0].empty());
   refused(cwa("ring", even_cluster(3, 1)));
-  refused({.pattern = SimPattern::ddp, .late = SimLate::skip});
-  refused({.pattern = SimPattern::ddp, .codec = Codec::bf16});
+  refused({.pattern = &ddp_facts(), .late = Late::skip});
+  refused({.pattern = &ddp_facts(), .group_method = GroupMethod::ring, .codec = Codec::bf16});
   refused(good, {.steps = -1});
   refused(good, {.link_changes = {{.host = 4}}});
   refused(good, {.link_changes = {{.factor = -1}}});

@@ -20,8 +20,8 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
       options_(options),
       result_(result),
       shape_(cluster.shape()),
-      stages_(stages(method.pattern)),
-      waits_(method.late == SimLate::wait),
+      stages_(method.pattern->stages()),
+      waits_(method.late == Late::wait),
       network_(cluster, options.framing, events_),
       exchanges_(method, workload, options.steps, options.largest_group, shape_, network_, events_,
                  recorder(options.record_messages, result.messages)),
@@ -37,7 +37,7 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
 }
 
 void WorkerStates::start() {
-  for (int w = 0; w < shape_.workers() && gossips(); ++w) launch_all(SimTime(0), w);
+  for (int w = 0; w < shape_.workers() && sends_ahead(); ++w) launch_all(SimTime(0), w);
   for (int w = 0; w < shape_.workers(); ++w) begin_step(SimTime(0), w);
 }
 
@@ -90,13 +90,37 @@ void WorkerStates::computed(SimTime now, int w) {
   record_compute(now, w);
   Worker& me = worker(w);
   const int bucket = me.next++;
-  if (gossips()) {
+  if (sends_ahead()) {
     if (stops_at_buckets()) me.target = bucket;
     return take(now, w);
   }
-  if (method_.pattern == SimPattern::allreduce) launch(now, w, bucket, me.step);
-  if (method_.pattern == SimPattern::ddp) reduce_next(now, w);
+  if (!pattern().is_ddp) return begin_bucket(now, w, bucket);
+  reduce_next(now, w);
   if (me.next < buckets()) return compute(now, w);
+  take(now, w);
+}
+
+/// The local update where there is one, then its payloads leave.
+void WorkerStates::begin_bucket(SimTime now, int w, int bucket) {
+  Worker& me = worker(w);
+  me.beginning = bucket;
+  me.since = now;
+  const bool steps_first = pattern().launch == Launch::after_local_update;
+  const SimTime takes = steps_first ? update_times_[static_cast<std::size_t>(bucket)] : SimTime(0);
+  if (takes.count() == 0) return begun(now, w);
+  me.doing = Doing::updating;
+  events_.push(
+      now + takes,
+      {.kind = Event::Kind::updated, .who = w, .detail = static_cast<std::uint32_t>(bucket)});
+}
+
+void WorkerStates::begun(SimTime now, int w) {
+  Worker& me = worker(w);
+  const int bucket = std::exchange(me.beginning, kAny);
+  if (now > me.since) record(TimelineEvent::Kind::update, w, bucket, me.since, now);
+  launch(now, w, bucket, stages_ * me.step);
+  if (stops_at_buckets() && me.next < buckets()) return compute(now, w);
+  if (!stops_at_buckets() && bucket > 0) return begin_bucket(now, w, bucket - 1);
   take(now, w);
 }
 
@@ -122,7 +146,7 @@ bool WorkerStates::is_ready(int w, int bucket) const {
 int WorkerStates::choose(int w) const {
   const Worker& me = workers_[static_cast<std::size_t>(w)];
   if (me.target != kAny) return is_ready(w, me.target) ? me.target : kAny;
-  const bool at_once = method_.pattern == SimPattern::ddp;
+  const bool at_once = pattern().is_ddp;
   int chosen = kAny;
   for (int b = buckets() - 1; b >= 0; --b) {
     if (!me.open[static_cast<std::size_t>(b)]) continue;
@@ -143,7 +167,8 @@ void WorkerStates::take(SimTime now, int w) {
   }
   if (me.open[static_cast<std::size_t>(bucket)] > 1) return mixed(now, w, bucket);
   if (!waits_) result_.skipped += late_.take(w, bucket, me.step);
-  const SimTime takes = update_times_[static_cast<std::size_t>(bucket)];
+  const bool has_stepped = pattern().launch == Launch::after_local_update;
+  const SimTime takes = has_stepped ? SimTime(0) : update_times_[static_cast<std::size_t>(bucket)];
   if (takes.count() == 0) return updated(now, w, bucket);
   me.doing = Doing::updating;
   events_.push(
@@ -163,8 +188,8 @@ void WorkerStates::updated(SimTime now, int w, int bucket) {
   Worker& me = worker(w);
   record(TimelineEvent::Kind::update, w, bucket, me.since, now);
   me.open[static_cast<std::size_t>(bucket)] = 0;
-  const bool is_cwa = method_.pattern == SimPattern::cwa;
-  if (is_cwa && me.step + 1 < options_.steps) launch(now, w, bucket, me.step + 1);
+  const bool sends_at_once = sends_ahead() && stages_ == 1;
+  if (sends_at_once && me.step + 1 < options_.steps) launch(now, w, bucket, me.step + 1);
   go_on(now, w);
 }
 
@@ -174,7 +199,7 @@ void WorkerStates::go_on(SimTime now, int w) {
   if (std::ranges::any_of(me.open, [](char stages) { return stages > 0; })) return take(now, w);
   result_.steps[static_cast<std::size_t>(w)].push_back({me.begin, now, me.waited});
   ++me.step;
-  if (method_.pattern == SimPattern::gradient_gossip) launch_all(now, w);
+  if (sends_ahead() && stages_ > 1) launch_all(now, w);
   begin_step(now, w);
 }
 
@@ -182,7 +207,7 @@ void WorkerStates::exchange_ended(SimTime now, const Exchanges::Ended& ended) {
   const int w = ended.worker;
   if (w < 0) return;
   record_exchange(now, w, ended.bucket);
-  if (method_.pattern == SimPattern::ddp) reduce_next(now, w);
+  if (pattern().is_ddp) reduce_next(now, w);
   Worker& me = worker(w);
   if (me.doing != Doing::waiting || choose(w) == kAny) return;
   record(TimelineEvent::Kind::wait, w, me.target, me.since, now);
@@ -202,6 +227,7 @@ void WorkerStates::handle(SimTime now, const Event& event) {
       return;
     case Event::Kind::updated:
       if (worker(event.who).doing == Doing::lost) return;
+      if (worker(event.who).beginning != kAny) return begun(now, event.who);
       return updated(now, event.who, static_cast<int>(event.detail));
     case Event::Kind::left:
       if (network_.has_left(now, event.who, event.detail) && waits_) {

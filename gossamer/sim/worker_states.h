@@ -10,13 +10,16 @@
 
 namespace gossamer::sim {
 
-/// Note [Order of a step]: a worker computes forward and backward. With cwa it then updates its
-/// buckets, always one whose exchange has ended, of those the latest, and launches each again for
-/// the next step; with update = backward it does so for each bucket within the backward, waiting
-/// for it. With the other patterns it launches each bucket within the backward and updates
-/// afterwards. The step ends with the last update. With gradient_gossip a bucket that is mixed is
-/// launched again, with its gradient, and updated when that has ended; parameters are launched at
-/// the end of the step.
+/// Note [Order of a step]: a worker computes forward and backward. Where payloads leave after the
+/// previous update (cwa) it then updates its buckets, always one whose exchange has ended, of those
+/// the latest, and launches each again for the next step; with update = backward it does so for
+/// each bucket within the backward, waiting for it. Where they leave before the update (allreduce)
+/// or after a local one (atc), which takes the time of the update, each bucket is launched within
+/// the backward, or all after it, the latest first, and finished when its exchange has ended. A
+/// bucket whose pattern has a second stage is launched again when the first has ended; then the
+/// next step's payloads, where they leave ahead, are launched at the end of the step. DDP launches
+/// a bucket when the one before has ended, and updates when all have. The step ends with the last
+/// update.
 class WorkerStates {
  public:
   /// All must outlive this.
@@ -42,14 +45,16 @@ class WorkerStates {
     ComputeMoments moments;
     int next = 0;            ///< the bucket whose backward comes next
     int target = kAny;       ///< the bucket it wants to update
+    int beginning = kAny;    ///< the bucket whose local update it makes
     int reduced = 0;         ///< ddp: buckets whose exchange was launched
     std::vector<char> open;  ///< by bucket: stages of this step that have not ended
   };
 
   Worker& worker(int w) { return workers_[static_cast<std::size_t>(w)]; }
   int buckets() const { return static_cast<int>(workload_.buckets.size()); }
-  bool gossips() const { return gossamer::gossips(method_.pattern); }
-  bool stops_at_buckets() const { return !gossips() || method_.update == SimUpdate::backward; }
+  const PatternFacts& pattern() const { return *method_.pattern; }
+  bool sends_ahead() const { return pattern().launch == Launch::after_previous_update; }
+  bool stops_at_buckets() const { return method_.update == UpdateAt::backward; }
 
   void begin_step(SimTime now, int w);
   void compute(SimTime now, int w);
@@ -57,6 +62,8 @@ class WorkerStates {
   void record_compute(SimTime now, int w);
   void launch(SimTime now, int w, int bucket, std::int64_t exchange);
   void launch_all(SimTime now, int w);
+  void begin_bucket(SimTime now, int w, int bucket);
+  void begun(SimTime now, int w);
   void reduce_next(SimTime now, int w);
   void exchange_ended(SimTime now, const Exchanges::Ended& ended);
   bool is_ready(int w, int bucket) const;
