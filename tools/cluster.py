@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """An emulated cluster on one machine: hosts are network namespaces on a bridge, links are shaped.
 
     tools/cluster.py up demo --hosts 4x2 --rate 20Mbit/s
