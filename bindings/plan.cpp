@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -53,7 +54,10 @@ ClusterRanking ranking_of(const std::string& cluster, const std::string& workloa
 }
 
 void bind_method(py::module_& module) {
-  py::class_<MethodSpec>(module, "Method", "A way to train, by its parts.")
+  py::class_<MethodSpec>(module, "Method",
+                         "A way to train, by the name that all commands take: PATTERN@TOPOLOGY, a "
+                         "topology (for cwa), allreduce or ddp, and after colons what differs from "
+                         "the defaults, as in \"atc@ring:lazy:rounds=2\" and \"aer:int8:local=4\".")
       .def(py::init([](const std::string& name) { return parse_method(name); }), py::arg("name"))
       .def_property_readonly("name", [](const MethodSpec& c) { return name_of(c); })
       .def_property_readonly(
@@ -71,6 +75,18 @@ void bind_method(py::module_& module) {
       .def_property_readonly(
           "late", [](const MethodSpec& c) { return c.late == Late::skip ? "skip" : "wait"; })
       .def_readonly("staleness", &MethodSpec::staleness, "Where it skips.")
+      .def_readonly("stagger", &MethodSpec::stagger,
+                    "Whether bucket b follows the schedule at t + b.")
+      .def_property_readonly(
+          "pattern_options",
+          [](const MethodSpec& c) {
+            std::map<std::string, double> options;
+            for (const PatternOption& option : c.options) options[option.name] = option.value;
+            return options;
+          },
+          "The pattern's numbers that are not at their defaults.")
+      .def("__eq__", [](const MethodSpec& a, const MethodSpec& b) { return a == b; })
+      .def("__repr__", [](const MethodSpec& c) { return "Method(\"" + name_of(c) + "\")"; })
       .def(
           "schedule",
           [](const MethodSpec& c, std::vector<int> hosts, const std::vector<double>& link_rates) {
@@ -78,8 +94,8 @@ void bind_method(py::module_& module) {
             on_cluster.schedule.link_rates = link_rates;
             return schedule_of(on_cluster, {std::move(hosts)});
           },
-          py::arg("workers_per_host"), py::kw_only(), py::arg("link_rates"),
-          "With local steps and global averages; link rates are for fitted.");
+          py::arg("workers_per_host"), py::kw_only(), py::arg("link_rates") = std::vector<double>{},
+          "Who averages with whom on these hosts; link rates are for fitted.");
 }
 
 }  // namespace

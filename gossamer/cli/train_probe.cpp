@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "gossamer/engine/tags.h"
 #include "gossamer/model/link_load.h"
 #include "gossamer/probe/compute.h"
 #include "gossamer/probe/links.h"
@@ -16,7 +17,6 @@ namespace gossamer {
 namespace {
 
 // Collectives of engines on the same transport count from 0.
-constexpr std::int64_t kFirstCallOfProbe = std::int64_t{1} << 40;
 constexpr std::int64_t kWarmUp = 3;
 constexpr std::int64_t kLeastSteps = 8;
 constexpr std::int64_t kMostSteps = 60;

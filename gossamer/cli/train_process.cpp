@@ -11,6 +11,7 @@
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_probe.h"
 #include "gossamer/engine/disk.h"
+#include "gossamer/engine/tags.h"
 
 namespace gossamer {
 namespace {
@@ -25,8 +26,6 @@ constexpr auto kProbe = 1s;
 constexpr auto kLookAgain = 10ms;
 // Network file systems show a new file late.
 constexpr auto kFileIsThere = 10s;
-// Others count from 0 or from where the probe begins.
-constexpr std::int64_t kFirstCallOfTraining = std::int64_t{1} << 41;
 
 void refuse_emulation(const TrainSpec& spec, const TrainJob& job) {
   const TrainSpec plain;
@@ -93,7 +92,7 @@ bool wait_for_stop(const std::atomic<bool>* stop) {
 std::vector<int> lost_workers(Transport& transport) {
   const TransportInfo info = transport.describe();
   const auto limit = Clock::now() + kProbe;  // before the probes' own deadline
-  const Tag tag{.step = -1, .stream = -1, .slot = -1};
+  const Tag tag{.step = -1, .stream = stream::kCollectives, .slot = -1};
   const std::byte nothing{};
   std::vector<std::pair<int, Request>> probes;
   for (int peer = 0; peer < info.workers; ++peer) {

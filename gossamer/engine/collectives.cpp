@@ -3,11 +3,11 @@
 #include <cstring>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/tags.h"
 #include "gossamer/graph/round.h"
 
 namespace gossamer {
 namespace {
-constexpr std::int32_t kCollectiveStream = -1;
 
 std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span(text)); }
 
@@ -41,7 +41,7 @@ void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t c
                                         .dtype = dtype,
                                         .arena = &arena,
                                         .step = calls_++,
-                                        .stream = kCollectiveStream},
+                                        .stream = stream::kCollectives},
                                        {.data = from});
   exchange->wait();
   for (const Piece& piece : plan.pieces) {
@@ -63,7 +63,7 @@ std::vector<int> tree_peers(int rank, int workers) {
   return peers;
 }
 
-Tag Collectives::next_tag() { return {calls_++, kCollectiveStream, 0}; }
+Tag Collectives::next_tag() { return {calls_++, stream::kCollectives, 0}; }
 
 void Collectives::finish(Request request, std::span<std::byte> landing) {
   Transport& transport = runner_.transport();
@@ -98,9 +98,9 @@ void Collectives::send_text(int peer, const std::string& text, std::int64_t call
   std::uint64_t size = text.size();
   const std::span<const std::byte> head = std::as_bytes(std::span(&size, 1));
   Transport& transport = runner_.transport();
-  const Request first = transport.send(peer, {call, kCollectiveStream, 0}, head, deadline);
-  const Request second =
-      transport.send(peer, {call, kCollectiveStream, 1}, std::as_bytes(std::span(text)), deadline);
+  const Request first = transport.send(peer, {call, stream::kCollectives, 0}, head, deadline);
+  const Request second = transport.send(peer, {call, stream::kCollectives, 1},
+                                        std::as_bytes(std::span(text)), deadline);
   finish(first);
   finish(second);
 }
@@ -110,9 +110,9 @@ std::string Collectives::receive_text(int peer, std::int64_t call) {
   std::uint64_t size = 0;
   const std::span<std::byte> head = std::as_writable_bytes(std::span(&size, 1));
   Transport& transport = runner_.transport();
-  finish(transport.receive(peer, {call, kCollectiveStream, 0}, head, deadline), head);
+  finish(transport.receive(peer, {call, stream::kCollectives, 0}, head, deadline), head);
   std::string text(size, '\0');
-  finish(transport.receive(peer, {call, kCollectiveStream, 1}, bytes_of(text), deadline),
+  finish(transport.receive(peer, {call, stream::kCollectives, 1}, bytes_of(text), deadline),
          bytes_of(text));
   return text;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/tags.h"
 #include "gossamer/engine/typed_span.h"
 #include "gossamer/kernels/codec.h"
 #include "gossamer/kernels/copy.h"
@@ -99,15 +100,14 @@ void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std:
   slot.plan = std::move(plan);
   if (!late_.empty()) return;
   for (std::size_t k = 0; k < payloads_of(number).size(); ++k) {
-    slot.exchanges[k] =
-        runner.expect({.plan = slot.plan.get(),
-                       .dtype = bucket_.dtype,
-                       .arena = &slot.arenas[k],
-                       .step = number,
-                       .stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k),
-                       .error = carried_error(number, k),
-                       .recorder = recorder_,
-                       .recorded_step = number / pattern_.stages()});
+    slot.exchanges[k] = runner.expect({.plan = slot.plan.get(),
+                                       .dtype = bucket_.dtype,
+                                       .arena = &slot.arenas[k],
+                                       .step = number,
+                                       .stream = stream::of_payload(index_, k),
+                                       .error = carried_error(number, k),
+                                       .recorder = recorder_,
+                                       .recorded_step = number / pattern_.stages()});
   }
 }
 
@@ -140,7 +140,7 @@ void Lane::skip_late(Transport& transport, LateSpec spec, std::span<const Plan* 
   spec.count = bucket_.count;
   spec.recorder = recorder_;
   for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
-    spec.stream = index_ * static_cast<int>(kMaxVectors) + static_cast<int>(k);
+    spec.stream = stream::of_payload(index_, k);
     late_.push_back(std::make_unique<LateEdges>(transport, spec, plans));
   }
 }

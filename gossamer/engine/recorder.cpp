@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gossamer/algo/pattern.h"
+#include "gossamer/engine/tags.h"
 
 namespace gossamer {
 namespace {
@@ -37,10 +38,7 @@ void for_each_list(Records& records, const Forget& forget) {
   forget(records.arrived);
 }
 
-/// Streams below -1 are the layer above's, one for each bucket of its own.
-int bucket_of(const Tag& tag) {
-  return tag.stream < -1 ? -2 - tag.stream : tag.stream / static_cast<int>(kMaxVectors);
-}
+int bucket_of(const Tag& tag) { return stream::bucket_of(tag.stream); }
 
 /// Finds the other end of messages, and when exchanges were launched.
 class Ends {

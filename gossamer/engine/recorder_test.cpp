@@ -10,6 +10,7 @@
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/json.h"
 #include "gossamer/engine/recorded_case.h"
+#include "gossamer/engine/tags.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -257,15 +258,16 @@ TEST(TimelineOf, TakesTheLaunchWhereTheSenderIsElsewhere) {
 TEST(TimelineOf, FindsTheBucketOfAStream) {
   Records receiver{.worker = 1};
   const int second = static_cast<int>(kMaxVectors);  // of the engine's streams
-  for (const int stream : {0, second - 1, second, -2, -5}) {
-    receiver.arrived.push_back({.peer = 0, .tag = {.step = 0, .stream = stream}, .at = at(9ns)});
+  for (const int each :
+       {0, second - 1, second, stream::kGradients, stream::of_gradients(3), stream::kPresence}) {
+    receiver.arrived.push_back({.peer = 0, .tag = {.step = 0, .stream = each}, .at = at(9ns)});
   }
   receiver.work = {{.worker = 1}};
   std::vector<int> buckets;
   for (const TimelineMessage& message : timeline_of({&receiver, 1}, at(0ns)).messages) {
     buckets.push_back(message.bucket);
   }
-  EXPECT_EQ(buckets, (std::vector<int>{0, 0, 1, 0, 3}));
+  EXPECT_EQ(buckets, (std::vector<int>{0, 0, 1, 0, 3, -1}));
 }
 
 TEST(TimelineOf, IsWrittenAsATraceWithoutOverlaps) {

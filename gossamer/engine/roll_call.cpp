@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/tags.h"
 
 namespace gossamer {
 namespace {
 
-constexpr std::int32_t kRollCallStream = std::numeric_limits<std::int32_t>::min();
 constexpr std::chrono::hours kForEver{24 * 365};
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 
@@ -38,7 +38,7 @@ void RollCall::expect() {
     slot->peer = peer;
     slot->number = number_;
     const std::span<std::byte> landing = std::as_writable_bytes(std::span(&slot->landing, 1));
-    const Tag tag{.step = number_, .stream = kRollCallStream};
+    const Tag tag{.step = number_, .stream = stream::kRollCall};
     slot->request = transport_.receive(peer, tag, landing, Deadline::max());
     slots_.push_back(std::move(slot));
   }
@@ -72,7 +72,7 @@ void RollCall::tell(const std::string& what, Progress progress, bool is_step) {
     auto note = std::make_unique<Note>(
         Note{.steps = progress.steps, .passes = progress.passes, .is_step = is_step ? 1 : 0});
     what.copy(note->what, sizeof note->what - 1);
-    const Tag tag{.step = number_, .stream = kRollCallStream};
+    const Tag tag{.step = number_, .stream = stream::kRollCall};
     const Request request = transport_.send(peer, tag, std::as_bytes(std::span(note.get(), 1)),
                                             Clock::now() + kForEver);
     sent_.push_back({request, std::move(note)});

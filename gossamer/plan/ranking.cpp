@@ -1,6 +1,7 @@
 #include "gossamer/plan/ranking.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -59,7 +60,10 @@ class Ranker {
   /// What its total cannot be below: every worker computes, and the busiest link carries its bytes.
   double least_total_s(const MethodSpec& candidate) {
     const double ratio =
-        steps_ratio(candidate, {shape_.workers(), mixing_of(candidate).rho}, target_).ratio;
+        steps_ratio(candidate,
+                    {shape_.workers(), mixing_of(candidate).rho, 1, averaged_by(candidate)},
+                    target_)
+            .ratio;
     const double step_s = std::max(least_compute_s_, least_link_s(candidate));
     return static_cast<double>(target_.steps) * ratio * step_s;
   }
@@ -71,7 +75,8 @@ class Ranker {
     options.steps = kModelSteps;
     options.warm_up = kWarmUp;
     const ClusterSpec links = links_for(candidate, cluster_, workload_);
-    const StepTimes times = step_times(links, workload_, schedule, options);
+    const StepTimes times =
+        step_times(links, model_workload(candidate, workload_), schedule, options);
     ranked.step_s = times.mean_step_s;
     ranked.exposed_s = times.exposed_s;
     return with_steps(ranked);
@@ -103,6 +108,11 @@ class Ranker {
     Schedule schedule;
     double rho = 0;
   };
+
+  double averaged_by(const MethodSpec& candidate) {
+    if (candidate.pattern != "gradient_gossip") return 1;
+    return averaged_workers(mixing_of(candidate).schedule);
+  }
 
   const Mixing& mixing_of(const MethodSpec& candidate) {
     MethodSpec key = candidate;
@@ -178,7 +188,8 @@ class Ranker {
 
   RankedCandidate with_steps(RankedCandidate ranked, double taken = 1) {
     if (ranked.exposed_s < kRounding * ranked.step_s) ranked.exposed_s = 0;
-    const MixingRate mixing{shape_.workers(), mixing_of(ranked.candidate).rho, taken};
+    const Mixing& mixed = mixing_of(ranked.candidate);
+    const MixingRate mixing{shape_.workers(), mixed.rho, taken, averaged_by(ranked.candidate)};
     ranked.steps = steps_ratio(ranked.candidate, mixing, target_);
     ranked.total_s = static_cast<double>(target_.steps) * ranked.steps.ratio * ranked.step_s;
     return ranked;
@@ -194,7 +205,10 @@ class Ranker {
 };
 
 void sort(std::vector<RankedCandidate>& candidates) {
-  std::ranges::stable_sort(candidates, {}, &RankedCandidate::total_s);
+  std::ranges::stable_sort(candidates, [](const RankedCandidate& a, const RankedCandidate& b) {
+    if (std::isnan(a.total_s) != std::isnan(b.total_s)) return std::isnan(b.total_s);
+    return std::isnan(a.total_s) ? a.step_s < b.step_s : a.total_s < b.total_s;
+  });
 }
 
 /// Candidates that are not timed as long as they cannot be among the best.
@@ -215,6 +229,10 @@ class Unranked {
   }
 
   int count() const { return static_cast<int>(open_.size()); }
+
+  void leave_out(const MethodSpec& candidate) {
+    std::erase_if(open_, [&](const Open& open) { return open.candidate == candidate; });
+  }
 
   /// Whether one of them may be among the best `wanted`; sorts those that are ranked.
   bool may_be_among(int wanted, std::vector<RankedCandidate>& ranked) const {
@@ -271,7 +289,7 @@ std::size_t simplest(const std::vector<RankedCandidate>& candidates, bool is_all
                      double most_s) {
   const RankedCandidate* chosen = nullptr;
   for (const RankedCandidate& c : candidates) {
-    if (c.total_s > most_s || averages_gradients(c.candidate) != is_allreduce) continue;
+    if (!(c.total_s <= most_s) || averages_gradients(c.candidate) != is_allreduce) continue;
     if (!chosen || effort(c.candidate) < effort(chosen->candidate)) chosen = &c;
   }
   return static_cast<std::size_t>(chosen - candidates.data());
@@ -311,6 +329,12 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
     const std::int64_t steps = ranker.affordable_steps(candidate);
     if (steps < kFewestSimulatedSteps) continue;
     ranking.candidates.push_back(ranker.by_simulation(candidate, steps));
+  }
+  for (const MethodSpec& candidate : options.also) {
+    unranked.leave_out(candidate);
+    ranking.candidates.push_back(
+        is_modelled(candidate) ? ranker.by_model(candidate)
+                               : ranker.by_simulation(candidate, kWarmUp + kMostSimulatedSteps));
   }
   const int wanted = std::max(1, options.wanted);
   std::set<std::string> simulated;

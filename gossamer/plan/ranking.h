@@ -21,11 +21,12 @@ struct RankedCandidate {
 };
 
 struct Ranking {
-  std::vector<RankedCandidate> candidates;  ///< by total_s, the best first
-  int slower = 0;                           ///< how many more were compared, all of them slower
-  std::size_t recommended = 0;              ///< index of it
-  std::vector<std::string> reasons;         ///< sentences: why this one
-  std::vector<std::string> doubts;          ///< sentences: what the answer hangs on
+  /// By total_s, the best first; those whose steps nobody has measured come last, by step_s.
+  std::vector<RankedCandidate> candidates;
+  int slower = 0;                    ///< how many more were compared, all of them slower
+  std::size_t recommended = 0;       ///< index of it
+  std::vector<std::string> reasons;  ///< sentences: why this one
+  std::vector<std::string> doubts;   ///< sentences: what the answer hangs on
 };
 
 struct RankingOptions {
@@ -35,6 +36,7 @@ struct RankingOptions {
   double alike = 0.01;
   int simulated = 3;  ///< how many of the best are simulated
   int wanted = 10;    ///< how many of the best are ranked; the others are known to be slower
+  std::vector<MethodSpec> also = {};  ///< ranked beside what is compared anyway
 };
 
 /// All-reduce as PyTorch does it and hierarchically with each codec, and all topologies that can

@@ -1,5 +1,6 @@
 #include "gossamer/plan/steps_ratio.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -27,7 +28,33 @@ double noise_share(const Target& target, int workers) {
   return 1 - 1 / (1 + target.noise_scale / own_batch);
 }
 
+/// How much of the price of one's own noise is left where gradients are averaged.
+double own_share(const MixingRate& mixing) {
+  const double all = 1.0 / mixing.workers;
+  return std::max(0.0, (1 / mixing.averaged - all) / (1 - all));
+}
+
 }  // namespace
+
+double averaged_workers(const Schedule& schedule) {
+  constexpr int kLookedAt = 16;
+  const int rounds = std::clamp(schedule.period, 1, kLookedAt);
+  double sum = 0;
+  for (int t = 0; t < rounds; ++t) {
+    const Round round = round_at(schedule, t);
+    for (int worker = 0; worker < round.workers; ++worker) {
+      double squares = 0;
+      for (const Entry& entry : row_of(round, worker)) squares += entry.weight * entry.weight;
+      sum += 1 / squares;
+    }
+  }
+  return sum / (rounds * schedule.shape.workers());
+}
+
+bool is_measured(const MethodSpec& method) {
+  return averages_gradients(method) || method.pattern == "cwa" ||
+         method.pattern == "gradient_gossip";
+}
 
 StepsRatio steps_ratio(const MethodSpec& candidate, const MixingRate& mixing,
                        const Target& target) {
@@ -43,13 +70,15 @@ StepsRatio steps_ratio(const MethodSpec& candidate, const MixingRate& mixing,
   } else {
     ratio.parts.push_back({full, "disagreement of the workers"});
     if (normalises) {
-      ratio.parts.push_back({kOwnNormalisation * noise_share(target, workers),
+      ratio.parts.push_back({kOwnNormalisation * noise_share(target, workers) * own_share(mixing),
                              "every worker normalises its own gradient"});
     }
   }
   if (mixing.taken < 1) ratio.parts.push_back({thin - full, "payloads that come too late"});
   add_codec(candidate.codec, ratio);
   for (const StepsPart& part : ratio.parts) ratio.ratio += part.more;
+  const bool is_known = is_measured(candidate) || workers == 1 || target.steps_ratio > 0;
+  if (!is_known) ratio = {.ratio = std::numeric_limits<double>::quiet_NaN(), .parts = {}};
   return ratio;
 }
 

@@ -16,7 +16,7 @@ struct StepsPart {
 };
 
 struct StepsRatio {
-  double ratio = 1;  ///< 1 + the sum of the parts
+  double ratio = 1;  ///< 1 + the sum of the parts; NaN where nothing is known of the pattern
   std::vector<StepsPart> parts;
 };
 
@@ -25,7 +25,15 @@ struct MixingRate {
   int workers = 1;
   double rho = 0;    ///< lasting ρ of the schedule (model/convergence.h)
   double taken = 1;  ///< late = skip: share of the payloads that were not skipped
+  /// Of gradients that are averaged: how many a worker's mean is of, 1/Σ_j w_ij², on average.
+  double averaged = 1;
 };
+
+/// That number for a schedule.
+double averaged_workers(const Schedule& schedule);
+
+/// Whether the steps that a pattern needs were measured.
+bool is_measured(const MethodSpec& method);
 
 /// Note [Steps ratio]: an estimate from measurements, not a bound. What counts:
 /// - Measured by the user (`steps_ratio` of the workload): that, beside codec and skipped payloads.
@@ -38,10 +46,13 @@ struct MixingRate {
 /// - Adam normalises each worker's own noisy gradient: .15 more for all topologies alike, the
 ///   complete one among them (docs/results.md; 8 workers, small batches). With a noise scale and a
 ///   batch, .15 (1 − 1/(1 + s)) of it with s = noise_scale/(batch per worker), so that nothing is
-///   left where gradients have no noise.
+///   left where gradients have no noise. gradient_gossip normalises a mean of m gradients, so that
+///   (1/m − 1/n)/(1 − 1/n) of it is left, nothing where all are averaged.
 /// - Codecs: .005 for bf16 and .01 for int8, whose losses were .13 % and .30 % behind.
 /// - Payloads that are skipped: each leaves 1 − ρ out, so that ρ becomes 1 − taken (1 − ρ).
-/// Infinite for ρ = 1, a schedule that never averages everything. All-reduce: 1, but for its codec.
+/// Of other patterns than cwa, gradient_gossip and those that average all gradients nothing was
+/// measured, so that the ratio is NaN, unless the user has measured it. Infinite for ρ = 1, a
+/// schedule that never averages everything. All-reduce: 1, but for its codec.
 StepsRatio steps_ratio(const MethodSpec& candidate, const MixingRate& mixing, const Target& target);
 
 }  // namespace gossamer

@@ -5,10 +5,11 @@
 #include <cstring>
 #include <deque>
 
+#include "gossamer/engine/tags.h"
+
 namespace gossamer {
 namespace {
 
-constexpr std::int32_t kProbeStream = -7;
 constexpr std::size_t kUnderWay = 4;
 constexpr std::int64_t kMostMessages = std::int64_t{1} << 24;  // of a transfer, at most
 constexpr int kRoundTrips = 21;
@@ -32,7 +33,7 @@ Transfers::Transfers(ExchangeRunner& runner, std::int64_t most_bytes)
 
 Request Transfers::post(std::int64_t number, std::int64_t message, int peer, bool sends,
                         std::span<std::byte> bytes) {
-  const Tag tag{number * kMostMessages + message, kProbeStream, 0};
+  const Tag tag{number * kMostMessages + message, stream::kProbe, 0};
   const Deadline deadline = deadline_after(runner_.timeout_s());
   Transport& transport = runner_.transport();
   return sends ? transport.send(peer, tag, bytes, deadline, outgoing_)

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/torch/gradient_streams.h"
+#include "gossamer/engine/tags.h"
 
 namespace gossamer {
 namespace {
@@ -40,7 +40,7 @@ void GradientPresence::launch(const GradientSigns& own, std::size_t steps, std::
   put(own.is_sparse, into);
   said[parity(steps)] = 1;
   said[parity(steps + 1)] = 0;
-  average_.launch(*all_.runner, pass, kPresenceStream, nullptr);
+  average_.launch(*all_.runner, pass, stream::kPresence, nullptr);
 }
 
 GradientSigns GradientPresence::collect() {

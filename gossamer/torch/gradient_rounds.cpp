@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/torch/gradient_streams.h"
+#include "gossamer/engine/tags.h"
 #include "gossamer/torch/tensor_types.h"
 #include "gossamer/torch/tensor_views.h"
 
@@ -150,8 +150,8 @@ void GradientRounds::launch(std::size_t b) {
       write(bucket.tensors[k], bucket.views[k]);
     }
   }
-  const auto stream = kBucketStream - static_cast<std::int32_t>(b);
-  bucket.average.launch(*all_.runner, passes_, stream, options_.recorder, std::move(read));
+  bucket.average.launch(*all_.runner, passes_, stream::of_gradients(b), options_.recorder,
+                        std::move(read));
 }
 
 /// The gradient in the order of the tensor's memory; itself, if it has that.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "gossamer/torch/gradient_streams.h"
+#include "gossamer/engine/tags.h"
 #include "gossamer/torch/tensor_views.h"
 
 namespace gossamer {
@@ -74,7 +74,7 @@ void RowAverage::launch_rows(std::int64_t pass) {
     rows_.flat().narrow(0, offset, rows).index_fill_(0, entry.rows, 1.0);
     offset += rows;
   }
-  rows_.launch(*all_.runner, pass, kRowStream, nullptr);
+  rows_.launch(*all_.runner, pass, stream::kRows, nullptr);
 }
 
 void RowAverage::launch_values(std::int64_t pass) {
@@ -101,8 +101,8 @@ void RowAverage::launch_values(std::int64_t pass) {
     const at::Tensor places = at::searchsorted(entry.all_rows, entry.rows);
     into.index_copy_(0, places, entry.values.to(into.scalar_type()));
   }
-  std::int32_t stream = kRowStream - 1;
-  for (auto& [_, average] : values_) average.launch(*all_.runner, pass, stream--, nullptr);
+  std::int32_t own = stream::kRowValues;
+  for (auto& [_, average] : values_) average.launch(*all_.runner, pass, own--, nullptr);
 }
 
 void RowAverage::collect(bool is_dropped) {

@@ -9,6 +9,7 @@ from gossamer import _load  # noqa: F401  first: says what is wrong where the re
 from gossamer._built import VERSION
 from gossamer._core import (
     IoError,
+    Method,
     Schedule,
     TransportError,
     forecast,
@@ -28,6 +29,7 @@ __all__ = [
     "AccumAdamW",
     "Gossip",
     "IoError",
+    "Method",
     "Probe",
     "Schedule",
     "TransportError",

@@ -232,7 +232,10 @@ class Forecast:
         """Sent to other hosts per step, without frames."""
 
 class Method:
-    """A way to train, by its parts. ValueError for a name that is none."""
+    """A way to train, by the name that all commands take: PATTERN@TOPOLOGY, a topology (for cwa),
+    allreduce or ddp, and after colons what differs from the defaults, as in
+    "atc@ring:lazy:rounds=2" and "aer:int8:local=4". ValueError for a name that is none.
+    """
 
     def __init__(self, name: str) -> None: ...
     @property
@@ -241,8 +244,14 @@ class Method:
     def averages_gradients(self) -> bool:
         """Over everybody in every step: ddp and allreduce."""
     @property
+    def pattern(self) -> str:
+        """A row of the table of patterns; or ddp."""
+    @property
+    def pattern_options(self) -> dict[str, float]:
+        """The pattern's numbers that are not at their defaults."""
+    @property
     def topology(self) -> str:
-        """Its full name; or ddp, or allreduce."""
+        """Its full name."""
     @property
     def codec(self) -> str: ...
     @property
@@ -252,9 +261,14 @@ class Method:
     @property
     def staleness(self) -> int:
         """Where it skips late neighbours."""
-    def schedule(self, workers_per_host: Sequence[int], *, link_rates: Sequence[float]) -> Schedule:
-        """With local steps and global averages; the rates of the hosts' links, in any unit, are for
-        fitted. ValueError for a size that cannot be served."""
+    @property
+    def stagger(self) -> bool:
+        """Whether bucket b follows the schedule at t + b."""
+    def schedule(
+        self, workers_per_host: Sequence[int], *, link_rates: Sequence[float] = ...
+    ) -> Schedule:
+        """Who averages with whom on these hosts; the rates of the hosts' links, in any unit, are
+        for fitted. ValueError for hosts that cannot be served."""
 
 class RankedMethod:
     """A method and its time to the same loss."""

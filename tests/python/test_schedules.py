@@ -40,6 +40,10 @@ def test_modifiers_apply_in_one_order(topology: str) -> None:
             local_steps=local,
             global_average_every=average,
         )
-        assert schedule.period == len(expected), words
-        for t, matrix in enumerate(expected):
-            assert schedule.matrix(t) == matrix, (words, t)
+        name = f"{topology}{':lazy' if lazy else ''}:rounds={rounds}:local={local}"
+        name += f":average={average}" if average else ""
+        named = gossamer.Method(name).schedule([1] * WORKERS)
+        for made in (schedule, named):
+            assert made.period == len(expected), words
+            for t, matrix in enumerate(expected):
+                assert made.matrix(t) == matrix, (words, t)
