@@ -93,6 +93,50 @@ GROUPS: tuple[tuple[Scene, tuple[str, ...]], ...] = (
     (Scene(FLAT, 0.5, speeds=HALF), ("one_peer_ring", "one_peer_ring:skip", "ring:skip")),
 )
 
+# Patterns that send other payloads, or at other times.
+PATTERNS: tuple[tuple[Scene, tuple[str, ...]], ...] = (
+    (
+        Scene(FLAT, 0.5),
+        (
+            "atc@ring",
+            "exact_diffusion@ring:lazy",
+            "dmsgd@ring",
+            "qg_dmsgd@aer",
+            "push_sum@random_directed",
+            "extra@ring",
+            "gradient_tracking@ring",
+            "cwa_moments@aer",
+            "dsgd_ac@aer",
+        ),
+    ),
+    (
+        Scene(PAIRS, 1),
+        (
+            "atc@aer",
+            "atc@aer:backward",
+            "gradient_tracking@aer",
+            "gradient_tracking_atc@aer",
+            "cwa_moments@aer:int8",
+            "slowmo@complete:local=2:average=4:outer_every=4",
+            "noloco@aer:outer_every=4",
+            "gradient_gossip@aer:int8",
+            "gradient_gossip@aer:rounds=2",
+            "aer:stagger=no",
+        ),
+    ),
+    (
+        Scene(FIVE, 2, jitter=0.1),
+        (
+            "atc@one_peer_ring",
+            "dmsgd@ring:backward",
+            "extra@ring:lazy",
+            "gradient_tracking@one_peer_ring",
+            "gradient_gossip@ring",
+            "ring:rounds=2",
+        ),
+    ),
+)
+
 STEPS_RATIO = 1.2  # as the training on the emulated cluster has it, docs/results.md
 
 _SIDES = tuple(Scene(hosts, 1) for hosts in (FLAT, PAIRS, QUADS, MIXED, FIVE, THREES))

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from configurations import GROUPS, SIDES, Scene
+from configurations import GROUPS, PATTERNS, SIDES, Scene
 from launching import Bench, Programs
 from sides import Side, agreement, measure_side
 
@@ -102,10 +102,15 @@ def print_side(side: Side) -> None:
     )
 
 
-def measure_rows(bench: Bench, is_quick: bool, failures: list[str]) -> list[Row]:
+def measure_rows(
+    bench: Bench,
+    is_quick: bool,
+    failures: list[str],
+    groups: tuple[tuple[Scene, tuple[str, ...]], ...] = GROUPS,
+) -> list[Row]:
     print(f"{'scene':38}{'method':22}{'measured ms':>21}{'predicted':>11}{'error':>7}")
     rows: list[Row] = []
-    for scene, methods in GROUPS[:QUICK_GROUPS] if is_quick else GROUPS:
+    for scene, methods in GROUPS[:QUICK_GROUPS] if is_quick else groups:
         for method in methods:
             try:
                 rows.append(measure_row(bench, scene, method, 1 if is_quick else REPETITIONS))
@@ -141,7 +146,7 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="write everything here as well")
     parser.add_argument("--quick", action="store_true", help="a few configurations, once each")
-    parser.add_argument("--only", choices=("steps", "sides"), help="half of it")
+    parser.add_argument("--only", choices=["steps", "patterns", "sides"], help="half of it")
     parser.add_argument("--programs", type=Path, default=ROOT / "build" / "bin", help="folder")
     arguments = parser.parse_args()
     programs = Programs(arguments.programs)
@@ -152,9 +157,11 @@ def main() -> int:
     failures: list[str] = []
     rows: list[Row] = []
     sides: list[Side] = []
-    if arguments.only != "sides":
+    if arguments.only in (None, "steps"):
         rows = measure_rows(bench, arguments.quick, failures)
-    if arguments.only != "steps":
+    if arguments.only in (None, "patterns") and not arguments.quick:
+        rows += measure_rows(bench, False, failures, PATTERNS)
+    if arguments.only in (None, "sides"):
         sides = measure_sides(bench, arguments.quick, failures)
     if arguments.json:
         losses = choice_losses(rows)

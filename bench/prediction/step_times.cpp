@@ -242,7 +242,8 @@ double most_steps(const Run& run) {
 /// neighbours does not keep the mean: how far anybody is beyond all gradients, then. What steps by
 /// moments or from an anchor leads elsewhere, and is not looked at.
 double error_of(const Run& run, const std::vector<Outcome>& outcomes) {
-  if (!run.method.pattern->optimizers.empty() || !run.method.pattern->options.empty()) return 0;
+  const PatternFacts& pattern = *run.method.pattern;
+  if (!pattern.optimizers.empty() || !pattern.options.empty() || pattern.weighs) return 0;
   const double largest =
       most_steps(run) * gradient_of(run.workers() - 1, run.workers()) * kTotalUpdate;
   double worst = 0;
