@@ -8,6 +8,7 @@
 #include "gossamer/base/units.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/plan_needs.h"
 #include "gossamer/cli/published_table.h"
 #include "gossamer/cli/scenario_flags.h"
 #include "gossamer/plan/ranking.h"
@@ -19,6 +20,7 @@ struct Options {
   ScenarioFlags scenario;
   Target target;  ///< over that of the workload file where a flag is given
   int show = 10;
+  bool needs = false;
   bool published = false;
   bool json = false;
 };
@@ -31,6 +33,7 @@ measured it, give --steps-ratio.
 
 examples:
   gossamer plan --hosts 4 --per-host 2 --link-rate 1Gbit/s --parameters 25M --compute 250ms
+  gossamer plan --gpu a100 --params 1B --tokens-per-step 64k --hosts 4 --per-host 8 --link 25Gbit/s
   gossamer plan --cluster cluster.toml --workload workload.toml --json
   gossamer plan --published      the model beside published measurements)";
 
@@ -56,6 +59,10 @@ Flags add_options(CLI::App& app, Options& o) {
   app.add_option("--show", o.show, "how many of the best to rank")
       ->check(kFromOneUp)
       ->capture_default_str();
+  app.add_flag(
+      "--needs", o.needs,
+      "from which rate of links on all-reduce, gossip or local steps are enough; with --gpu "
+      "always");
   app.add_flag("--published", o.published, "fit the model to what was published, and nothing else");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
@@ -139,16 +146,28 @@ int run_plan(int argc, char** argv) {
     return 0;
   }
   const ClusterFile cluster = cluster_of(options.scenario, "plan");
-  const WorkloadFile file = workload_of(options.scenario, "plan");
+  const WorkloadFile file = workload_of(options.scenario, cluster, "plan");
   const Workload workload = workload_on(file, cluster);
   const Ranking ranking = rank(cluster.cluster, workload, target_of(options, flags, file.target),
                                {.wanted = options.show});
+  const bool knows_gpu = !options.scenario.gpu.name.empty();
+  std::vector<Need> needs;
+  if (options.needs || knows_gpu) needs = needs_of(cluster.cluster, workload);
+  const std::vector<std::string> assumed = assumptions(app, options.scenario, cluster);
   if (options.json) {
-    std::cout << to_json(ranking).dump() << std::endl;
+    Json json = to_json(ranking);
+    json["assumed"] = assumed;
+    if (options.needs || knows_gpu) json["needs"] = needs_json(needs);
+    std::cout << json.dump() << std::endl;
     return 0;
   }
-  std::printf("%s; %s\n\n", describe(cluster).c_str(), describe(workload).c_str());
+  std::printf("%s; %s\n", describe(cluster).c_str(), describe(workload).c_str());
+  for (const std::string& line : assumed) std::printf("assumed: %s\n", line.c_str());
+  std::printf("\n");
   print(ranking, options.show);
+  if (!needs.empty()) {
+    std::printf("\n%s", needs_table(needs, computes_tokens(options.scenario.gpu)).c_str());
+  }
   return 0;
 }
 

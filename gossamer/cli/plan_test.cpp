@@ -20,6 +20,9 @@ TEST(PlanCommand, PrintsTheGoldenTables) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan_slow.txt", "plan --hosts 4 --per-host 2 --link-rate 1Gbit/s --show 4"},
       {"plan_fast.txt", "plan --hosts 4 --link-rate 25Gbit/s --show 5"},
+      {"plan_gpu.txt",
+       "plan --gpu a100 --params 1B --tokens-per-step 64k --hosts 4 --per-host 8 --link 25Gbit/s "
+       "--show 3"},
   };
   for (const auto& [name, arguments] : cases) {
     const Result result = run(arguments);
@@ -48,6 +51,36 @@ TEST(PlanCommand, FlagsGoBeforeTheFile) {
               1e-3);
 }
 
+// 12 TFLOP at .4 of 312 TFLOP/s; hierarchical all-reduce: 2 · 3/4 of 4 GB per host, 1514/1448 of
+// them on the wire, over 25 Gbit/s.
+TEST(PlanCommand, AGpuAndTokensGiveTheComputeTime) {
+  const std::string line =
+      "plan --json --gpu a100 --hosts 4 --per-host 8 --link 25Gbit/s --params 1B ";
+  const Json json = Json::parse(run(line + "--tokens-per-step 64k").out);
+  const double compute_s = 6 * 1e9 * 2000 / (0.4 * 312e12);
+  const double link_s = 1.5 * 4e9 * 1514 / 1448 / (25e9 / 8);
+  ASSERT_EQ(json["needs"].size(), 9U);
+  const Json& need = json["needs"][0];
+  EXPECT_EQ(need["method"], "allreduce");
+  EXPECT_NEAR(need["link_over_compute"].get<double>(), link_s / compute_s, 1e-3 * link_s);
+  EXPECT_EQ(json["assumed"].size(), 5U) << json["assumed"];
+  const auto needs_of = [&](const std::string& more) {
+    return Json::parse(run(line + more).out)["needs"];
+  };
+  EXPECT_EQ(needs_of("--tokens-per-worker 2000"), json["needs"]);
+  EXPECT_EQ(needs_of("--tokens-per-step 128k --utilisation 0.8"), json["needs"]);
+  EXPECT_EQ(needs_of("--compute " + std::to_string(1e9 * compute_s) + "ns").size(), 9U);
+}
+
+TEST(PlanCommand, SaysWhichValuesAreExamples) {
+  const Json json = Json::parse(run("plan --json --hosts 2 --parameters 5M --compute 10ms").out);
+  ASSERT_EQ(json["assumed"].size(), 1U);
+  EXPECT_EQ(
+      json["assumed"][0],
+      "examples, where you gave nothing: --per-host 1 --link-rate 1Gbit/s --link-latency 50us "
+      "--buckets 8 --deviation 0s --update 0s");
+}
+
 // Speed-ups of the poster in points, ratios of the paper's and the lecture's times.
 TEST(PlanCommand, PublishedCasesAreNearTheModel) {
   const Json problems = Json::parse(run("plan --published --json").out);
@@ -71,6 +104,11 @@ TEST(PlanCommand, MistakesAreOneClearMessage) {
       {"plan --optimizer lion", "[plan] --optimizer"},
       {"plan --clusters x.toml",
        "[plan] unknown argument, got '--clusters'; did you mean '--cluster'"},
+      {"plan --gpu a10o --compute 1s", "[gpu] unknown GPU, got 'a10o'; did you mean 'a100'"},
+      {"plan --gpu a100", "[plan] --gpu computes tokens"},
+      {"plan --tokens-per-step 64k", "[plan] --tokens-per-step"},
+      {"plan --gpu a100 --tokens-per-step many", "[plan] --tokens-per-step takes a number"},
+      {"plan --gpu a100 --utilisation 2", "[plan] --utilisation"},
       {"plan --workload nowhere.toml", "[nowhere.toml] cannot be read"},
   };
   for (const auto& [arguments, beginning] : cases) {
