@@ -117,6 +117,17 @@ TEST(LabCommand, TransientFitsAPower) {
   EXPECT_NEAR(json["bound_exponent"].get<double>(), 3.18, 0.02);
 }
 
+TEST(LabCommand, TransientOfLogisticRegressionIsLonger) {
+  const auto steps_of = [](const std::string& problem) {
+    const Result result = run("lab transient --sizes 8,12 --trials 4 --json --problem " + problem);
+    EXPECT_EQ(result.code, 0) << result.err;
+    const Json json = Json::parse(result.out);
+    EXPECT_EQ(json["problem"], problem);
+    return json["rows"][1]["steps"].get<double>();
+  };
+  EXPECT_GT(steps_of("logistic"), 3 * steps_of("least_squares"));
+}
+
 TEST(LabCommand, MistakesAreExplained) {
   struct Mistake {
     const char* arguments;

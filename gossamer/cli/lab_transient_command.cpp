@@ -18,13 +18,15 @@ namespace {
 
 struct Options {
   std::string method = "atc@ring";
+  std::string problem = "least_squares";
   std::vector<int> sizes = {12, 16, 24, 32, 48, 64};
   TransientSpec spec{.schedule = {}, .factor = 1.1};
   bool json = false;
 };
 
 constexpr const char* kFooter = R"(
-Least squares, d = 10, one sample per worker and step, step sizes 1/(10 + t). A method has left its
+Least squares with step sizes 1/(10 + t), or logistic regression with 20/(100 + t), as the lecture's
+illustration; d = 10, one sample per worker and step. A method has left its
 transient stage at the first recorded step from which on its MSE, the mean over the trials, is at
 most FACTOR times that of parallel SGD on the same samples, for as long again. `bound` is the
 theory's order for strongly convex problems, n rho^2/(1 - rho) or, for unequal data without a
@@ -33,6 +35,7 @@ what is measured may grow more slowly. Sizes without a transient stage are left 
 
 examples:
   gossamer lab transient
+  gossamer lab transient --problem logistic --sizes 12,16,24,32
   gossamer lab transient atc@exponential --heterogeneity 1
   gossamer lab transient exact_diffusion@ring:lazy --heterogeneity 1 --sizes 12,16,24,32)";
 
@@ -41,6 +44,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--sizes", o.sizes, "numbers of workers, one per host")
       ->delimiter(',')
       ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--problem", o.problem, "what is minimised")
+      ->check(CLI::IsMember({"least_squares", "logistic"}))
       ->capture_default_str();
   app.add_option("--heterogeneity", o.spec.heterogeneity,
                  "0: all workers have the same model behind their data; 1: each its own")
@@ -75,6 +81,7 @@ Row measured(const Options& o, int workers) {
   const LabOptions method = parse_lab_method(o.method, even_hosts(workers, 1), {}).options;
   spec.schedule = method.schedule;
   spec.pattern = method.pattern;
+  if (o.problem == "logistic") spec.problem = TransientProblem::logistic;
   const MixingStrength mixing = mixing_strength(method.schedule);
   return {workers, mixing.rho, transient_steps(spec), bound_of(o, method.pattern, mixing)};
 }
@@ -105,6 +112,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 void print(const Options& o, const std::vector<Row>& rows, double exponent, double by_theory) {
   if (o.json) {
     Json json{{"method", o.method},
+              {"problem", o.problem},
               {"exponent", number(exponent)},
               {"bound_exponent", number(by_theory)}};
     for (const Row& row : rows) {

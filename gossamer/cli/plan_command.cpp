@@ -8,6 +8,7 @@
 #include "gossamer/base/units.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/plan_needs.h"
 #include "gossamer/cli/published_table.h"
 #include "gossamer/cli/scenario_flags.h"
 #include "gossamer/plan/ranking.h"
@@ -19,6 +20,8 @@ struct Options {
   ScenarioFlags scenario;
   Target target;  ///< over that of the workload file where a flag is given
   int show = 10;
+  bool needs = false;
+  std::vector<std::string> methods;  ///< to rank beside the others
   bool published = false;
   bool json = false;
 };
@@ -31,7 +34,9 @@ measured it, give --steps-ratio.
 
 examples:
   gossamer plan --hosts 4 --per-host 2 --link-rate 1Gbit/s --parameters 25M --compute 250ms
+  gossamer plan --gpu a100 --params 1B --tokens-per-step 64k --hosts 4 --per-host 8 --link 25Gbit/s
   gossamer plan --cluster cluster.toml --workload workload.toml --json
+  gossamer plan gradient_gossip@aer:int8:rounds=4 atc@ring --hosts 4 --per-host 2
   gossamer plan --published      the model beside published measurements)";
 
 struct Flags {
@@ -41,6 +46,7 @@ struct Flags {
 };
 
 Flags add_options(CLI::App& app, Options& o) {
+  app.add_option("methods", o.methods, "to rank as well, by the names of simulate");
   add_scenario_flags(app, o.scenario);
   Flags flags{};
   flags.steps = app.add_option("--target-steps", o.target.steps, "that all-reduce needs")
@@ -56,6 +62,10 @@ Flags add_options(CLI::App& app, Options& o) {
   app.add_option("--show", o.show, "how many of the best to rank")
       ->check(kFromOneUp)
       ->capture_default_str();
+  app.add_flag(
+      "--needs", o.needs,
+      "from which rate of links on all-reduce, gossip or local steps are enough; with --gpu "
+      "always");
   app.add_flag("--published", o.published, "fit the model to what was published, and nothing else");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
@@ -82,7 +92,16 @@ Json to_json(const Ranking& ranking) {
   return json;
 }
 
-void print(const Ranking& ranking, int show) {
+std::string two_digits(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+void print(const Ranking& ranking, int show, const std::vector<MethodSpec>& asked) {
+  const auto is_asked = [&](const MethodSpec& method) {
+    return std::ranges::find(asked, method) != asked.end();
+  };
   const std::size_t count = std::min(static_cast<std::size_t>(show), ranking.candidates.size());
   std::size_t width = 8;
   for (const RankedCandidate& c : ranking.candidates) {
@@ -93,21 +112,22 @@ void print(const Ranking& ranking, int show) {
               "total");
   const auto print_row = [&](std::size_t k) {
     const RankedCandidate& c = ranking.candidates[k];
-    std::printf("%s %-*s %9s%s %10s %7.2f %14s\n", k == ranking.recommended ? ">" : " ", columns,
+    const bool is_known = std::isfinite(c.total_s);
+    std::printf("%s %-*s %9s%s %10s %7s %14s\n", k == ranking.recommended ? ">" : " ", columns,
                 name_of(c.candidate).c_str(), format_duration(c.step_s).c_str(),
-                c.is_simulated ? "*" : " ", format_duration(c.exposed_s).c_str(), c.steps.ratio,
-                format_duration(c.total_s).c_str());
+                c.is_simulated ? "*" : " ", format_duration(c.exposed_s).c_str(),
+                is_known ? two_digits(c.steps.ratio).c_str() : "-",
+                is_known ? format_duration(c.total_s).c_str() : "not measured");
   };
   bool has_allreduce = false;
-  for (std::size_t k = 0; k < count; ++k) {
+  bool has_gap = false;
+  for (std::size_t k = 0; k < ranking.candidates.size(); ++k) {
+    const MethodSpec& method = ranking.candidates[k].candidate;
+    const bool is_first_allreduce = averages_gradients(method) && !has_allreduce;
+    if (k >= count && !is_first_allreduce && !is_asked(method)) continue;
+    if (k >= count && !std::exchange(has_gap, true)) std::printf("  …\n");
     print_row(k);
-    has_allreduce |= averages_gradients(ranking.candidates[k].candidate);
-  }
-  for (std::size_t k = count; k < ranking.candidates.size() && !has_allreduce; ++k) {
-    if (!averages_gradients(ranking.candidates[k].candidate)) continue;
-    has_allreduce = true;
-    std::printf("  …\n");
-    print_row(k);
+    has_allreduce |= averages_gradients(method);
   }
   const std::size_t compared = ranking.candidates.size() + static_cast<std::size_t>(ranking.slower);
   std::printf("  of %zu that were compared; --show %zu ranks all\n", compared, compared);
@@ -139,16 +159,30 @@ int run_plan(int argc, char** argv) {
     return 0;
   }
   const ClusterFile cluster = cluster_of(options.scenario, "plan");
-  const WorkloadFile file = workload_of(options.scenario, "plan");
+  const WorkloadFile file = workload_of(options.scenario, cluster, "plan");
   const Workload workload = workload_on(file, cluster);
+  std::vector<MethodSpec> asked;
+  for (const std::string& name : options.methods) asked.push_back(parse_method(name));
   const Ranking ranking = rank(cluster.cluster, workload, target_of(options, flags, file.target),
-                               {.wanted = options.show});
+                               {.wanted = options.show, .also = asked});
+  const bool knows_gpu = !options.scenario.gpu.name.empty();
+  std::vector<Need> needs;
+  if (options.needs || knows_gpu) needs = needs_of(cluster.cluster, workload);
+  const std::vector<std::string> assumed = assumptions(app, options.scenario, cluster);
   if (options.json) {
-    std::cout << to_json(ranking).dump() << std::endl;
+    Json json = to_json(ranking);
+    json["assumed"] = assumed;
+    if (options.needs || knows_gpu) json["needs"] = needs_json(needs);
+    std::cout << json.dump() << std::endl;
     return 0;
   }
-  std::printf("%s; %s\n\n", describe(cluster).c_str(), describe(workload).c_str());
-  print(ranking, options.show);
+  std::printf("%s; %s\n", describe(cluster).c_str(), describe(workload).c_str());
+  for (const std::string& line : assumed) std::printf("assumed: %s\n", line.c_str());
+  std::printf("\n");
+  print(ranking, options.show, asked);
+  if (!needs.empty()) {
+    std::printf("\n%s", needs_table(needs, computes_tokens(options.scenario.gpu)).c_str());
+  }
   return 0;
 }
 

@@ -7,8 +7,9 @@
 
 namespace gossamer {
 
-/// Every published point, what the model says with up to three constants per kind of hardware, and
-/// the residual; then the lecture's ImageNet runs.
+/// Every published point; what the model says with up to three constants per kind of hardware that
+/// are fitted to all points, and with constants that are fitted to all others; then the lecture's
+/// ImageNet runs. A second of computing.
 std::string published_table();
 Json published_json();
 

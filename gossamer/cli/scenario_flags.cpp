@@ -14,30 +14,8 @@ namespace gossamer {
 namespace {
 
 constexpr int kDefaultHosts = 4;
-constexpr double kMostParameters = 1e13;
-
-/// "25M", "7.5B" or "1000000".
-std::int64_t parse_count(const std::string& text, const std::string& command) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}};
-  double factor = 1;
-  std::string digits = text;
-  for (const auto& [unit, size] : kUnits) {
-    if (!digits.ends_with(unit)) continue;
-    factor = size;
-    digits.resize(digits.size() - unit.size());
-    break;
-  }
-  const bool is_number = !digits.empty() && digits.size() <= 20 &&
-                         digits.find_first_not_of("0123456789.") == std::string::npos &&
-                         std::ranges::count(digits, '.') <= 1 && digits != ".";
-  const double value = is_number ? std::round(std::stod(digits) * factor) : 0;
-  if (value >= 1 && value <= kMostParameters) return static_cast<std::int64_t>(value);
-  fail_argument({.place = command,
-                 .what = "--parameters takes a number from 1 to 1e13",
-                 .got = "'" + text + "'",
-                 .remedy = "for example 25M, 7B or 1000000"});
-}
+constexpr const char* kInsideRate = "10GB/s";
+constexpr const char* kCompute = "250ms";
 
 }  // namespace
 
@@ -51,28 +29,29 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
   of_cluster(app.add_option("--hosts", f.hosts, "number of hosts (default 4)"))->check(kFromOneUp);
   of_cluster(app.add_option("--per-host", f.per_host, "workers per host, or one number per host"))
       ->capture_default_str();
-  of_cluster(app.add_option("--link-rate", f.link_rate, "of each host, one direction"))
+  of_cluster(app.add_option("--link-rate,--link", f.link_rate, "of each host, one direction"))
       ->capture_default_str();
   of_cluster(app.add_option("--link-latency", f.link_latency, "between hosts"))
       ->capture_default_str();
-  of_cluster(app.add_option("--inside-rate", f.inside_rate, "between two workers of a host"))
-      ->capture_default_str();
+  of_cluster(app.add_option("--inside-rate", f.inside_rate,
+                            "between two workers of a host (default 10GB/s, or the GPU's)"));
   CLI::Option* workload =
       app.add_option("--workload", f.workload, "TOML file of parameters and compute time");
   const auto of_workload = [&](CLI::Option* option) {
     option->excludes(workload)->group("Workload, without a file");
     return option;
   };
-  of_workload(app.add_option("--parameters", f.parameters, "how many: 25M, 7B"))
+  of_workload(app.add_option("--parameters,--params", f.parameters, "how many: 25M, 7B"))
       ->capture_default_str();
   of_workload(app.add_option("--buckets", f.buckets, "equal pieces that are exchanged"))
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  of_workload(app.add_option("--compute", f.compute, "of a step, forward and backward"))
-      ->capture_default_str();
+  CLI::Option* compute = of_workload(app.add_option(
+      "--compute", f.compute, "of a step, forward and backward (default 250ms, or the GPU's)"));
   of_workload(app.add_option("--deviation", f.deviation, "standard deviation of the compute time"))
       ->capture_default_str();
   of_workload(app.add_option("--update", f.update, "time of the optimizer"))->capture_default_str();
+  add_gpu_flags(app, f.gpu, *workload, *compute);
 }
 
 ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
@@ -91,23 +70,78 @@ ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
   }
   ClusterFile file;
   const LinkSpec link{parse_rate(f.link_rate, command), parse_duration(f.link_latency, command)};
-  const LinkSpec inside{parse_rate(f.inside_rate, command), 0};
-  for (int workers : shape.workers_per_host) file.cluster.hosts.push_back({workers, link, inside});
+  const std::string rate = f.inside_rate.empty() ? kInsideRate : f.inside_rate;
+  const double given = parse_rate(rate, command);
+  for (int workers : shape.workers_per_host) {
+    const double inside = f.inside_rate.empty() && !f.gpu.name.empty()
+                              ? inside_rate(find_gpu(f.gpu.name), workers, link.rate_bytes_per_s)
+                              : given;
+    file.cluster.hosts.push_back({workers, link, {inside, 0}});
+  }
   file.speeds.assign(static_cast<std::size_t>(shape.workers()), 1);
   check_cluster(file.cluster);
   return file;
 }
 
-WorkloadFile workload_of(const ScenarioFlags& f, const std::string& command) {
+WorkloadFile workload_of(const ScenarioFlags& f, const ClusterFile& cluster,
+                         const std::string& command) {
   if (!f.workload.empty()) return load_workload(f.workload);
+  if (!f.gpu.name.empty() && !computes_tokens(f.gpu) && f.compute.empty()) {
+    fail_argument({.place = command,
+                   .what = "--gpu computes tokens",
+                   .got = "'" + f.gpu.name + "' and no number of them",
+                   .remedy = "give --tokens-per-step, --tokens-per-worker or --compute"});
+  }
   WorkloadFile file;
   Workload& workload = file.workload;
-  workload.buckets = even_buckets(parse_count(f.parameters, command), f.buckets);
-  workload.compute.mean_s = parse_duration(f.compute, command);
+  const std::int64_t parameters = parse_amount("--parameters", f.parameters, command);
+  workload.buckets = even_buckets(parameters, f.buckets);
+  const int workers = cluster.cluster.shape().workers();
+  workload.compute.mean_s =
+      computes_tokens(f.gpu)
+          ? gpu_compute_s(f.gpu, static_cast<double>(parameters), workers, command)
+          : parse_duration(f.compute.empty() ? kCompute : f.compute, command);
   workload.compute.deviation_s = parse_duration(f.deviation, command);
   if (workload.compute.deviation_s > 0) workload.compute.jitter = Jitter::normal;
   workload.update_s = parse_duration(f.update, command);
   return file;
+}
+
+std::vector<std::string> assumptions(const CLI::App& app, const ScenarioFlags& f,
+                                     const ClusterFile& cluster) {
+  const bool has_gpu = !f.gpu.name.empty();
+  const auto is_told = [&](const std::string& flag) {
+    if (app.get_option(flag)->count() > 0) return true;
+    if (flag == "--inside-rate") {
+      const auto is_alone = [](const HostSpec& host) { return host.workers == 1; };
+      return has_gpu || std::ranges::all_of(cluster.cluster.hosts, is_alone);
+    }
+    return flag == "--compute" && computes_tokens(f.gpu);
+  };
+  const std::pair<std::string, std::string> of_cluster[] = {
+      {"--hosts", std::to_string(kDefaultHosts)},
+      {"--per-host", f.per_host},
+      {"--link-rate", f.link_rate},
+      {"--link-latency", f.link_latency},
+      {"--inside-rate", kInsideRate},
+  };
+  const std::pair<std::string, std::string> of_workload[] = {
+      {"--parameters", f.parameters}, {"--buckets", std::to_string(f.buckets)},
+      {"--compute", kCompute},        {"--deviation", f.deviation},
+      {"--update", f.update},
+  };
+  std::string examples;
+  const auto add = [&](const auto& defaults) {
+    for (const auto& [flag, value] : defaults) {
+      if (!is_told(flag)) examples += " " + flag + " " + value;
+    }
+  };
+  if (f.cluster.empty()) add(of_cluster);
+  if (f.workload.empty()) add(of_workload);
+  std::vector<std::string> lines;
+  if (has_gpu) lines = gpu_assumptions(f.gpu, cluster, f.cluster.empty() && f.inside_rate.empty());
+  if (!examples.empty()) lines.push_back("examples, where you gave nothing:" + examples);
+  return lines;
 }
 
 std::string describe(const ClusterFile& file) {

@@ -201,10 +201,10 @@ void write_trace_file(const std::string& path, const Forecast& f, const HostShap
   write_text_file("simulate", "the trace", path, packed_for(path, std::move(text).str()));
 }
 
-void show(Options& o) {
+void show(const CLI::App& app, Options& o) {
   const ClusterFile cluster = cluster_of(o.scenario, "simulate");
   const HostShape shape = cluster.cluster.shape();
-  Workload workload = workload_on(workload_of(o.scenario, "simulate"), cluster);
+  Workload workload = workload_on(workload_of(o.scenario, cluster, "simulate"), cluster);
   workload.compute.seed = o.seed;
   slow_down(workload, o.slow, shape.workers());
   if (o.methods.empty()) o.methods = {"ddp", "allreduce", "aer", "ring", "one_peer_exponential"};
@@ -221,13 +221,17 @@ void show(Options& o) {
     forecasts.push_back(forecast(cluster.cluster, workload, candidate, options));
     if (!o.trace.empty()) write_trace_file(o.trace, forecasts.back(), shape);
   }
+  const std::vector<std::string> assumed = assumptions(app, o.scenario, cluster);
   if (o.json) {
-    Json json{{"cluster", to_toml(cluster)}, {"steps", o.steps}, {"seed", o.seed}};
+    Json json{
+        {"assumed", assumed}, {"cluster", to_toml(cluster)}, {"steps", o.steps}, {"seed", o.seed}};
     for (const Forecast& f : forecasts) json["methods"].push_back(to_json(f));
     std::cout << json.dump() << std::endl;
     return;
   }
-  std::printf("%s; %s\n\n", describe(cluster).c_str(), describe(workload).c_str());
+  std::printf("%s; %s\n", describe(cluster).c_str(), describe(workload).c_str());
+  for (const std::string& line : assumed) std::printf("assumed: %s\n", line.c_str());
+  std::printf("\n");
   print_table(forecasts);
 }
 
@@ -239,7 +243,7 @@ int run_simulate(int argc, char** argv) {
   Options options;
   add_options(app, options);
   if (const auto code = parse_command_line(app, "simulate", argc, argv)) return *code;
-  show(options);
+  show(app, options);
   return 0;
 }
 

@@ -7,7 +7,7 @@
 namespace gossamer {
 namespace {
 
-constexpr std::int64_t kWarmUp = 10;
+constexpr std::int64_t kUncountedSteps = 10;
 constexpr std::int64_t kSteps = 50;
 
 Target target_of(const TrainSpec& spec) {
@@ -39,9 +39,9 @@ std::optional<RunPrediction> predict_run(const TrainSpec& spec, const RunScenari
   if (spec.adaptive_average > 0) return std::nullopt;
   const SimMethod method = sim_method(method_of(spec), scenario.cluster);
   const SimResult result =
-      simulate(scenario.cluster, scenario.workload, method, {.steps = kWarmUp + kSteps});
-  RunPrediction prediction{.step_s = mean_step_s(result, kWarmUp),
-                           .exposed_s = mean_waited_s(result, kWarmUp)};
+      simulate(scenario.cluster, scenario.workload, method, {.steps = kUncountedSteps + kSteps});
+  RunPrediction prediction{.step_s = mean_step_s(result, kUncountedSteps),
+                           .exposed_s = mean_waited_s(result, kUncountedSteps)};
   prediction.compute_s = prediction.step_s - prediction.exposed_s;
   prediction.bytes_per_host = sent_bytes_per_step(result);
   return prediction;

@@ -13,11 +13,19 @@ constexpr std::int64_t kFirstLength = 400;
 constexpr std::int64_t kRecords = 200;
 
 std::unique_ptr<const Problem> problem_of(const TransientSpec& spec) {
-  return make_least_squares({.workers = spec.schedule.shape.workers(),
-                             .dimension = 10,
-                             .samples = 1000,
-                             .heterogeneity = spec.heterogeneity,
-                             .noise = 1});
+  const SyntheticSpec data{.workers = spec.schedule.shape.workers(),
+                           .dimension = 10,
+                           .samples = 1000,
+                           .heterogeneity = spec.heterogeneity,
+                           .noise = 1};
+  return spec.problem == TransientProblem::logistic ? make_logistic(data)
+                                                    : make_least_squares(data);
+}
+
+/// α_t = c/(t₀ + t).
+StepSize step_size_of(TransientProblem problem) {
+  if (problem == TransientProblem::logistic) return {.first = 0.2, .decay = 100};
+  return {.first = 0.1, .decay = 10};
 }
 
 /// The first recorded step from which on the second curve is at most `factor` times the first.
@@ -42,7 +50,7 @@ std::optional<std::int64_t> transient_steps(const TransientSpec& spec) {
   for (std::int64_t length = kFirstLength; length <= spec.most_steps; length *= 2) {
     LabOptions run{.schedule = spec.schedule,
                    .pattern = spec.pattern,
-                   .step_size = {.first = 0.1, .decay = 10},
+                   .step_size = step_size_of(spec.problem),
                    .steps = length,
                    .record_every = length / kRecords,
                    .seed = spec.seed};

@@ -10,13 +10,19 @@
 
 namespace gossamer {
 
-/// Least squares with d = 10 and one sample per worker and step, α_t = 1/(10 + t), the case of the
-/// strongly convex theory. A method has left its transient stage at the first recorded step from
-/// which on its MSE, the mean over the trials, is at most `factor` times that of parallel SGD on
-/// the same samples, for as long again. 200 steps are recorded of each run.
+enum class TransientProblem {
+  least_squares,  ///< α_t = 1/(10 + t)
+  logistic,       ///< regression, α_t = 20/(100 + t): its curvature is below ¼
+};
+
+/// A problem with d = 10 and one sample per worker and step, the case of the strongly convex
+/// theory. A method has left its transient stage at the first recorded step from which on its MSE,
+/// the mean over the trials, is at most `factor` times that of parallel SGD on the same samples,
+/// for as long again. 200 steps are recorded of each run.
 struct TransientSpec {
   Schedule schedule;
   std::string pattern = "atc";
+  TransientProblem problem = TransientProblem::least_squares;
   double heterogeneity = 0;  ///< as in SyntheticSpec
   double factor = 2;
   std::int64_t most_steps = 1'000'000;

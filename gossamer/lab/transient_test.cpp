@@ -23,6 +23,18 @@ TEST(Transient, GrowsWithTheRingAndIsNoneWhereAllAverage) {
   EXPECT_EQ(transient_steps(spec_of("complete", 16)), 2);
 }
 
+TEST(Transient, OfLogisticRegressionGrowsAsWell) {
+  TransientSpec eight = spec_of("ring", 8);
+  TransientSpec sixteen = spec_of("ring", 16);
+  eight.problem = sixteen.problem = TransientProblem::logistic;
+  const auto small = transient_steps(eight);
+  const auto large = transient_steps(sixteen);
+  ASSERT_TRUE(small && large);
+  EXPECT_GT(*large, 2 * *small);
+  EXPECT_GT(*large,
+            *transient_steps(spec_of("ring", 16)));  // where curvature is four times as much
+}
+
 TEST(Transient, EndsWhereItMayNotGoOn) {
   TransientSpec spec = spec_of("ring", 32);
   spec.most_steps = 400;

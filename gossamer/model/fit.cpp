@@ -96,6 +96,17 @@ void compass_search(const FitProblem& problem, Best& best) {
   }
 }
 
+FittedPoint at_point(const FitProblem& problem, const FitPoint& point, const Values& values) {
+  const double predicted = point.predict(values);
+  return {point.name, point.measured, predicted, residual(problem, predicted, point.measured)};
+}
+
+Values best_values(const FitProblem& problem) {
+  Best best = best_of_grid(problem);
+  compass_search(problem, best);
+  return best.values;
+}
+
 }  // namespace
 
 double Fit::largest_residual() const {
@@ -106,18 +117,27 @@ double Fit::largest_residual() const {
 
 Fit fit_constants(const FitProblem& problem) {
   check(problem);
-  Best best = best_of_grid(problem);
-  compass_search(problem, best);
+  const Values values = best_values(problem);
   Fit fit{.name = problem.name, .constants = {}, .points = {}};
   for (std::size_t k = 0; k < problem.constants.size(); ++k) {
-    fit.constants.emplace_back(problem.constants[k].name, best.values[k]);
+    fit.constants.emplace_back(problem.constants[k].name, values[k]);
   }
   for (const FitPoint& point : problem.points) {
-    const double predicted = point.predict(best.values);
-    fit.points.push_back(
-        {point.name, point.measured, predicted, residual(problem, predicted, point.measured)});
+    fit.points.push_back(at_point(problem, point, values));
   }
   return fit;
+}
+
+std::vector<FittedPoint> predicted_from_others(const FitProblem& problem) {
+  check(problem);
+  std::vector<FittedPoint> predicted;
+  if (problem.points.size() <= problem.constants.size()) return predicted;
+  for (std::size_t k = 0; k < problem.points.size(); ++k) {
+    FitProblem others = problem;
+    others.points.erase(others.points.begin() + static_cast<std::ptrdiff_t>(k));
+    predicted.push_back(at_point(problem, problem.points[k], best_values(others)));
+  }
+  return predicted;
 }
 
 }  // namespace gossamer

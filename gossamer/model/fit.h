@@ -50,4 +50,8 @@ struct Fit {
 /// for ranges that are not positive.
 Fit fit_constants(const FitProblem& problem);
 
+/// For each point what the model says of it with constants that are fitted to all others: a
+/// prediction. Empty where the others are fewer than the constants.
+std::vector<FittedPoint> predicted_from_others(const FitProblem& problem);
+
 }  // namespace gossamer

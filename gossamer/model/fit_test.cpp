@@ -42,6 +42,22 @@ TEST(FitConstants, LeavesTheLeastSquaresWhereNothingFits) {
   EXPECT_NEAR(fit.largest_residual(), 3, 0.002);
 }
 
+TEST(PredictedFromOthers, IsWhatTheOtherPointsSay) {
+  FitProblem problem{
+      .name = "mean", .constants = {{"c", 0.1, 100}}, .points = {}, .is_relative = false};
+  for (double y : {1.0, 2.0, 6.0}) {
+    problem.points.push_back({"y", y, [](std::span<const double> c) { return c[0]; }});
+  }
+  const std::vector<FittedPoint> predicted = predicted_from_others(problem);
+  ASSERT_EQ(predicted.size(), 3U);
+  EXPECT_NEAR(predicted[0].predicted, 4, 0.002);
+  EXPECT_NEAR(predicted[1].predicted, 3.5, 0.002);
+  EXPECT_NEAR(predicted[2].predicted, 1.5, 0.002);
+  EXPECT_NEAR(predicted[2].residual, -4.5, 0.002);
+  problem.points.resize(1);
+  EXPECT_TRUE(predicted_from_others(problem).empty());
+}
+
 TEST(FitConstants, StaysInsideTheRange) {
   FitProblem problem = line(true);
   problem.constants[0].high = 5;

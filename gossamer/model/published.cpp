@@ -21,9 +21,9 @@ constexpr RuntimePoint kRuntime[] = {
     {"A100, 100 Gbit/s InfiniBand", 2, 4, 73.0, 61.7},
     {"A100, 100 Gbit/s InfiniBand", 4, 4, 54.8, 45.8},
     {"A100, 100 Gbit/s InfiniBand", 8, 4, 51.5, 43.7},
-    {"T4, InfiniBand", 2, 4, 372.5, 312.3},
-    {"T4, InfiniBand", 4, 4, 225.5, 178.8},
-    {"T4, InfiniBand", 8, 4, 167.3, 122.2},
+    {"T4, 100 Gbit/s InfiniBand", 2, 8, 372.5, 312.3},
+    {"T4, 100 Gbit/s InfiniBand", 4, 8, 225.5, 178.8},
+    {"T4, 100 Gbit/s InfiniBand", 8, 8, 167.3, 122.2},
 };
 
 constexpr CommunicationPoint kCommunication[] = {

@@ -19,8 +19,7 @@ struct PosterRow {
 std::span<const PosterRow> poster_rows();
 
 /// A point of Fig. 6 of Wang et al., "From promise to practice" (ICLR 2025): milliseconds per step
-/// of the En-De transformer with a global batch that does not grow. The hosts of the A40 are as
-/// published; those of the other two are assumed to be alike.
+/// of the En-De transformer with a global batch that does not grow; A40 and A100 4 to a host, T4 8.
 struct RuntimePoint {
   std::string_view hardware;
   int hosts = 0;

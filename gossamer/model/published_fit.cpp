@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gossamer/graph/topology.h"
+#include "gossamer/model/link_load.h"
 #include "gossamer/model/max_plus.h"
 #include "gossamer/model/published.h"
 
@@ -13,9 +14,7 @@ namespace {
 
 constexpr int kBuckets = 5;
 constexpr double kSigma = 0.1;
-// Of the ring that the poster measured, Decent-DP's, which is the one-peer ring. It fits the first
-// row; the bytes alone give .53 as the mean of rounds that cross (1.07) and rounds that do not.
-constexpr double kOmegaOfRing = 0.65;
+constexpr std::int64_t kElementsPerWorker = 96;  // of a payload whose shards are whole
 using Constants = std::span<const double>;
 
 ClusterSpec cluster_of(const HostShape& shape, double rate_bytes_per_s) {
@@ -45,28 +44,44 @@ double mean_step_s(const Schedule& schedule, const Workload& work, const MaxPlus
   return step_times(cluster_of(schedule.shape, rate), work, schedule, options).mean_step_s;
 }
 
-double omega_on_poster(std::string_view topology, const HostShape& shape) {
-  if (topology == "complete") return 1;
-  return topology == "ring" ? kOmegaOfRing : omega_of_flat_aer(shape);
+/// The ring that the poster measured is Decent-DP's, the one-peer ring.
+Schedule schedule_on_poster(const PosterRow& row) {
+  return make_topology(row.topology == "ring" ? "one_peer_ring" : row.topology,
+                       {.shape = even_hosts(row.hosts, row.workers_per_host)});
 }
 
-FitProblem poster_problem(std::string_view task) {
-  FitProblem problem{.name = std::string(task),
-                     .constants = {{"gamma", 0.01, 4}, {"sigma", 0.005, 0.4}},
-                     .points = {},
-                     .is_relative = false};
+std::string note_on_poster(std::string_view task) {
+  if (task == "en-de") {
+    return "The bytes promise more of the ring than was measured; with omega .65 for it, chosen to "
+           "fit, all three would be within .1 points.";
+  }
+  if (task == "en-fr") {
+    return "Where computing takes the time the model cannot say what separates the three: all may "
+           "lag by a step, and omega does not count. The published order is that of the bytes, as "
+           "if exchanges slowed the computing beside them, but not in proportion to them.";
+  }
+  return "Two numbers and two constants: nothing is tested but that the model has both alike.";
+}
+
+PublishedCase poster_case(std::string_view task) {
+  PublishedCase result{.problem = {.name = std::string(task),
+                                   .constants = {{"gamma", 0.01, 4}, {"sigma", 0.005, 0.4}},
+                                   .points = {},
+                                   .is_relative = false},
+                       .predicted = {},
+                       .note = note_on_poster(task)};
   for (const PosterRow& row : poster_rows()) {
     if (row.task != task) continue;
-    const Schedule schedule = make_topology(row.topology == "ring" ? "one_peer_ring" : row.topology,
-                                            {.shape = even_hosts(row.hosts, row.workers_per_host)});
-    const double omega = omega_on_poster(row.topology, schedule.shape);
-    problem.points.push_back(
+    const Schedule schedule = schedule_on_poster(row);
+    const double omega = omega_of_bytes(schedule);
+    result.predicted.emplace_back("omega of " + std::string(row.topology), omega);
+    result.problem.points.push_back(
         {std::string(row.topology), row.speed_up, [schedule, omega](Constants c) {
            const StepRatios ratios{.gamma = c[0], .omega = omega, .buckets = kBuckets};
            return speed_up_with_jitter(schedule, {.ratios = ratios, .sigma = c[1], .steps = 60});
          }});
   }
-  return problem;
+  return result;
 }
 
 /// The closed forms in ms, from {compute of 1/8 of the batch, compute that does not shrink, time of
@@ -88,11 +103,12 @@ struct RuntimeModel {
   double aer_ms(Constants c) const { return compute_ms(c) * decentralized_time(ratios(c)); }
 };
 
-FitProblem runtime_problem(std::string_view hardware) {
+PublishedCase runtime_case(std::string_view hardware) {
   FitProblem problem{
       .name = std::string(hardware),
       .constants = {{"share ms", 10, 500}, {"fixed ms", 5, 100}, {"payload ms", 0.5, 150}},
       .points = {}};
+  std::vector<std::pair<std::string, double>> predicted;
   for (const RuntimePoint& point : runtime_points()) {
     if (point.hardware != hardware) continue;
     const RuntimeModel model{even_hosts(point.hosts, point.workers_per_host)};
@@ -101,11 +117,12 @@ FitProblem runtime_problem(std::string_view hardware) {
                               [model](Constants c) { return model.allreduce_ms(c); }});
     problem.points.push_back(
         {"aer " + workers, point.aer_ms, [model](Constants c) { return model.aer_ms(c); }});
+    predicted.emplace_back("omega of aer, " + workers + " workers", omega_of_flat_aer(model.shape));
   }
-  return problem;
+  return {problem, predicted, "Set, not fitted: 5 buckets, sigma .1."};
 }
 
-FitProblem communication_problem() {
+PublishedCase communication_case() {
   FitProblem problem{.name = "256 V100, communication",
                      .constants = {{"allreduce latency ms", 10, 500},
                                    {"partial latency ms", 10, 500},
@@ -119,10 +136,12 @@ FitProblem communication_problem() {
     problem.points.push_back({"partial " + std::string(point.model), point.partial_average_ms,
                               [millions](Constants c) { return c[1] + millions * c[2]; }});
   }
-  return problem;
+  return {problem,
+          {{"bytes of an all-reduce over those of a partial average", 2 * 255.0 / 256}},
+          "Four numbers and three constants: none of the numbers follows from the other three."};
 }
 
-FitProblem imagenet_problem() {
+PublishedCase imagenet_case() {
   FitProblem problem{.name = "V100, ImageNet",
                      .constants = {{"compute host-hours", 20, 80},
                                    {"growth per host", 0.05, 5},
@@ -139,10 +158,25 @@ FitProblem imagenet_problem() {
                                 return (c[0] + waits) / hosts;
                               }});
   }
-  return problem;
+  return {problem, {{"exchanges of a ring over those of a one-peer graph", 2}}, ""};
 }
 
 }  // namespace
+
+double omega_of_bytes(const Schedule& schedule) {
+  const auto bytes_per_step = [](const Schedule& s) {
+    const ExchangedPayload payload{.elements = kElementsPerWorker * s.shape.workers(),
+                                   .plan = {.group_method = GroupMethod::ring}};
+    std::vector<double> sent(s.shape.workers_per_host.size());
+    for (int t = 0; t < s.period; ++t) {
+      for (const HostLoad& load : host_loads(round_at(s, t), s.shape, payload)) {
+        sent[static_cast<std::size_t>(load.host)] += static_cast<double>(load.sent_bytes);
+      }
+    }
+    return std::ranges::max(sent) / s.period;
+  };
+  return bytes_per_step(schedule) / bytes_per_step(complete_schedule(schedule.shape));
+}
 
 double omega_of_flat_aer(const HostShape& shape) {
   const double n = shape.workers();
@@ -165,17 +199,15 @@ double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c) {
   return 1 - mean_step_s(schedule, work, mixing, ratios.omega * ratios.gamma) / all;
 }
 
-std::vector<FitProblem> published_problems() {
-  std::vector<FitProblem> problems;
-  for (const char* task : {"en-de", "en-fr", "resnet-50"}) {
-    problems.push_back(poster_problem(task));
-  }
+std::vector<PublishedCase> published_cases() {
+  std::vector<PublishedCase> cases;
+  for (const char* task : {"en-de", "en-fr", "resnet-50"}) cases.push_back(poster_case(task));
   for (std::size_t k = 0; k < runtime_points().size(); k += 3) {
-    problems.push_back(runtime_problem(runtime_points()[k].hardware));
+    cases.push_back(runtime_case(runtime_points()[k].hardware));
   }
-  problems.push_back(communication_problem());
-  problems.push_back(imagenet_problem());
-  return problems;
+  cases.push_back(communication_case());
+  cases.push_back(imagenet_case());
+  return cases;
 }
 
 }  // namespace gossamer

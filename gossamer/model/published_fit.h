@@ -1,6 +1,8 @@
 #pragma once
 /// The runtime model against what was published: up to three constants for each kind of hardware.
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gossamer/base/cluster.h"
@@ -13,6 +15,10 @@ namespace gossamer {
 /// ω of AER by flat groups over n = H·L workers: half of the steps' traffic crosses, in ring
 /// all-reduces over 2L workers, against one over all n: ½ · [(2L − 1)/2L] / [(n − 1)/n].
 double omega_of_flat_aer(const HostShape& shape);
+
+/// ω of any schedule from the bytes of its plans, mean over the rounds of the host that sends most:
+/// groups as flat rings, against one flat ring over all.
+double omega_of_bytes(const Schedule& schedule);
 
 /// What the recursion (max_plus.h) says about a schedule against all-reduce.
 struct JitterCase {
@@ -27,14 +33,20 @@ struct JitterCase {
 /// compute times, and links that carry ωγ and γ per step.
 double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c);
 
-/// Poster, one fit for each task: γ and σ; ω is 1 for the complete graph, .65 for the (one-peer)
-/// ring (which fits the first row), omega_of_flat_aer() for AER. Residuals in speed-up (0.01 is a
-/// point). Fig. 6, one fit for each hardware: step = share·8/n + fixed of computing, payload of the
-/// link; all in ms. σ = .1 and 5 buckets as in the poster's first row. Relative residuals.
-/// Communication with 256 GPUs: latency of all-reduce and of a partial average, and time per
-/// million parameters that cross, of which an all-reduce moves 2(n − 1)/n and a partial average 1.
-/// ImageNet: host-hours = compute + growth·hosts for all-reduce, compute + exchange·neighbours
-/// else.
-std::vector<FitProblem> published_problems();
+/// A fit, and what in it is not fitted.
+struct PublishedCase {
+  FitProblem problem;
+  std::vector<std::pair<std::string, double>> predicted;  ///< numbers that follow from bytes
+  std::string note;                                       ///< sentences: how to take the outcome
+};
+
+/// Poster, one fit for each task: γ and σ; ω is omega_of_bytes(), the ring being the one-peer ring.
+/// Residuals in speed-up (0.01 is a point). Fig. 6, one fit for each hardware: step = share·8/n +
+/// fixed of computing, payload of the link; all in ms. σ = .1 and 5 buckets. Relative
+/// residuals. Communication with 256 GPUs: latency of all-reduce and of a partial
+/// average, and time per million parameters that cross, of which an all-reduce moves 2(n − 1)/n and
+/// a partial average 1. ImageNet: host-hours = compute + growth·hosts for all-reduce, compute +
+/// exchange·neighbours else.
+std::vector<PublishedCase> published_cases();
 
 }  // namespace gossamer

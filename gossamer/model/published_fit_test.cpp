@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <string_view>
 
 #include "gossamer/graph/topology.h"
@@ -12,8 +14,8 @@ namespace gossamer {
 namespace {
 
 Fit fit_of(std::string_view name) {
-  for (const FitProblem& problem : published_problems()) {
-    if (problem.name == name) return fit_constants(problem);
+  for (const PublishedCase& published : published_cases()) {
+    if (published.problem.name == name) return fit_constants(published.problem);
   }
   ADD_FAILURE() << "no problem " << name;
   return {};
@@ -52,14 +54,36 @@ TEST(PosterRows, FirstRowFollowsFromThreeNumbers) {
   }
 }
 
-TEST(PosterRows, AreWithinThreePointsOfTheRecursion) {
-  const Fit en_de = fit_of("en-de");
-  EXPECT_LT(en_de.largest_residual(), 0.01);
-  EXPECT_GT(constant(en_de, "gamma"), 1.9);  // Ethernet: communication takes longest
-  EXPECT_LT(constant(en_de, "gamma"), 2.6);
+TEST(PosterRows, OfTheFirstTheBytesPromiseEightPointsMoreForTheRing) {
+  const Fit fit = fit_of("en-de");
+  EXPECT_NEAR(fit.points[0].residual, -0.026, 0.01);
+  EXPECT_NEAR(fit.points[1].residual, 0.077, 0.01);
+  EXPECT_NEAR(fit.points[2].residual, 0.008, 0.01);
+  EXPECT_GT(constant(fit, "gamma"), 1.9);  // Ethernet: communication takes longest
+  EXPECT_LT(constant(fit, "gamma"), 2.6);
+  // As the note of the case says, .65 would fit.
+  const double omegas[] = {1, 0.65, 0.4667};
+  for (std::size_t k = 0; k < 3; ++k) {
+    const StepRatios ratios{.gamma = 2.166, .omega = omegas[k], .buckets = 5};
+    const Schedule schedule = make_topology(k == 1 ? "one_peer_ring" : poster_rows()[k].topology,
+                                            {.shape = even_hosts(4, 4)});
+    EXPECT_NEAR(speed_up_with_jitter(schedule, {.ratios = ratios, .sigma = 0.1803, .steps = 60}),
+                poster_rows()[k].speed_up, 0.0015)
+        << k;
+  }
+}
+
+TEST(PosterRows, WhereComputingTakesTheTimeTheTopologiesAreAlike) {
   const Fit en_fr = fit_of("en-fr");
-  EXPECT_LT(en_fr.largest_residual(), 0.03);
   EXPECT_LT(constant(en_fr, "gamma"), 0.5);
+  double least = 1;
+  double most = 0;
+  for (const FittedPoint& point : en_fr.points) {
+    least = std::min(least, point.predicted);
+    most = std::max(most, point.predicted);
+    EXPECT_NEAR(point.residual, point.name == "complete" ? 0.028 : -0.014, 0.006) << point.name;
+  }
+  EXPECT_LT(most - least, 0.005);  // published: .044
   const Fit resnet = fit_of("resnet-50");
   EXPECT_LT(resnet.largest_residual(), 0.01);
   // Sentences differ in length, images do not.
@@ -70,9 +94,40 @@ TEST(RuntimePoints, AreWithinThirteenPercentOfTheClosedForms) {
   EXPECT_EQ(runtime_points().size(), 9U);
   EXPECT_LT(fit_of("A40, 25 Gbit/s Ethernet").largest_residual(), 0.13);
   EXPECT_LT(fit_of("A100, 100 Gbit/s InfiniBand").largest_residual(), 0.06);
-  EXPECT_LT(fit_of("T4, InfiniBand").largest_residual(), 0.04);
+  EXPECT_LT(fit_of("T4, 100 Gbit/s InfiniBand").largest_residual(), 0.04);
   // 65 M parameters of four bytes at about the rate the link is sold with take 83 ms.
   EXPECT_NEAR(constant(fit_of("A40, 25 Gbit/s Ethernet"), "payload ms"), 83, 15);
+}
+
+/// By hand: 8 to a host, so that 16, 32 and 64 workers have ω = ½ · (15/16)/((n − 1)/n), and the
+/// slowest of them computes 1 + .1 κ_n times as long as the mean.
+TEST(RuntimePoints, OfTheT4AreOfEightGpusToAHost) {
+  const Fit fit = fit_of("T4, 100 Gbit/s InfiniBand");
+  const double share = constant(fit, "share ms");
+  const double fixed = constant(fit, "fixed ms");
+  const double payload = constant(fit, "payload ms");
+  const struct {
+    double workers, kappa, allreduce, aer;
+  } rows[] = {{16, 1.766, 372.5, 312.3}, {32, 2.070, 225.5, 178.8}, {64, 2.344, 167.3, 122.2}};
+  ASSERT_EQ(fit.points.size(), 6U);
+  for (std::size_t k = 0; k < 3; ++k) {
+    const double n = rows[k].workers;
+    const std::string workers = std::to_string(static_cast<int>(n));
+    const double compute = share * 8 / n + fixed;
+    const double allreduce = 2 * (n - 1) / n * payload;
+    const double slowest = 1 + 0.1 * rows[k].kappa;
+    const double before = 1.0 / 3 + 2.0 / 3 / 5;
+    const FittedPoint& all = fit.points[2 * k];
+    EXPECT_EQ(all.name, "allreduce " + workers);
+    EXPECT_EQ(all.measured, rows[k].allreduce);
+    EXPECT_NEAR(all.predicted,
+                std::max(slowest * compute + allreduce / 5, slowest * before * compute + allreduce),
+                0.05);
+    const FittedPoint& aer = fit.points[2 * k + 1];
+    EXPECT_EQ(aer.name, "aer " + workers);
+    EXPECT_EQ(aer.measured, rows[k].aer);
+    EXPECT_NEAR(aer.predicted, std::max(compute, 0.5 * 15 / 16 * 2 * payload), 0.05);
+  }
 }
 
 TEST(LectureTables, AreWithinFifteenPercent) {
@@ -86,6 +141,19 @@ TEST(LectureTables, AreWithinFifteenPercent) {
 TEST(OmegaOfFlatAer, IsTheRatioOfTheBytes) {
   EXPECT_NEAR(omega_of_flat_aer(even_hosts(4, 4)), 0.5 * (7.0 / 8) / (15.0 / 16), 1e-12);
   EXPECT_NEAR(omega_of_flat_aer(even_hosts(2, 4)), 0.5, 1e-12);
+}
+
+/// A host of a one-peer ring sends two payloads in every other round, an all-reduce 2(n − 1)/n.
+TEST(OmegaOfBytes, IsTheClosedFormOfWhatThePosterMeasured) {
+  for (const HostShape& shape : {even_hosts(4, 4), even_hosts(2, 4), even_hosts(4, 8)}) {
+    const double n = shape.workers();
+    const auto omega = [&](const char* topology) {
+      return omega_of_bytes(make_topology(topology, {.shape = shape}));
+    };
+    EXPECT_NEAR(omega("complete"), 1, 1e-12);
+    EXPECT_NEAR(omega("one_peer_ring"), 1 / (2 * (n - 1) / n), 1e-12);
+    EXPECT_NEAR(omega("alternating_exponential_ring"), omega_of_flat_aer(shape), 1e-12);
+  }
 }
 
 TEST(SpeedUpWithJitter, IsTheClosedFormWithoutIt) {

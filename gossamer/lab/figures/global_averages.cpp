@@ -6,7 +6,9 @@ namespace gossamer {
 namespace {
 
 constexpr int kEvery = 16;
-constexpr int kRecordEvery = 50;
+// The MSE of local SGD rises between two averages and falls with each: records of every fifth step
+// meet all 16 phases alike.
+constexpr int kRecordEvery = 5;
 
 std::vector<Contender> contenders_of(const LabOptions& run) {
   const Schedule& ring = run.schedule;
@@ -27,23 +29,42 @@ std::vector<Contender> contenders_of(const LabOptions& run) {
           with("AGA, from H = 16", "atc", with_adaptive_global_average(ring, kEvery))};
 }
 
-/// Means over the records of kWindow steps. The MSE of local SGD rises between two averages and
-/// falls with each, and records every 50 steps meet another phase of 16 each time.
+/// Means over the records of kWindow steps, one for each kStride.
 Series smoothed(const Series& series) {
   constexpr int kWindow = 400;
+  constexpr int kStride = 50;
   constexpr std::size_t kCount = kWindow / kRecordEvery;
-  Series result = series;
-  result.x.clear();
-  for (auto* values : {&result.y, &result.low, &result.high}) {
-    for (std::size_t k = 0; k + kCount <= values->size(); ++k) {
-      double sum = 0;
-      for (std::size_t j = k; j < k + kCount; ++j) sum += (*values)[j];
-      (*values)[k] = sum / static_cast<double>(kCount);
-    }
-    if (values->size() >= kCount) values->resize(values->size() - kCount + 1);
+  Series result{.name = series.name, .x = {}, .y = {}, .low = {}, .high = {}};
+  const auto mean_at = [](const std::vector<double>& values, std::size_t end) {
+    double sum = 0;
+    for (std::size_t k = end - kCount; k < end; ++k) sum += values[k];
+    return sum / static_cast<double>(kCount);
+  };
+  for (std::size_t end = kCount; end <= series.y.size(); end += kStride / kRecordEvery) {
+    result.x.push_back(series.x[end - 1]);
+    result.y.push_back(mean_at(series.y, end));
+    if (!series.low.empty()) result.low.push_back(mean_at(series.low, end));
+    if (!series.high.empty()) result.high.push_back(mean_at(series.high, end));
   }
-  result.x.assign(series.x.begin() + kCount - 1, series.x.end());
   return result;
+}
+
+/// The last records of each trial as one: their mean over kLastSteps.
+std::vector<Outcome> at_the_end(std::vector<Outcome> outcomes) {
+  constexpr std::ptrdiff_t kLastSteps = 200;
+  constexpr std::ptrdiff_t kCount = kLastSteps / kRecordEvery;
+  for (Outcome& outcome : outcomes) {
+    for (std::vector<Point>& trial : outcome.trials) {
+      Point mean{.step = trial.back().step};
+      for (auto point = trial.end() - kCount; point != trial.end(); ++point) {
+        mean.error += point->error / kCount;
+        mean.mean_error += point->mean_error / kCount;
+        mean.disagreement += point->disagreement / kCount;
+      }
+      trial = {mean};
+    }
+  }
+  return outcomes;
 }
 
 }  // namespace
@@ -54,7 +75,7 @@ Figure global_averages(const FigureOptions& options) {
           "Logistic regression on a cycle, every worker with data of its own, one sample per "
           "worker and step, α = .2 halved every 1000 steps. Global averages every 16 steps "
           "(PGA, adaptive AGA) bound what the cycle's spectral gap costs; without gossip between "
-          "them this is local SGD.",
+          "them this is local SGD. The table has means over the last 200 steps.",
       .header = kFinalHeader,
       .columns = 3};
   for (int n : {20, 50, 100}) {
@@ -67,7 +88,7 @@ Figure global_averages(const FigureOptions& options) {
     const auto outcomes =
         compare(*problem, problem->minimiser(), contenders_of(run), repeats_of(options, 12));
     const std::string size = "n = " + std::to_string(n);
-    for (auto row : final_rows(outcomes)) {
+    for (auto row : final_rows(at_the_end(outcomes))) {
       row[0] += ", " + size;
       figure.rows.push_back(row);
     }

@@ -1,0 +1,66 @@
+#include "gossamer/cli/plan_needs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "gossamer/base/units.h"
+
+namespace gossamer {
+namespace {
+
+constexpr const char* kRow = "  %-23s %10s %13s %10s %8s %14s\n";
+
+std::string line(const char* form, auto... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, form, values...);
+  return text;
+}
+
+std::string three_digits(double value) { return std::isfinite(value) ? line("%.3g", value) : "-"; }
+
+}  // namespace
+
+std::string needs_table(const std::vector<Need>& needs, bool knows_gpu) {
+  if (needs.empty()) return "";
+  std::string text = "what methods ask of these links:\n";
+  text += line(kRow, "method", "sent/host", "link/compute", "step", "exposed", "enough from");
+  for (const Need& need : needs) {
+    const double exposed = need.step_s > 0 ? need.exposed_s / need.step_s : 0;
+    text +=
+        line(kRow, name_of(need.candidate).c_str(), format_bytes(need.sent_bytes).c_str(),
+             three_digits(need.over_compute).c_str(), format_duration(need.step_s).c_str(),
+             line("%.0f %%", 100 * exposed).c_str(),
+             std::isinf(need.enough_bytes_per_s) ? "none"
+                                                 : format_rate(need.enough_bytes_per_s).c_str());
+  }
+  text += line(
+      "link/compute: time of the bytes over compute time, gamma = %s for all-reduce in fp32.\n",
+      three_digits(needs.front().over_compute).c_str());
+  if (knows_gpu) {
+    text +=
+        "It hangs on tokens per worker, GPU and link: more parameters compute and send more "
+        "alike.\n";
+  }
+  text += line(
+      "exposed: the share of a step in which workers wait. enough from: the rate of links from\n"
+      "which on a step takes at most %.0f %% longer than on links without a limit.\n",
+      100 * (kEnough - 1));
+  return text;
+}
+
+Json needs_json(const std::vector<Need>& needs) {
+  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  Json json = Json::array();
+  for (const Need& need : needs) {
+    json.push_back({{"method", name_of(need.candidate)},
+                    {"sent_bytes", need.sent_bytes},
+                    {"link_over_compute", number(need.over_compute)},
+                    {"step_s", need.step_s},
+                    {"exposed_s", need.exposed_s},
+                    {"enough_bytes_per_s", number(need.enough_bytes_per_s)}});
+  }
+  return json;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,44 @@
+#pragma once
+/// GPUs by name: how fast they compute, and how workers of one host reach each other.
+
+#include <span>
+#include <string_view>
+
+namespace gossamer {
+
+struct GpuPreset {
+  std::string_view name;        ///< the word users type
+  std::string_view title;       ///< "A100 SXM"
+  double peak_flop_per_s = 0;   ///< of dense matrices in `format`
+  std::string_view format;      ///< "bf16"; "fp16" where there is no bf16
+  std::string_view sheet;       ///< where peak and inside rate are printed
+  double utilisation = 0;       ///< of the peak, by large transformers
+  std::string_view measured;    ///< where the utilisation is from
+  double port_bytes_per_s = 0;  ///< one direction, from one GPU to all others of its host together
+  std::string_view port;        ///< "NVLink 3"
+};
+
+/// All of them, older ones first.
+std::span<const GpuPreset> gpu_presets();
+
+/// The preset of that name. Throws std::invalid_argument that lists the names for any other word.
+const GpuPreset& find_gpu(std::string_view name);
+
+/// What one worker computes in a step.
+struct TokenWork {
+  double parameters = 0;
+  double tokens = 0;       ///< of this worker
+  double utilisation = 0;  ///< of the GPU's peak
+};
+
+/// 6 P T / (peak · utilisation) seconds of forward and backward: 2 FLOP per parameter and token
+/// forward, twice that backward (Kaplan et al. 2020, "Scaling laws for neural language models",
+/// 2.1). Leaves out what attention costs beyond its weights.
+double compute_s(const GpuPreset& gpu, const TokenWork& work);
+
+/// What one of `workers` GPUs of a host sends to one other where it sends to all at once: an even
+/// part of its port. Not below `link_bytes_per_s` (as long as the port carries that): a ring, which
+/// sends to one at a time, must not look slower inside the host than between hosts.
+double inside_rate(const GpuPreset& gpu, int workers, double link_bytes_per_s);
+
+}  // namespace gossamer

@@ -1,0 +1,125 @@
+#include "gossamer/plan/needs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "gossamer/model/link_load.h"
+#include "gossamer/model/max_plus.h"
+
+namespace gossamer {
+namespace {
+
+constexpr const char* kMethods[] = {"allreduce", "aer", "complete:local=4"};
+constexpr Codec kCodecs[] = {Codec::fp32, Codec::bf16, Codec::int8};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kStride = 8;      // of the search for a bracket
+constexpr double kFarthest = 1e9;  // of the rate that is given
+constexpr int kHalvings = 10;      // leave a fifth of a percent
+
+ClusterSpec scaled(ClusterSpec cluster, double factor) {
+  for (HostSpec& host : cluster.hosts) host.link.rate_bytes_per_s *= factor;
+  return cluster;
+}
+
+double slowest_link(const ClusterSpec& cluster) {
+  double least = kInfinity;
+  for (const HostSpec& host : cluster.hosts) least = std::min(least, host.link.rate_bytes_per_s);
+  return least;
+}
+
+class Method {
+ public:
+  Method(const ClusterSpec& cluster, const Workload& workload, const MethodSpec& candidate)
+      : cluster_(cluster),
+        workload_(workload),
+        schedule_(sim_method(candidate, cluster).schedule),
+        options_(model_options(candidate)) {
+    options_.steps = 24;
+    options_.warm_up = 8;
+  }
+
+  StepTimes times(double factor) const {
+    return step_times(scaled(cluster_, factor), workload_, schedule_, options_);
+  }
+
+  struct Load {
+    double bytes = 0;
+    double seconds = 0;
+  };
+  /// Per step of the host that has most to do, mean over the rounds.
+  Load load() const {
+    const ExchangedPayload payload{
+        .elements = elements_of(workload_), .dtype = workload_.dtype, .plan = options_.plan};
+    std::vector<double> sent(cluster_.hosts.size());
+    std::vector<double> received(cluster_.hosts.size());
+    for (int t = 0; t < schedule_.period; ++t) {
+      for (const HostLoad& host : host_loads(round_at(schedule_, t), schedule_.shape, payload)) {
+        const auto h = static_cast<std::size_t>(host.host);
+        sent[h] += static_cast<double>(host.sent_bytes) / schedule_.period;
+        received[h] += static_cast<double>(host.received_bytes) / schedule_.period;
+      }
+    }
+    Load most;
+    for (std::size_t h = 0; h < sent.size(); ++h) {
+      const double bytes = std::max(sent[h], received[h]);
+      const double rate = cluster_.hosts[h].link.rate_bytes_per_s;
+      most.bytes = std::max(most.bytes, bytes);
+      most.seconds = std::max(most.seconds, bytes * options_.overhead / rate);
+    }
+    return most;
+  }
+
+  /// The least factor of the links' rates that is enough.
+  double enough() const {
+    const double most_s = kEnough * times(kInfinity).mean_step_s;
+    const auto is_enough = [&](double factor) { return times(factor).mean_step_s <= most_s; };
+    double low = 1;
+    double high = 1;
+    if (is_enough(1)) {
+      while (low > 1 / kFarthest && is_enough(low /= kStride)) high = low;
+    } else {
+      while (high < kFarthest && !is_enough(high *= kStride)) low = high;
+      if (!is_enough(high)) return kInfinity;
+    }
+    for (int k = 0; k < kHalvings; ++k) {
+      const double middle = std::sqrt(low * high);
+      (is_enough(middle) ? high : low) = middle;
+    }
+    return high;
+  }
+
+ private:
+  const ClusterSpec& cluster_;
+  const Workload& workload_;
+  Schedule schedule_;
+  MaxPlusOptions options_;
+};
+
+}  // namespace
+
+std::vector<Need> needs_of(const ClusterSpec& cluster, const Workload& workload) {
+  check_cluster(cluster);
+  check_workload(workload, cluster.shape().workers());
+  std::vector<Need> needs;
+  const double slowest = slowest_link(cluster);
+  if (cluster.hosts.size() < 2 || std::isinf(slowest)) return needs;
+  for (const char* name : kMethods) {
+    for (Codec codec : kCodecs) {
+      MethodSpec candidate = parse_method(name);
+      candidate.codec = codec;
+      const Method method(cluster, workload, candidate);
+      const StepTimes times = method.times(1);
+      const Method::Load load = method.load();
+      needs.push_back({.candidate = candidate,
+                       .sent_bytes = load.bytes,
+                       .over_compute = load.seconds / workload.compute.mean_s,
+                       .step_s = times.mean_step_s,
+                       .exposed_s = times.exposed_s,
+                       .enough_bytes_per_s = slowest * method.enough()});
+    }
+  }
+  return needs;
+}
+
+}  // namespace gossamer
