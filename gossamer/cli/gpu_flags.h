@@ -30,6 +30,6 @@ double gpu_compute_s(const GpuFlags& flags, double parameters, int workers,
 
 /// What is taken for granted about the GPU, a line each.
 std::vector<std::string> gpu_assumptions(const GpuFlags& flags, const ClusterFile& cluster,
-                                         bool has_inside_rate);
+                                         double parameters, bool has_inside_rate);
 
 }  // namespace gossamer

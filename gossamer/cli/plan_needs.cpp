@@ -34,9 +34,10 @@ std::string needs_table(const std::vector<Need>& needs, bool knows_gpu) {
              std::isinf(need.enough_bytes_per_s) ? "none"
                                                  : format_rate(need.enough_bytes_per_s).c_str());
   }
-  text += line(
-      "link/compute: time of the bytes over compute time, gamma = %s for all-reduce in fp32.\n",
-      three_digits(needs.front().over_compute).c_str());
+  text += "link/compute: time of the bytes over compute time";
+  const double gamma = needs.front().over_compute;
+  if (std::isfinite(gamma)) text += ", gamma = " + three_digits(gamma) + " for all-reduce in fp32";
+  text += ".\n";
   if (knows_gpu) {
     text +=
         "It hangs on tokens per worker, GPU and link: more parameters compute and send more "

@@ -73,6 +73,17 @@ TEST(PlanCommand, AGpuAndTokensGiveTheComputeTime) {
   EXPECT_EQ(needs_of("--compute " + std::to_string(1e9 * compute_s) + "ns").size(), 9U);
 }
 
+// 16 GB/s of the port among 7 others are less than the link of 12.5 GB/s.
+TEST(PlanCommand, SaysWhereAPresetMayNotFit) {
+  const std::string out =
+      run("plan --gpu t4 --params 65M --tokens-per-step 25k --per-host 8 --link 100Gbit/s --show 1")
+          .out;
+  for (const char* text : {"x 781.3 tokens", "models of billions of parameters",
+                           "12.5 GB/s between two GPUs", "but no less than the link"}) {
+    EXPECT_NE(out.find(text), std::string::npos) << text << "\n" << out;
+  }
+}
+
 TEST(PlanCommand, SaysWhichValuesAreExamples) {
   const Json json = Json::parse(run("plan --json --hosts 2 --parameters 5M --compute 10ms").out);
   ASSERT_EQ(json["assumed"].size(), 1U);

@@ -139,7 +139,11 @@ std::vector<std::string> assumptions(const CLI::App& app, const ScenarioFlags& f
   if (f.cluster.empty()) add(of_cluster);
   if (f.workload.empty()) add(of_workload);
   std::vector<std::string> lines;
-  if (has_gpu) lines = gpu_assumptions(f.gpu, cluster, f.cluster.empty() && f.inside_rate.empty());
+  if (has_gpu) {
+    const auto parameters =
+        static_cast<double>(parse_amount("--parameters", f.parameters, app.get_name()));
+    lines = gpu_assumptions(f.gpu, cluster, parameters, f.cluster.empty() && f.inside_rate.empty());
+  }
   if (!examples.empty()) lines.push_back("examples, where you gave nothing:" + examples);
   return lines;
 }
