@@ -7,11 +7,10 @@
 namespace gossamer {
 namespace {
 
-using enum Symbol;
-
 constexpr SymbolValues kOrderValues = {2, 3, 0.5, 0.5, 4, 16, 5, 100};
 
 TEST(ProductText, WritesFractionsRootsAndPowers) {
+  using enum Symbol;
   EXPECT_EQ(product_text({}), "1");
   EXPECT_EQ(product_text(std::array{Factor{n, 1}}), "n");
   EXPECT_EQ(product_text(std::array{Factor{n, 3}, Factor{rho, 4}, Factor{gap, -2}, Factor{H, 0}}),
@@ -27,6 +26,7 @@ TEST(ProductText, WritesFractionsRootsAndPowers) {
 }
 
 TEST(ProductValue, IsTheProduct) {
+  using enum Symbol;
   EXPECT_DOUBLE_EQ(product_value({}, kOrderValues), 1);
   EXPECT_DOUBLE_EQ(
       product_value(std::array{Factor{sigma, 1}, Factor{n, -0.5}, Factor{T, -0.5}}, kOrderValues),

@@ -10,6 +10,9 @@
 namespace gossamer {
 namespace {
 
+// Short names, for the table alone.
+namespace rate_table {
+
 using enum Curvature;
 using enum RateMethod;
 using enum Symbol;
@@ -69,6 +72,8 @@ constexpr Rate kRates[] = {
      "follow"},
 };
 
+}  // namespace rate_table
+
 void check_rate(const RateSetting& s) {
   const auto is_finite = [](double value) { return value >= 0 && std::isfinite(value); };
   check_argument("rates", s.steps >= 1 && std::isfinite(s.steps), "there must be at least 1 step",
@@ -83,11 +88,11 @@ void check_rate(const RateSetting& s) {
 double even_from(std::span<const Factor> term, std::span<const Factor> first, SymbolValues values) {
   const auto power_of_steps = [](std::span<const Factor> factors) {
     double power = 0;
-    for (const Factor& factor : factors) power += factor.symbol == T ? factor.power : 0;
+    for (const Factor& factor : factors) power += factor.symbol == Symbol::T ? factor.power : 0;
     return power;
   };
   const double faster = power_of_steps(first) - power_of_steps(term);
-  values[static_cast<std::size_t>(T)] = 1;
+  values[static_cast<std::size_t>(Symbol::T)] = 1;
   const double own = product_value(term, values);
   if (own == 0 || faster == 0) return 0;
   return std::pow(own / product_value(first, values), 1 / faster);
@@ -97,7 +102,7 @@ RateValue evaluate(const Rate& rate, const SymbolValues& values) {
   RateValue result{.rate = rate};
   const bool holds =
       !rate.power_of_two ||
-      std::has_single_bit(static_cast<unsigned>(values[static_cast<std::size_t>(n)]));
+      std::has_single_bit(static_cast<unsigned>(values[static_cast<std::size_t>(Symbol::n)]));
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   for (const RateTerm& term : rate.terms) {
     const double value = holds ? product_value(term.factors, values) : kNone;
@@ -112,30 +117,30 @@ RateValue evaluate(const Rate& rate, const SymbolValues& values) {
 
 std::string_view name_of(RateMethod method) {
   switch (method) {
-    case p_sgd:
+    case RateMethod::p_sgd:
       return "p_sgd";
-    case d_sgd:
+    case RateMethod::d_sgd:
       return "d_sgd";
-    case one_peer_exponential:
+    case RateMethod::one_peer_exponential:
       return "one_peer_exponential";
-    case exact_diffusion:
+    case RateMethod::exact_diffusion:
       return "exact_diffusion";
-    case global_average:
+    case RateMethod::global_average:
       return "global_average";
   }
   __builtin_unreachable();
 }
 
-std::span<const Rate> convergence_rates() { return kRates; }
+std::span<const Rate> convergence_rates() { return rate_table::kRates; }
 
 std::vector<RateValue> evaluate_rates(const RateSetting& setting) {
   check_rate(setting);
   SymbolValues values = symbol_values(setting.mixing);
-  values[static_cast<std::size_t>(sigma)] = setting.sigma;
-  values[static_cast<std::size_t>(b)] = setting.b;
-  values[static_cast<std::size_t>(T)] = setting.steps;
+  values[static_cast<std::size_t>(Symbol::sigma)] = setting.sigma;
+  values[static_cast<std::size_t>(Symbol::b)] = setting.b;
+  values[static_cast<std::size_t>(Symbol::T)] = setting.steps;
   std::vector<RateValue> results;
-  for (const Rate& rate : kRates) results.push_back(evaluate(rate, values));
+  for (const Rate& rate : rate_table::kRates) results.push_back(evaluate(rate, values));
   return results;
 }
 
