@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "gossamer/base/errors.h"
 
@@ -33,9 +34,43 @@ std::vector<int> parse_counts(std::string_view flag, std::string_view text) {
   return counts;
 }
 
+std::int64_t parse_parameters(const std::string& text, const std::string& command) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}};
+  constexpr double kMostParameters = 1e13;
+  double factor = 1;
+  std::string digits = text;
+  for (const auto& [unit, size] : kUnits) {
+    if (!digits.ends_with(unit)) continue;
+    factor = size;
+    digits.resize(digits.size() - unit.size());
+    break;
+  }
+  const bool is_number = !digits.empty() && digits.size() <= 20 &&
+                         digits.find_first_not_of("0123456789.") == std::string::npos &&
+                         std::ranges::count(digits, '.') <= 1 && digits != ".";
+  const double value = is_number ? std::round(std::stod(digits) * factor) : 0;
+  if (value >= 1 && value <= kMostParameters) return static_cast<std::int64_t>(value);
+  fail_argument({.place = command,
+                 .what = "--parameters takes a number from 1 to 1e13",
+                 .got = "'" + text + "'",
+                 .remedy = "for example 25M, 7B or 1000000"});
+}
+
 HostShape parse_host_shape(int hosts, std::string_view per_host) {
   const std::vector<int> counts = parse_counts("--per-host", per_host);
   return counts.size() == 1 ? even_hosts(hosts, counts.front()) : HostShape{counts};
+}
+
+HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,
+                        const std::string& place) {
+  HostShape shape = parse_host_shape(hosts == 0 ? default_hosts : hosts, per_host);
+  if (hosts == 0 || hosts == shape.hosts()) return shape;
+  fail_argument({.place = place,
+                 .what = "--per-host must have one number, or one for each of the " +
+                         std::to_string(hosts) + " hosts",
+                 .got = "'" + per_host + "'",
+                 .remedy = "leave --hosts out to take as many hosts as there are numbers"});
 }
 
 std::string describe(const HostShape& shape) {

@@ -1,6 +1,7 @@
 #pragma once
 /// What several commands read from the command line in the same way.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +13,18 @@ namespace gossamer {
 /// "4" or "1,2,4" as positive integers; throws std::invalid_argument that names `flag`.
 std::vector<int> parse_counts(std::string_view flag, std::string_view text);
 
+/// --parameters as "25M", "7.5B" or "1000000"; throws std::invalid_argument that names the command.
+std::int64_t parse_parameters(const std::string& text, const std::string& command);
+
 /// The hosts that --hosts and --per-host describe: a single number ("2") is the same on `hosts`
 /// hosts; a list ("1,2,4") has one number per host and says by itself how many there are.
 HostShape parse_host_shape(int hosts, std::string_view per_host);
+
+/// The same from flags that may be missing: `hosts` 0 is `default_hosts`, or as many as --per-host
+/// has numbers. Throws std::invalid_argument, which begins with `place`, where they contradict each
+/// other.
+HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,
+                        const std::string& place);
 
 /// "4 hosts x 2 workers" or "3 hosts with 1, 2, 4 workers".
 std::string describe(const HostShape& shape);

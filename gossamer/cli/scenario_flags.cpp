@@ -1,7 +1,6 @@
 #include "gossamer/cli/scenario_flags.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "gossamer/base/errors.h"
@@ -14,30 +13,6 @@ namespace gossamer {
 namespace {
 
 constexpr int kDefaultHosts = 4;
-constexpr double kMostParameters = 1e13;
-
-/// "25M", "7.5B" or "1000000".
-std::int64_t parse_count(const std::string& text, const std::string& command) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}};
-  double factor = 1;
-  std::string digits = text;
-  for (const auto& [unit, size] : kUnits) {
-    if (!digits.ends_with(unit)) continue;
-    factor = size;
-    digits.resize(digits.size() - unit.size());
-    break;
-  }
-  const bool is_number = !digits.empty() && digits.size() <= 20 &&
-                         digits.find_first_not_of("0123456789.") == std::string::npos &&
-                         std::ranges::count(digits, '.') <= 1 && digits != ".";
-  const double value = is_number ? std::round(std::stod(digits) * factor) : 0;
-  if (value >= 1 && value <= kMostParameters) return static_cast<std::int64_t>(value);
-  fail_argument({.place = command,
-                 .what = "--parameters takes a number from 1 to 1e13",
-                 .got = "'" + text + "'",
-                 .remedy = "for example 25M, 7B or 1000000"});
-}
 
 }  // namespace
 
@@ -77,13 +52,7 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
 
 ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
   if (!f.cluster.empty()) return load_cluster(f.cluster);
-  const HostShape shape = parse_host_shape(f.hosts == 0 ? kDefaultHosts : f.hosts, f.per_host);
-  if (f.hosts != 0 && f.hosts != shape.hosts()) {
-    fail_argument({.place = command,
-                   .what = "--per-host must have one number, or one for each of the " +
-                           std::to_string(f.hosts) + " hosts",
-                   .got = "'" + f.per_host + "'"});
-  }
+  const HostShape shape = host_shape_of(f.hosts, kDefaultHosts, f.per_host, command);
   if (shape.workers() > kMostWorkers) {
     fail_argument({.place = command,
                    .what = "there may be up to " + std::to_string(kMostWorkers) + " workers",
@@ -102,7 +71,7 @@ WorkloadFile workload_of(const ScenarioFlags& f, const std::string& command) {
   if (!f.workload.empty()) return load_workload(f.workload);
   WorkloadFile file;
   Workload& workload = file.workload;
-  workload.buckets = even_buckets(parse_count(f.parameters, command), f.buckets);
+  workload.buckets = even_buckets(parse_parameters(f.parameters, command), f.buckets);
   workload.compute.mean_s = parse_duration(f.compute, command);
   workload.compute.deviation_s = parse_duration(f.deviation, command);
   if (workload.compute.deviation_s > 0) workload.compute.jitter = Jitter::normal;
