@@ -8,6 +8,7 @@
 #include "bindings/graph.h"
 #include "bindings/plan.h"
 #include "bindings/probe.h"
+#include "bindings/theory.h"
 #include "bindings/trace.h"
 #include "bindings/transport.h"
 #include "gossamer/kernels/isa.h"
@@ -19,6 +20,7 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_transport(module);
   gossamer::python::bind_graph(module);
   gossamer::python::bind_plan(module);
+  gossamer::python::bind_theory(module);
   gossamer::python::bind_probe(module);
   gossamer::python::bind_trace(module);
   gossamer::python::bind_engine(module);

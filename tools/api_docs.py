@@ -21,7 +21,7 @@ Generated from the docstrings by `tools/api_docs.py`; do not edit it by hand. To
 [from DDP in one line](from-ddp.md).
 """
 LONGEST_SIGNATURE = 96
-OUTSIDE = ("lightning", "transformers")  # modules that `import gossamer` does not bring
+OUTSIDE = ("theory", "lightning", "transformers")  # what `import gossamer` does not bring
 
 Definition = ast.ClassDef | ast.FunctionDef
 
@@ -92,11 +92,24 @@ def arguments_of(function: ast.FunctionDef) -> list[str]:
     return found + ([argument(given.kwarg, None, "**")] if given.kwarg else [])
 
 
+def fields_of(made: ast.ClassDef) -> list[str]:
+    """Of a dataclass."""
+    if not any(each.startswith("dataclass") for each in map(ast.unparse, made.decorator_list)):
+        return []
+    return [
+        f"{ast.unparse(node.target)}: {plain(node.annotation)}"
+        for node in made.body
+        if isinstance(node, ast.AnnAssign)
+    ]
+
+
 def signature(name: str, function: ast.FunctionDef) -> str:
-    """One line, or a line for each argument where that would be long."""
-    arguments = arguments_of(function)
     returned = plain(function.returns) if function.returns else "None"
-    end = ")" if returned == "None" else f") -> {returned}"
+    return call(name, arguments_of(function), ")" if returned == "None" else f") -> {returned}")
+
+
+def call(name: str, arguments: list[str], end: str = ")") -> str:
+    """One line, or a line for each argument where that would be long."""
     line = f"{name}({', '.join(arguments)}{end}"
     if len(line) <= LONGEST_SIGNATURE:
         return line
@@ -136,6 +149,8 @@ def about_class(name: str, node: ast.ClassDef, *, methods: bool) -> str:
     inside = definitions(node)
     if isinstance(made := inside.get("__init__"), ast.FunctionDef):
         parts.append(f"```python\n{signature(name, made)}\n```\n")
+    elif fields := fields_of(node):
+        parts.append(f"```python\n{call(name, fields)}\n```\n")
     parts.append(markdown(ast.get_docstring(node) or "") + "\n")
     for method, body in public(inside) if methods else ():
         if isinstance(body, ast.FunctionDef):

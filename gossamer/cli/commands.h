@@ -21,6 +21,7 @@ int run_topology(int argc, char** argv);
 int run_simulate(int argc, char** argv);
 int run_plan(int argc, char** argv);
 int run_lab(int argc, char** argv);
+int run_theory(int argc, char** argv);
 /// These hand over to the program gossamer-train beside this one, with all arguments.
 int run_train(int argc, char** argv);
 int run_demo(int argc, char** argv);

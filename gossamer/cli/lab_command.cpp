@@ -1,10 +1,5 @@
-#include <cstdio>
-#include <string_view>
-#include <vector>
-
-#include "gossamer/base/errors.h"
-#include "gossamer/cli/commands.h"
 #include "gossamer/cli/lab_commands.h"
+#include "gossamer/cli/subcommands.h"
 
 namespace gossamer {
 namespace {
@@ -16,30 +11,16 @@ constexpr Command kLabCommands[] = {
      run_lab_transient},
 };
 
-void print_help() {
-  std::printf(
-      "Virtual workers of one process on convex problems, by the rules that train networks.\n\n"
-      "usage: gossamer lab COMMAND [OPTIONS]\n\ncommands:\n");
-  for (const Command& command : kLabCommands) {
-    std::printf("  %-10s %s\n", command.name.data(), command.summary.data());
-  }
-  std::printf("\ntry: gossamer lab figure corrections_least_squares\n");
-}
-
 }  // namespace
 
 int run_lab(int argc, char** argv) {
-  const std::string_view word = argc > 1 ? argv[1] : "--help";
-  if (word == "--help" || word == "-h" || word == "help") {
-    print_help();
-    return 0;
-  }
-  std::vector<std::string_view> names;
-  for (const Command& command : kLabCommands) {
-    if (command.name == word) return command.run(argc - 1, argv + 1);
-    names.push_back(command.name);
-  }
-  fail_unknown_name("gossamer lab", "command", word, names);
+  return run_group(
+      {.place = "gossamer lab",
+       .about = "Virtual workers of one process on convex problems, by the rules that train "
+                "networks.",
+       .example = "gossamer lab figure corrections_least_squares",
+       .commands = kLabCommands},
+      argc, argv);
 }
 
 }  // namespace gossamer

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/lab_commands.h"
 #include "gossamer/cli/lab_flags.h"
+#include "gossamer/cli/text_table.h"
 #include "gossamer/lab/figures.h"
 
 namespace gossamer {
@@ -48,30 +48,10 @@ void add_options(CLI::App& app, Options& o) {
   app.footer(kFooter);
 }
 
-/// In characters, of which UTF-8 takes several bytes.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
-void print_row(const std::vector<std::string>& row, const std::vector<std::size_t>& widths) {
-  for (std::size_t k = 0; k < row.size(); ++k) {
-    const std::string space(widths[k] - width_of(row[k]), ' ');
-    const bool is_last = k + 1 == row.size();
-    std::printf("%s%s%s%s", k == 0 ? "" : space.c_str(), row[k].c_str(),
-                k == 0 ? space.c_str() : "", is_last ? "\n" : "  ");
-  }
-}
-
 void print_table(const Figure& figure) {
-  std::printf("%s\n", figure.title.c_str());
-  std::vector<std::size_t> widths;
-  for (const std::string& cell : figure.header) widths.push_back(width_of(cell));
-  for (const auto& row : figure.rows) {
-    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], width_of(row[k]));
-  }
-  print_row(figure.header, widths);
-  for (const auto& row : figure.rows) print_row(row, widths);
+  std::vector<std::vector<std::string>> rows = {figure.header};
+  rows.insert(rows.end(), figure.rows.begin(), figure.rows.end());
+  std::printf("%s\n%s", figure.title.c_str(), text_table(rows).c_str());
 }
 
 Json to_json(const Figure& figure) {

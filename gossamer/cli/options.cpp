@@ -64,6 +64,17 @@ HostShape parse_host_shape(int hosts, std::string_view per_host) {
   return counts.size() == 1 ? even_hosts(hosts, counts.front()) : HostShape{counts};
 }
 
+HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,
+                        const std::string& place) {
+  HostShape shape = parse_host_shape(hosts == 0 ? default_hosts : hosts, per_host);
+  if (hosts == 0 || hosts == shape.hosts()) return shape;
+  fail_argument({.place = place,
+                 .what = "--per-host must have one number, or one for each of the " +
+                         std::to_string(hosts) + " hosts",
+                 .got = "'" + per_host + "'",
+                 .remedy = "leave --hosts out to take as many hosts as there are numbers"});
+}
+
 std::string describe(const HostShape& shape) {
   const std::vector<int>& counts = shape.workers_per_host;
   const auto [least, most] = std::minmax_element(counts.begin(), counts.end());

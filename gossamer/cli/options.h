@@ -22,6 +22,12 @@ std::int64_t parse_amount(std::string_view flag, const std::string& text,
 /// hosts; a list ("1,2,4") has one number per host and says by itself how many there are.
 HostShape parse_host_shape(int hosts, std::string_view per_host);
 
+/// The same from flags that may be missing: `hosts` 0 is `default_hosts`, or as many as --per-host
+/// has numbers. Throws std::invalid_argument, which begins with `place`, where they contradict each
+/// other.
+HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,
+                        const std::string& place);
+
 /// "4 hosts x 2 workers" or "3 hosts with 1, 2, 4 workers".
 std::string describe(const HostShape& shape);
 

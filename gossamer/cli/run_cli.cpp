@@ -1,11 +1,10 @@
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
-#include <string>
-#include <vector>
+#include <string_view>
 
-#include "gossamer/base/errors.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/subcommands.h"
 
 #ifndef GOSSAMER_VERSION
 #error "GOSSAMER_VERSION comes from the build"
@@ -26,6 +25,7 @@ constexpr Command kCommands[] = {
     {"translate", "translate text with a model that train has left", run_translate},
     {"demo", "a decentralized run beside all-reduce on an emulated slow network", run_demo},
     {"lab", "thousands of virtual workers on convex problems: methods, figures", run_lab},
+    {"theory", "published bounds, rates and speed-ups, worked out for your numbers", run_theory},
     {"report", "make one offline HTML file about runs; needs Python with matplotlib and Jinja2",
      run_report},
 };
@@ -34,19 +34,11 @@ void print_help() {
   std::printf(
       "Gossamer trains neural networks data-parallel without a global all-reduce.\n\n"
       "usage: gossamer COMMAND [OPTIONS]\n\ncommands:\n");
-  for (const Command& command : kCommands) {
-    std::printf("  %-10s %s\n", command.name.data(), command.summary.data());
-  }
+  print_commands(kCommands);
   std::printf(
       "\n  --help     this text; `gossamer COMMAND --help` for a command\n"
       "  --version  the version\n\n"
       "try: gossamer topology aer --hosts 4 --per-host 2\n");
-}
-
-int unknown_command(std::string_view word) {
-  std::vector<std::string_view> names;
-  for (const Command& command : kCommands) names.push_back(command.name);
-  fail_unknown_name("gossamer", "command", word, names);
 }
 
 int dispatch(int argc, char** argv) {
@@ -59,10 +51,7 @@ int dispatch(int argc, char** argv) {
     std::puts("gossamer " GOSSAMER_VERSION);
     return 0;
   }
-  for (const Command& command : kCommands) {
-    if (command.name == word) return command.run(argc - 1, argv + 1);
-  }
-  return unknown_command(word);
+  return find_command("gossamer", word, kCommands).run(argc - 1, argv + 1);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "gossamer/cli/scenario_flags.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "gossamer/base/errors.h"
@@ -56,13 +55,7 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
 
 ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
   if (!f.cluster.empty()) return load_cluster(f.cluster);
-  const HostShape shape = parse_host_shape(f.hosts == 0 ? kDefaultHosts : f.hosts, f.per_host);
-  if (f.hosts != 0 && f.hosts != shape.hosts()) {
-    fail_argument({.place = command,
-                   .what = "--per-host must have one number, or one for each of the " +
-                           std::to_string(f.hosts) + " hosts",
-                   .got = "'" + f.per_host + "'"});
-  }
+  const HostShape shape = host_shape_of(f.hosts, kDefaultHosts, f.per_host, command);
   if (shape.workers() > kMostWorkers) {
     fail_argument({.place = command,
                    .what = "there may be up to " + std::to_string(kMostWorkers) + " workers",

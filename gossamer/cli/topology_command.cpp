@@ -76,19 +76,10 @@ void print_list() {
   }
 }
 
-HostShape shape_of(const Options& o) {
-  HostShape shape = parse_host_shape(o.hosts == 0 ? kDefaultHosts : o.hosts, o.per_host);
-  if (o.hosts == 0 || o.hosts == shape.hosts()) return shape;
-  fail_argument({.place = "topology",
-                 .what = "--per-host must have one number, or one for each of the " +
-                         std::to_string(o.hosts) + " hosts",
-                 .got = "'" + o.per_host + "'",
-                 .remedy = "leave --hosts out to take as many hosts as there are numbers"});
-}
-
 TopologyReport make_report(const Options& o) {
+  const HostShape shape = host_shape_of(o.hosts, kDefaultHosts, o.per_host, "topology");
   return report_on(std::string(find_topology(o.spec.topology).name), modifiers_of(o.spec),
-                   make_schedule(o.spec, shape_of(o)));
+                   make_schedule(o.spec, shape));
 }
 
 bool wants_colour() {

@@ -25,18 +25,18 @@ constexpr TransientRow kRows[] = {
     {exact_diffusion, strongly_convex, non_iid, 1, 2, 1, 0},
     {exact_diffusion, generally_convex, iid, 3, 4, 2, 0},
     {exact_diffusion, generally_convex, non_iid, 3, 4, 2, 0},
-    {global_average, non_convex, iid, 3, 4, 0, 2},
-    {global_average, non_convex, non_iid, 3, 4, 0, 4},
+    {TransientMethod::global_average, non_convex, iid, 3, 4, 0, 2},
+    {TransientMethod::global_average, non_convex, non_iid, 3, 4, 0, 4},
 };
 
 constexpr TopologyOrder kOrders[] = {
-    {"ring", 7, 0},
-    {"star", 7, 0},
-    {"grid", 5, 2},
-    {"torus", 5, 0},
-    {"random", 3, 0},
-    {"exponential", 3, 2},
-    {"one_peer_exponential", 3, 2},
+    {"ring", 7, 0, "2"},
+    {"star", 7, 0, "n"},
+    {"grid", 5, 2, "4"},
+    {"torus", 5, 0, "4"},
+    {"random", 3, 0, "n/2"},
+    {"exponential", 3, 2, "~1"},
+    {"one_peer_exponential", 3, 2, "1"},
 };
 
 }  // namespace
@@ -51,17 +51,71 @@ const TransientRow* find_transient_row(TransientMethod method, Curvature curvatu
   return nullptr;
 }
 
-double transient_iterations(const TransientRow& row, const MixingStrength& mixing) {
-  check_argument("convergence", mixing.workers >= 1, "there must be at least 1 worker",
+std::string_view name_of(TransientMethod method) {
+  switch (method) {
+    case d_sgd:
+      return "d_sgd";
+    case exact_diffusion:
+      return "exact_diffusion";
+    case TransientMethod::global_average:
+      return "global_average";
+  }
+  __builtin_unreachable();
+}
+
+std::string_view name_of(Curvature curvature) {
+  switch (curvature) {
+    case strongly_convex:
+      return "strongly_convex";
+    case generally_convex:
+      return "generally_convex";
+    case non_convex:
+      return "non_convex";
+  }
+  __builtin_unreachable();
+}
+
+std::string_view name_of(DataSplit data) { return data == iid ? "iid" : "non_iid"; }
+
+std::array<Factor, 4> factors_of(const TransientRow& row) {
+  return {Factor{Symbol::n, static_cast<double>(row.workers_power)},
+          Factor{Symbol::rho, static_cast<double>(row.rho_power)},
+          Factor{Symbol::H, static_cast<double>(row.period_power)},
+          Factor{Symbol::gap, -static_cast<double>(row.gap_power)}};
+}
+
+std::array<Factor, 2> factors_of(const TopologyOrder& order) {
+  return {Factor{Symbol::n, static_cast<double>(order.workers_power)},
+          Factor{Symbol::log_n, static_cast<double>(order.log_power)}};
+}
+
+void check_mixing(std::string_view place, const MixingStrength& mixing) {
+  check_argument(place, mixing.workers >= 1, "there must be at least 1 worker",
                  std::to_string(mixing.workers));
-  check_argument("convergence", mixing.rho >= 0 && mixing.rho <= 1, "rho must lie between 0 and 1",
+  check_argument(place, mixing.rho >= 0 && mixing.rho <= 1, "rho must lie between 0 and 1",
                  std::to_string(mixing.rho));
-  check_argument("convergence", mixing.global_average_every >= 1,
+  check_argument(place, mixing.global_average_every >= 1,
                  "the distance of global averages must be at least 1",
                  std::to_string(mixing.global_average_every));
-  return std::pow(mixing.workers, row.workers_power) * std::pow(mixing.rho, row.rho_power) /
-         std::pow(1 - mixing.rho, row.gap_power) *
-         std::pow(mixing.global_average_every, row.period_power);
+}
+
+SymbolValues symbol_values(const MixingStrength& mixing) {
+  SymbolValues values;
+  values.fill(1);
+  const auto set = [&](Symbol symbol, double value) {
+    values[static_cast<std::size_t>(symbol)] = value;
+  };
+  set(Symbol::n, mixing.workers);
+  set(Symbol::log_n, std::log2(mixing.workers));
+  set(Symbol::rho, mixing.rho);
+  set(Symbol::gap, 1 - mixing.rho);
+  set(Symbol::H, mixing.global_average_every);
+  return values;
+}
+
+double transient_iterations(const TransientRow& row, const MixingStrength& mixing) {
+  check_mixing("convergence", mixing);
+  return product_value(factors_of(row), symbol_values(mixing));
 }
 
 double effective_rho(const Schedule& schedule) {

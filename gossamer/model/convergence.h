@@ -2,10 +2,12 @@
 /// How many steps decentralized SGD needs until it keeps up with parallel SGD: transient
 /// iterations.
 
+#include <array>
 #include <span>
 #include <string_view>
 
 #include "gossamer/graph/schedule.h"
+#include "gossamer/model/order.h"
 
 namespace gossamer {
 
@@ -19,6 +21,10 @@ enum class Curvature { strongly_convex, generally_convex, non_convex };
 
 /// iid: all workers' data come from one distribution. non_iid: they differ.
 enum class DataSplit { iid, non_iid };
+
+std::string_view name_of(TransientMethod method);
+std::string_view name_of(Curvature curvature);
+std::string_view name_of(DataSplit data);
 
 /// Note [Transient iterations]: T = n^a ρ^b / (1 − ρ)^c · H^d, the step from which on the term that
 /// decentralization adds to the error is no larger than the error of parallel SGD with n workers.
@@ -43,12 +49,21 @@ std::span<const TransientRow> transient_rows();
 /// dependence on the data removed, but no better one on the network; PGA is analysed there only).
 const TransientRow* find_transient_row(TransientMethod method, Curvature curvature, DataSplit data);
 
+/// The row's T as a product.
+std::array<Factor, 4> factors_of(const TransientRow& row);
+
 /// What a row is evaluated at.
 struct MixingStrength {
   int workers = 1;
   double rho = 0;
   int global_average_every = 1;  ///< H, of global_average only
 };
+
+/// Throws std::invalid_argument, which begins with `place`, unless n ≥ 1, 0 ≤ ρ ≤ 1 and H ≥ 1.
+void check_mixing(std::string_view place, const MixingStrength& mixing);
+
+/// n, ρ, 1 − ρ, log₂ n and H; the others are 1.
+SymbolValues symbol_values(const MixingStrength& mixing);
 
 /// The row's T: infinity for ρ = 1 unless the gap does not count, 0 for ρ = 0. Throws
 /// std::invalid_argument unless n ≥ 1, 0 ≤ ρ ≤ 1 and H ≥ 1.
@@ -84,7 +99,9 @@ struct TopologyOrder {
   std::string_view topology;
   int workers_power = 0;
   int log_power = 0;
+  std::string_view communication;  ///< per step, the order as printed; ~1: up to logarithms
 };
+std::array<Factor, 2> factors_of(const TopologyOrder& order);
 
 std::span<const TopologyOrder> published_topology_orders();
 

@@ -1,6 +1,8 @@
 #include "gossamer/model/dadam_bound.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "gossamer/base/errors.h"
@@ -9,6 +11,11 @@ namespace gossamer {
 namespace {
 
 void check(const DAdamSetting& s) {
+  for (const double number : {s.step_size, s.epsilon, s.steps, s.parameters, s.gradient_bound,
+                              s.smoothness, s.excess_loss}) {
+    check_argument("DAdam bound", std::isfinite(number), "all numbers must be finite",
+                   std::to_string(number));
+  }
   check_argument("DAdam bound", s.beta1 > 0 && s.beta1 < s.beta2,
                  "beta1 must lie between 0 and beta2", std::to_string(s.beta1));
   check_argument("DAdam bound", s.beta2 < 1, "beta2 must be below 1", std::to_string(s.beta2));
@@ -29,6 +36,17 @@ void check(const DAdamSetting& s) {
   check_argument("DAdam bound", s.lambda >= 0 && s.lambda <= 1, "lambda must lie between 0 and 1",
                  std::to_string(s.lambda));
 }
+
+// r = 1 - beta1/beta2.
+constexpr DAdamTerm kTerms[] = {
+    {"optimization", "4 R (F(x0) - F*)/(alpha T~)", &DAdamBound::optimization, false},
+    {"noise", "24 D R^2 sqrt(1-beta1)/(sqrt(1-beta2) r^(3/2))", &DAdamBound::noise},
+    {"curvature", "2 alpha D L R (1-beta1)/((1-beta2) r)", &DAdamBound::curvature},
+    {"momentum", "4 alpha^2 L^2 D beta1/(r (1-beta2)^(3/2))", &DAdamBound::momentum},
+    {"disagreement",
+     "8 alpha^2 (1+lambda^2) R L^2 D sqrt(1-beta1)/((1-lambda^2)^2 (1-beta2) r sqrt(eps))",
+     &DAdamBound::disagreement},
+};
 
 }  // namespace
 
@@ -53,9 +71,35 @@ DAdamBound dadam_bound(const DAdamSetting& setting) {
   bound.disagreement =
       8 * alpha * alpha * (1 + lambda2) * R * L * L * D * std::sqrt(one_less_beta1) /
       (std::pow(1 - lambda2, 2) * one_less_beta2 * one_less_ratio * std::sqrt(setting.epsilon));
+  if (setting.lambda == 1) bound.disagreement = std::numeric_limits<double>::infinity();  // L = 0
   bound.per_step = std::log1p(R / (setting.epsilon * one_less_beta2)) / effective_steps -
                    setting.steps / effective_steps * std::log(setting.beta2);
   return bound;
+}
+
+std::span<const DAdamTerm> dadam_terms() { return kTerms; }
+
+double known_at_start(const DAdamSetting& setting) {
+  return std::min(setting.parameters * setting.gradient_bound * setting.gradient_bound,
+                  2 * setting.smoothness * setting.excess_loss);
+}
+
+BoundVerdict verdict_on(const DAdamBound& bound, const DAdamSetting& setting) {
+  const double total = bound.total();
+  if (std::isinf(total)) return BoundVerdict::infinite;
+  return total < known_at_start(setting) ? BoundVerdict::informative : BoundVerdict::vacuous;
+}
+
+std::string_view name_of(BoundVerdict verdict) {
+  switch (verdict) {
+    case BoundVerdict::informative:
+      return "informative";
+    case BoundVerdict::vacuous:
+      return "vacuous";
+    case BoundVerdict::infinite:
+      return "infinite";
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace gossamer

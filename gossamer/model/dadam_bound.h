@@ -1,6 +1,10 @@
 #pragma once
 /// The convergence bound of decentralized Adam, term by term.
 
+#include <cstdint>
+#include <span>
+#include <string_view>
+
 namespace gossamer {
 
 /// What Theorem 4.1 of the poster "Efficient Decentralized Training of DNNs" (Wang, KTH) is about:
@@ -35,12 +39,36 @@ struct DAdamBound {
   double disagreement = 0;
   double per_step = 0;
 
-  double total() const {
-    return optimization + (noise + curvature + momentum + disagreement) * per_step;
-  }
+  /// The theorem's E.
+  double accumulated() const { return noise + curvature + momentum + disagreement; }
+  double total() const { return optimization + accumulated() * per_step; }
 };
 
 /// Throws std::invalid_argument for what the theorem does not cover.
 DAdamBound dadam_bound(const DAdamSetting& setting);
+
+/// A summand of the bound: what `value` points at, times per_step unless it is the first.
+struct DAdamTerm {
+  std::string_view name;
+  std::string_view formula;  ///< in ASCII
+  double DAdamBound::*value = nullptr;
+  bool times_per_step = true;
+};
+
+/// The five, as printed.
+std::span<const DAdamTerm> dadam_terms();
+
+/// What ‖∇F‖² is below before any step, by the assumptions alone: D R² everywhere, and at the start
+/// 2 L (F(x̄⁰) − F*) as for every L-smooth function. The smaller of them.
+double known_at_start(const DAdamSetting& setting);
+
+enum class BoundVerdict : std::uint8_t {
+  informative,
+  vacuous,   ///< not below known_at_start(): it says nothing about training
+  infinite,  ///< λ = 1
+};
+
+BoundVerdict verdict_on(const DAdamBound& bound, const DAdamSetting& setting);
+std::string_view name_of(BoundVerdict verdict);
 
 }  // namespace gossamer

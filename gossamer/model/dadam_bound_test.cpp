@@ -66,6 +66,41 @@ TEST(DAdamBound, RefusesWhatTheTheoremDoesNotCover) {
   refused([](DAdamSetting& s) { s.epsilon = 0; });
   refused([](DAdamSetting& s) { s.lambda = 1.5; });
   refused([](DAdamSetting& s) { s.step_size = std::nan(""); });
+  refused([](DAdamSetting& s) { s.steps = INFINITY; });
+}
+
+TEST(DAdamBound, TermsAddUpToTheBound) {
+  const DAdamBound bound = dadam_bound(round_numbers());
+  double sum = 0;
+  for (const DAdamTerm& term : dadam_terms()) {
+    sum += bound.*term.value * (term.times_per_step ? bound.per_step : 1);
+  }
+  EXPECT_DOUBLE_EQ(sum, bound.total());
+  EXPECT_EQ(dadam_terms().size(), 5U);
+}
+
+TEST(DAdamBound, IsHeldAgainstWhatIsKnownAtTheStart) {
+  DAdamSetting setting = round_numbers();
+  EXPECT_DOUBLE_EQ(known_at_start(setting), 3 * 2 * 2);  // D R², below 2 · 4 · 5
+  setting.excess_loss = 0.5;
+  EXPECT_DOUBLE_EQ(known_at_start(setting), 2 * 4 * 0.5);
+  EXPECT_EQ(verdict_on(dadam_bound(setting), setting), BoundVerdict::vacuous);
+  setting.lambda = 1;
+  EXPECT_EQ(verdict_on(dadam_bound(setting), setting), BoundVerdict::infinite);
+  setting.smoothness = 0;
+  EXPECT_EQ(verdict_on(dadam_bound(setting), setting), BoundVerdict::infinite);
+  // Few parameters, many steps, β₂ close to 1 and a small step.
+  const DAdamSetting good{.step_size = 1e-5,
+                          .beta1 = 0.01,
+                          .beta2 = 1 - 1e-9,
+                          .epsilon = 1,
+                          .steps = 1e13,
+                          .parameters = 1,
+                          .gradient_bound = 100,
+                          .smoothness = 1e-3,
+                          .excess_loss = 1e6,
+                          .lambda = 0.5};
+  EXPECT_EQ(verdict_on(dadam_bound(good), good), BoundVerdict::informative);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "gossamer/base/errors.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/model/link_load.h"
 #include "gossamer/model/max_plus.h"
@@ -30,10 +31,9 @@ double seconds_at_one_byte_per_s(const Schedule& schedule, const Workload& work,
                                  const MaxPlusOptions& options) {
   const ClusterSpec cluster = cluster_of(schedule.shape, 1);
   double sum = 0;
-  for (int t = 0; t < schedule.period; ++t) {
-    sum += busiest_link_s(cluster, work, schedule, options, t);
-  }
-  return sum / schedule.period;
+  const int rounds = schedule.period > 0 ? schedule.period : options.steps;
+  for (int t = 0; t < rounds; ++t) sum += busiest_link_s(cluster, work, schedule, options, t);
+  return sum / rounds;
 }
 
 /// The mean step where the schedule's traffic keeps the busiest link for `link_s` per step.
@@ -184,9 +184,12 @@ double omega_of_flat_aer(const HostShape& shape) {
   return 0.5 * ((pair - 1) / pair) / ((n - 1) / n);
 }
 
-double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c) {
+StepPair step_times_with_jitter(const Schedule& schedule, const JitterCase& c) {
   const HostShape& shape = schedule.shape;
   const StepRatios& ratios = c.ratios;
+  check_argument("model", shape.hosts() >= 2,
+                 "gamma and omega are of links between hosts, of which there must be at least 2",
+                 std::to_string(shape.hosts()));
   Workload work{.buckets = even_buckets(16LL * shape.workers() * ratios.buckets, ratios.buckets),
                 .forward_share = ratios.forward_share};
   work.compute = {.jitter = Jitter::normal, .deviation_s = c.sigma, .seed = c.seed};
@@ -195,8 +198,12 @@ double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c) {
   allreduce.warm_up = c.warm_up;
   const MaxPlusOptions mixing{
       .launch_at = LaunchAt::backward, .steps = c.steps, .warm_up = c.warm_up};
-  const double all = mean_step_s(complete_schedule(shape), work, allreduce, ratios.gamma);
-  return 1 - mean_step_s(schedule, work, mixing, ratios.omega * ratios.gamma) / all;
+  return {.allreduce = mean_step_s(complete_schedule(shape), work, allreduce, ratios.gamma),
+          .decentralized = mean_step_s(schedule, work, mixing, ratios.omega * ratios.gamma)};
+}
+
+double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c) {
+  return step_times_with_jitter(schedule, c).speed_up();
 }
 
 std::vector<PublishedCase> published_cases() {

@@ -29,8 +29,13 @@ struct JitterCase {
   int warm_up = 20;
 };
 
-/// 1 − T_D/T_AR, both with buckets updated as soon as their gradients are complete, the same
-/// compute times, and links that carry ωγ and γ per step.
+/// Both with buckets updated as soon as their gradients are complete, the same compute times, and
+/// links between hosts that carry γ and ωγ per step, the mean over a period (where rounds never
+/// repeat, over as many as there are steps). Throws std::invalid_argument unless there are two
+/// hosts or more.
+StepPair step_times_with_jitter(const Schedule& schedule, const JitterCase& c);
+
+/// 1 − T_D/T_AR of them.
 double speed_up_with_jitter(const Schedule& schedule, const JitterCase& c);
 
 /// A fit, and what in it is not fitted.

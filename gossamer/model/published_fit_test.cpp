@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -162,6 +163,21 @@ TEST(SpeedUpWithJitter, IsTheClosedFormWithoutIt) {
     const StepRatios ratios{.gamma = gamma, .omega = 0.7, .buckets = 5};
     EXPECT_NEAR(speed_up_with_jitter(ring, {.ratios = ratios}), speed_up(ratios), 1e-9) << gamma;
   }
+}
+
+TEST(StepTimesWithJitter, AreTheClosedFormsWithoutIt) {
+  const StepRatios ratios{.gamma = 2, .omega = 0.7, .buckets = 5};
+  const auto pair_of = [&](const char* name, const HostShape& shape) {
+    return step_times_with_jitter(make_topology(name, {.shape = shape}), {.ratios = ratios});
+  };
+  const StepPair ring = pair_of("ring", even_hosts(8, 1));
+  EXPECT_NEAR(ring.allreduce, allreduce_time(ratios), 1e-9);
+  EXPECT_NEAR(ring.decentralized, decentralized_time(ratios), 1e-9);
+  // Hosts take turns in being the busiest, so that steps are shorter than the busiest link's mean.
+  const double random = pair_of("random", even_hosts(8, 1)).decentralized;
+  EXPECT_GT(random, 0.8 * decentralized_time(ratios));
+  EXPECT_LT(random, decentralized_time(ratios));
+  EXPECT_THROW(pair_of("ring", even_hosts(1, 8)), std::invalid_argument);
 }
 
 }  // namespace

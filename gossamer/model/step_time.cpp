@@ -70,4 +70,10 @@ double allreduce_time_with_stragglers(const StepRatios& ratios, double sigma, in
   return allreduce_time(ratios) + sigma * expected_maximum_of_normals(workers);
 }
 
+StepPair closed_step_times(const StepRatios& ratios, double sigma, int workers) {
+  check_argument("model", sigma >= 0, "sigma must not be negative", std::to_string(sigma));
+  return {.allreduce = allreduce_time(ratios, 1 + sigma * expected_maximum_of_normals(workers)),
+          .decentralized = decentralized_time(ratios)};
+}
+
 }  // namespace gossamer

@@ -30,6 +30,13 @@ double decentralized_time(const StepRatios& ratios);
 /// 1 − T_D/T_AR, the convention of all published figures.
 double speed_up(const StepRatios& ratios);
 
+/// Step times of all-reduce and of a decentralized method.
+struct StepPair {
+  double allreduce = 0;
+  double decentralized = 0;
+  double speed_up() const { return 1 - decentralized / allreduce; }
+};
+
 /// κ_n: the expected maximum of n ≥ 1 independent standard normals, by numerical integration (1e-12
 /// relative for n > 1; κ_1 = 0).
 double expected_maximum_of_normals(int n);
@@ -37,5 +44,8 @@ double expected_maximum_of_normals(int n);
 /// T_AR(0) + σκ_n: independent normal compute times of standard deviation σ, where computing is
 /// what takes the time (1 + γ/B is the larger term). σ in units of the compute time.
 double allreduce_time_with_stragglers(const StepRatios& ratios, double sigma, int workers);
+
+/// T_AR with slowest = 1 + σκ_n, and T_D, to which independent jitter adds little: exact for σ = 0.
+StepPair closed_step_times(const StepRatios& ratios, double sigma, int workers);
 
 }  // namespace gossamer

@@ -91,5 +91,15 @@ TEST(Stragglers, AddSigmaKappa) {
               allreduce_time(ratios, 1 + 0.1 * kappa), 1e-12);
 }
 
+TEST(ClosedStepTimes, MoveTheSlowestAndLeaveNeighboursAlone) {
+  const StepRatios ratios{.gamma = 2, .omega = 0.75, .buckets = 4, .forward_share = 0.2};
+  // Two workers, σ = √π: the slowest computes for 2, of which .8 come before the first bucket.
+  const StepPair pair = closed_step_times(ratios, std::sqrt(std::numbers::pi), 2);
+  EXPECT_NEAR(pair.allreduce, 2.8, 1e-12);
+  EXPECT_DOUBLE_EQ(pair.decentralized, 1.5);
+  EXPECT_NEAR(pair.speed_up(), 1 - 1.5 / 2.8, 1e-12);
+  EXPECT_THROW(closed_step_times(ratios, -1, 2), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace gossamer

@@ -348,6 +348,58 @@ def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
 def topology_names() -> list[str]:
     """The names that ``make_schedule`` takes."""
 
+# Theory, for gossamer/theory.py.
+
+def theory_mixing(schedule: Schedule) -> tuple[int, float]:
+    """(workers, effective rho). ValueError where W is not doubly stochastic."""
+
+def theory_bound(
+    *,
+    lambda_: float,
+    steps: float,
+    parameters: float,
+    step_size: float,
+    beta1: float,
+    beta2: float,
+    epsilon: float,
+    gradient_bound: float,
+    smoothness: float,
+    excess_loss: float,
+) -> dict[str, Any]:
+    """The fields of ``gossamer.theory.Bound``."""
+
+def theory_rates(
+    *,
+    workers: int,
+    rho: float,
+    steps: float,
+    sigma: float,
+    b: float,
+    global_average_every: int,
+) -> list[dict[str, Any]]:
+    """The fields of each ``gossamer.theory.Rate``."""
+
+def theory_transient(
+    *, workers: int, rho: float, global_average_every: int
+) -> list[dict[str, Any]]:
+    """The fields of each ``gossamer.theory.Transient``."""
+
+def theory_topologies(workers_per_host: Sequence[int]) -> list[dict[str, Any]]:
+    """The fields of each ``gossamer.theory.TopologyRow``."""
+
+def theory_step_times(
+    schedule: Schedule,
+    *,
+    gamma: float,
+    omega: float,
+    sigma: float,
+    buckets: int,
+    forward_share: float,
+    steps: int,
+    seed: int,
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(all-reduce, decentralized) in closed form, and the same by the recursion."""
+
 # Patterns.
 
 class Pattern:
