@@ -17,7 +17,9 @@ from gossamer._core import (
     topology_names,
 )
 from gossamer.gossip import Gossip
+from gossamer.mixer import Mixer
 from gossamer.optim import AccumAdam, AccumAdamW
+from gossamer.own_schedules import schedule_from_matrices
 from gossamer.probing import Probe, probe
 from gossamer.uneven_epochs import uneven
 
@@ -28,6 +30,7 @@ __all__ = [
     "AccumAdamW",
     "Gossip",
     "IoError",
+    "Mixer",
     "Probe",
     "Schedule",
     "TransportError",
@@ -36,6 +39,7 @@ __all__ = [
     "make_schedule",
     "probe",
     "rank_methods",
+    "schedule_from_matrices",
     "topology_names",
     "uneven",
 ]
