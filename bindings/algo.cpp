@@ -51,9 +51,30 @@ std::string unmet(const Pattern& pattern, const std::string& optimizer, const Sc
   return "none";
 }
 
+void bind_hyper(py::module_& module) {
+  py::class_<Hyper>(module, "Hyper", "One parameter group's settings for the coming step.")
+      .def(py::init<>())
+      .def_readwrite("lr", &Hyper::lr)
+      .def_readwrite("weight_decay", &Hyper::weight_decay)
+      .def_readwrite("beta1", &Hyper::beta1)
+      .def_readwrite("beta2", &Hyper::beta2)
+      .def_readwrite("eps", &Hyper::eps)
+      .def_readwrite("noise_share", &Hyper::noise_share)
+      .def_readwrite("momentum", &Hyper::momentum)
+      .def_readwrite("dampening", &Hyper::dampening)
+      .def_readwrite("nesterov", &Hyper::nesterov)
+      .def_readwrite("accumulate", &Hyper::accumulate)
+      .def_readwrite("consensus", &Hyper::consensus)
+      .def_readwrite("outer_every", &Hyper::outer_every)
+      .def_readwrite("outer_momentum", &Hyper::outer_momentum)
+      .def_readwrite("outer_lr", &Hyper::outer_lr)
+      .def_readwrite("grad_scale", &Hyper::grad_scale);
+}
+
 }  // namespace
 
 void bind_algo(py::module_& module) {
+  bind_hyper(module);
   py::class_<Pattern>(module, "Pattern", "A row of the table of patterns.")
       .def_property_readonly("name", [](const Pattern& p) { return std::string(p.name); })
       .def_property_readonly("summary", [](const Pattern& p) { return std::string(p.summary); })

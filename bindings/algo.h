@@ -1,5 +1,5 @@
 #pragma once
-/// The table of patterns, for Python.
+/// The table of patterns, and the numbers of a step, for Python.
 
 #include <pybind11/pybind11.h>
 

@@ -26,13 +26,14 @@ using NamedTuple = std::tuple<std::string, at::Tensor, int>;
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
                              double timeout_s, bool check_gradients, bool in_backward,
                              const std::string& codec, bool skips_late, std::int64_t staleness,
-                             const Hyper& hyper) {
+                             bool stagger, const Hyper& hyper) {
   return {.schedule = std::move(schedule),
           .pattern = std::move(pattern),
           .optimizer = std::move(optimizer),
           .groups = {hyper},
           .update = in_backward ? UpdateAt::backward : UpdateAt::step,
           .codec = find_codec(codec),
+          .stagger = stagger,
           .late = skips_late ? Late::skip : Late::wait,
           .staleness = staleness,
           .check_gradients = check_gradients,
@@ -92,8 +93,8 @@ class EngineHandle {
         engine.runner(), world.shape(), world.rank());
   }
   GradientAverage* gradients() const { return gradients_.get(); }
-  StepReport step(const std::vector<Hyper>& groups, bool skip) {
-    const StepReport report = get().step(groups, skip);
+  StepReport step(const std::vector<Hyper>& groups, bool skip, double loss) {
+    const StepReport report = get().step(groups, skip, loss);
     if (gradients_) gradients_->end_step();
     return report;
   }
@@ -166,26 +167,6 @@ std::vector<py::bytes> EngineHandle::call(const std::string& what, const std::st
   return {said.begin(), said.end()};
 }
 
-void bind_hyper(py::module_& module) {
-  py::class_<Hyper>(module, "Hyper", "One parameter group's settings for the coming step.")
-      .def(py::init<>())
-      .def_readwrite("lr", &Hyper::lr)
-      .def_readwrite("weight_decay", &Hyper::weight_decay)
-      .def_readwrite("beta1", &Hyper::beta1)
-      .def_readwrite("beta2", &Hyper::beta2)
-      .def_readwrite("eps", &Hyper::eps)
-      .def_readwrite("noise_share", &Hyper::noise_share)
-      .def_readwrite("momentum", &Hyper::momentum)
-      .def_readwrite("dampening", &Hyper::dampening)
-      .def_readwrite("nesterov", &Hyper::nesterov)
-      .def_readwrite("accumulate", &Hyper::accumulate)
-      .def_readwrite("consensus", &Hyper::consensus)
-      .def_readwrite("outer_every", &Hyper::outer_every)
-      .def_readwrite("outer_momentum", &Hyper::outer_momentum)
-      .def_readwrite("outer_lr", &Hyper::outer_lr)
-      .def_readwrite("grad_scale", &Hyper::grad_scale);
-}
-
 void bind_report(py::module_& module) {
   py::class_<StepReport>(module, "StepReport", "What a step did on this worker.")
       .def_readonly("step", &StepReport::step)
@@ -199,13 +180,12 @@ void bind_report(py::module_& module) {
 }  // namespace
 
 void bind_engine(py::module_& module) {
-  bind_hyper(module);
   bind_report(module);
   py::class_<EngineOptions>(module, "EngineOptions", "How parameters are mixed and stepped.")
       .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
            py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"),
            py::arg("in_backward") = false, py::arg("codec") = "fp32", py::arg("skips_late") = false,
-           py::arg("staleness") = 1, py::arg("hyper"));
+           py::arg("staleness") = 1, py::arg("stagger") = true, py::arg("hyper"));
   module.def("check_hyper", &check_hyper, py::arg("hyper"),
              "ValueError for a value out of its range.");
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
@@ -232,7 +212,24 @@ void bind_engine(py::module_& module) {
           "set_anchors", [](EngineHandle& self) { self.get().set_anchors(); },
           "Before start_at: what the pattern starts phases from is the parameters as they are.")
       .def("step", &EngineHandle::step, NoGil(), py::arg("groups"), py::arg("skip") = false,
-           "Steps every tensor that has a gradient, unless `skip`, and mixes all.")
+           py::arg("loss") = 0.0,
+           "Steps every tensor that has a gradient, unless `skip`, and mixes all; `loss` is for "
+           "schedules that follow it.")
+      .def_property(
+          "agreed_losses",
+          [](EngineHandle& self) {
+            std::vector<std::pair<std::int64_t, double>> losses;
+            for (const AgreedLoss& each : self.get().engine().agreed_losses()) {
+              losses.emplace_back(each.step, each.loss);
+            }
+            return losses;
+          },
+          [](EngineHandle& self, const std::vector<std::pair<std::int64_t, double>>& losses) {
+            std::vector<AgreedLoss>& own = self.get().engine().agreed_losses();
+            own.clear();
+            for (const auto& [step, loss] : losses) own.push_back({step, loss});
+          },
+          "(step, loss) of what such a schedule has been told so far; set it before start_at.")
       .def(
           "holds",
           [](EngineHandle& self, const std::vector<std::vector<at::Tensor>>& groups) {

@@ -23,8 +23,8 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_theory(module);
   gossamer::python::bind_probe(module);
   gossamer::python::bind_trace(module);
-  gossamer::python::bind_engine(module);
   gossamer::python::bind_algo(module);
+  gossamer::python::bind_engine(module);
   module.def("isa_name", &gossamer::isa_name,
              "The instruction set of the kernels; ValueError where GOSSAMER_ISA cannot be had.");
   module.attr("__torch_version__") = TORCH_VERSION;

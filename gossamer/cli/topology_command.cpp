@@ -12,6 +12,7 @@
 #include "gossamer/cli/commands.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/topology_report.h"
+#include "gossamer/graph/schedule_file.h"
 #include "gossamer/graph/schedule_spec.h"
 #include "gossamer/graph/topology.h"
 
@@ -37,14 +38,18 @@ hosts and over the rounds of a period (which every step sees when buckets are st
 of a period. `rounds` has the period's W as [i, j, W_ij], i taking from j, self loops (i = j)
 included. Where rounds never repeat (period 0) all of this is about the first four. Where only the
 columns of W sum to 1, there is neither rho nor contraction.
+A file NAME.json has {"rounds": [...]}, of which each is W as a list of rows, {"edges": [[receiver,
+sender, weight], ...]} or {"groups": [[0, 1], [2, 3]]}; what --json prints is such a file.
 
 examples:
   gossamer topology aer --hosts 4 --per-host 2
   gossamer topology base_k --hosts 7 --degree 2 --svg base_k.svg
-  gossamer topology ring --per-host 1,2,4 --json)";
+  gossamer topology ring --per-host 1,2,4 --json > mine.json
+  gossamer topology mine.json --lazy)";
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("name", o.spec.topology, "a topology; --list shows them");
+  app.add_option("name", o.spec.topology,
+                 "a topology; --list shows them; or a file of matrices, NAME.json");
   app.add_option("--hosts", o.hosts, "number of hosts (default 4)")->check(kFromOneUp);
   app.add_option("--per-host", o.per_host, "workers per host, or one number per host: 1,2,4")
       ->capture_default_str();
@@ -74,12 +79,15 @@ void print_list() {
     if (!topology.alias.empty()) name += " (" + std::string(topology.alias) + ")";
     std::printf("%-35s %s\n", name.c_str(), topology.summary.data());
   }
+  std::printf("%-35s %s\n", "FILE.json", "W of each round, as it stands in the file");
 }
 
 TopologyReport make_report(const Options& o) {
-  const HostShape shape = host_shape_of(o.hosts, kDefaultHosts, o.per_host, "topology");
-  return report_on(std::string(find_topology(o.spec.topology).name), modifiers_of(o.spec),
-                   make_schedule(o.spec, shape));
+  const bool asks = o.hosts != 0 || o.per_host != Options{}.per_host;
+  const HostShape shape = !asks && is_schedule_file(o.spec.topology)
+                              ? shape_in_file(o.spec.topology)
+                              : host_shape_of(o.hosts, kDefaultHosts, o.per_host, "topology");
+  return report_on(full_name(o.spec.topology), modifiers_of(o.spec), make_schedule(o.spec, shape));
 }
 
 bool wants_colour() {

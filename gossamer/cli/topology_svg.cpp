@@ -72,9 +72,11 @@ std::vector<std::string> facts(const TopologyReport& report) {
   const std::size_t rounds = report.rounds.size();
   const std::string steps = rounds == 1 ? "1 round" : std::to_string(rounds) + " rounds";
   const bool repeats = report.schedule.period > 0;
-  const std::string effect = !averages(report.schedule) ? "columns sum to 1: for push_sum"
-                             : report.exact_average     ? "exact average after " + steps
-                                                        : as_fraction(report.period_contraction) +
+  const Stochasticity kind = report.schedule.stochasticity;
+  const std::string effect = kind == Stochasticity::column ? "columns sum to 1: for push_sum"
+                             : kind == Stochasticity::row  ? "rows sum to 1: for no pattern"
+                             : report.exact_average        ? "exact average after " + steps
+                                                    : as_fraction(report.period_contraction) +
                                                           " of a disagreement left after " + steps;
   return {describe(report.schedule.shape),
           repeats ? "period " + steps : "a new graph in every step", effect,

@@ -67,7 +67,10 @@ std::string summary(const TopologyReport& report) {
     text += line("rho", number(report.rho) + (rounds == 1 ? " = |W - J|" : " of the mean round") +
                             ", 1 - rho = " + number(1 - report.rho));
   } else {
-    text += line("weights", "columns of W sum to 1, rows need not: for pattern push_sum only");
+    const bool by_column = report.schedule.stochasticity == Stochasticity::column;
+    text += line("weights", by_column
+                                ? "columns of W sum to 1, rows need not: for pattern push_sum only"
+                                : "rows of W sum to 1, columns need not: no pattern follows it");
   }
   text += line("between hosts",
                number(report.bytes_per_host_per_step) + " payloads per host and step (mean)");

@@ -12,6 +12,7 @@
 #include "gossamer/cli/train_probe.h"
 #include "gossamer/engine/disk.h"
 #include "gossamer/engine/tags.h"
+#include "gossamer/graph/schedule_file.h"
 
 namespace gossamer {
 namespace {
@@ -187,7 +188,9 @@ std::string shared_words(const TrainSpec& spec, const Task& task) {
   for (const TrainField& field : train_fields(copy)) {
     if (is_data_path(field.key)) std::get<std::string*>(field.target)->clear();
   }
-  return to_toml(copy) + "content of the data: " + task.content;
+  const std::string weights =
+      is_schedule_file(spec.topology) ? "weights of W: " + schedule_of(spec).name + "\n" : "";
+  return to_toml(copy) + weights + "content of the data: " + task.content;
 }
 
 Task begin_process(const std::string& command, TrainRequest& request, TrainJob& job,

@@ -251,21 +251,20 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
 Json summary_json(const TrainSpec& spec, const TrainResult& result) {
   const TrainSummary& s = result.summary;
   const bool allreduce = spec.pattern == "allreduce";
-  Json json = {
-      {"topology", allreduce ? "complete" : std::string(find_topology(spec.topology).name)},
-      {"pattern", spec.pattern},
-      {"optimizer", spec.optimizer},
-      {"workers", host_shape_of(spec).workers()},
-      {"steps", s.steps},
-      {"ms_per_step", s.ms_per_step},
-      {"exposed_ms", s.exposed_ms},
-      {"bytes_per_host_per_step", s.bytes_per_host_per_step},
-      {"val_loss", s.val_loss},
-      {"disagreement", s.disagreement},
-      {"seed", spec.seed},
-      {"val_accuracy", s.val_accuracy},
-      {"train_loss", s.train_loss},
-      {"parameters", s.parameters}};
+  Json json = {{"topology", allreduce ? "complete" : full_name(spec.topology)},
+               {"pattern", spec.pattern},
+               {"optimizer", spec.optimizer},
+               {"workers", host_shape_of(spec).workers()},
+               {"steps", s.steps},
+               {"ms_per_step", s.ms_per_step},
+               {"exposed_ms", s.exposed_ms},
+               {"bytes_per_host_per_step", s.bytes_per_host_per_step},
+               {"val_loss", s.val_loss},
+               {"disagreement", s.disagreement},
+               {"seed", spec.seed},
+               {"val_accuracy", s.val_accuracy},
+               {"train_loss", s.train_loss},
+               {"parameters", s.parameters}};
   if (s.perplexity) json["perplexity"] = *s.perplexity;
   if (result.compute_ms > 0) json["compute_ms"] = result.compute_ms;
   if (result.prediction) json["predicted_ms_per_step"] = 1e3 * result.prediction->step_s;

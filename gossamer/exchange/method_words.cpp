@@ -7,6 +7,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/exchange/method.h"
+#include "gossamer/graph/schedule_file.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -184,6 +185,7 @@ bool is_pattern(std::string_view name) {
 }
 
 std::string topology_of(std::string_view name, bool may_be_pattern) {
+  if (is_schedule_file(name)) return std::string(name);
   std::vector<std::string_view> names;
   for (const Topology& topology : topologies()) {
     const bool is_alias = !topology.alias.empty() && name == topology.alias;

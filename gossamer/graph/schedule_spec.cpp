@@ -8,9 +8,14 @@
 namespace gossamer {
 
 Schedule make_schedule(const ScheduleSpec& spec, const HostShape& shape) {
-  Schedule schedule = make_topology(
-      spec.topology,
-      {.shape = shape, .seed = spec.seed, .degree = spec.degree, .link_rates = spec.link_rates});
+  return modified(make_topology(spec.topology, {.shape = shape,
+                                                .seed = spec.seed,
+                                                .degree = spec.degree,
+                                                .link_rates = spec.link_rates}),
+                  spec);
+}
+
+Schedule modified(Schedule schedule, const ScheduleSpec& spec) {
   if (spec.lazy) schedule = lazy(std::move(schedule));
   if (spec.rounds_per_step != 1) {
     schedule = with_rounds_per_step(std::move(schedule), spec.rounds_per_step);

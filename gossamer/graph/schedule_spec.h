@@ -25,6 +25,10 @@ struct ScheduleSpec {
   bool operator==(const ScheduleSpec&) const = default;
 };
 
+/// The schedule with what modifies a topology's. Throws std::invalid_argument for a number out of
+/// range.
+Schedule modified(Schedule schedule, const ScheduleSpec& spec);
+
 /// Throws std::invalid_argument for an unknown topology, a number out of range, and hosts that the
 /// topology cannot serve.
 Schedule make_schedule(const ScheduleSpec& spec, const HostShape& shape);

@@ -6,19 +6,22 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/graph/schedule_file.h"
 #include "gossamer/graph/topologies/topologies.h"
 
 namespace gossamer {
 namespace {
 
-constexpr std::array<Topology, 14> kTopologies{{
+constexpr std::array<Topology, 16> kTopologies{{
     {"complete", "", "everybody averages with everybody in every step", make_complete},
     {"ring", "", "two neighbours, weights 1/3", make_ring},
+    {"directed_ring", "", "hears from i - 1, weights 1/2", make_directed_ring},
     {"one_peer_ring", "", "a ring that uses every other edge per step", make_one_peer_ring},
     {"star", "", "worker 0 talks to all others, Metropolis weights", make_star},
     {"grid", "", "near-square grid, Metropolis weights", make_grid},
     {"torus", "", "near-square torus, weights 1/5", make_torus},
     {"random", "", "a new graph per step, each edge with probability 1/2", make_random},
+    {"random_fixed", "", "the first connected graph of `random` in every step", make_random_fixed},
     {"random_directed", "", "sends to `degree` others at random; for pattern push_sum only",
      make_random_directed, Stochasticity::column},
     {"exponential", "", "hears from i + 1, i + 2, i + 4, ... in every step", make_exponential},
@@ -63,8 +66,13 @@ const Topology& find_topology(std::string_view name) {
   fail_unknown_name("topology", "topology", name, valid);
 }
 
+std::string full_name(std::string_view topology) {
+  return std::string(is_schedule_file(topology) ? topology : find_topology(topology).name);
+}
+
 Schedule make_topology(std::string_view name, const TopologyArgs& args) {
   check_shape(args.shape);
+  if (is_schedule_file(name)) return schedule_from_file(std::string(name), args.shape);
   return find_topology(name).make(args);
 }
 

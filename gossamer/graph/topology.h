@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,8 +36,11 @@ std::span<const Topology> topologies();
 /// Looks a name or alias up; throws std::invalid_argument that lists the valid ones.
 const Topology& find_topology(std::string_view name);
 
-/// find_topology(name).make(args). A size that the topology cannot serve is std::invalid_argument
-/// that names those which can.
+/// The table's name for an alias; the name of a schedule's file is what it is.
+std::string full_name(std::string_view topology);
+
+/// find_topology(name).make(args), or schedule_from_file(name, …) for a name in .json. A size that
+/// the topology cannot serve is std::invalid_argument that names those which can.
 Schedule make_topology(std::string_view name, const TopologyArgs& args);
 
 }  // namespace gossamer

@@ -150,6 +150,32 @@ TEST(OnePeerRing, UsesEveryEdgeOfTheRingEquallyOften) {
   }
 }
 
+TEST(DirectedRing, HearsFromTheOneBeforeAndContractsByTheCosineOfPiOverN) {
+  for (int n = 3; n <= 40; ++n) {
+    const Schedule schedule = make_topology("directed_ring", {.shape = even_hosts(1, n)});
+    const Eigen::MatrixXd w = dense_matrix(round_at(schedule, 0));
+    for (int i = 0; i < n; ++i) {
+      EXPECT_EQ(w(i, i), 0.5);
+      EXPECT_EQ(w(i, (i + n - 1) % n), 0.5);
+    }
+    EXPECT_NEAR(period_contraction(schedule), std::cos(std::acos(-1.0) / n), 1e-9) << n;
+  }
+}
+
+TEST(RandomFixed, IsTheFirstConnectedGraphOfRandom) {
+  int at_step_0 = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    const TopologyArgs args{.shape = even_hosts(8, 1), .seed = seed};
+    const Schedule random = make_topology("random", args);
+    const Round fixed = round_at(make_topology("random_fixed", args), 5);
+    at_step_0 += fixed == round_at(random, 0);
+    std::int64_t t = 0;
+    while (fixed != round_at(random, t) && t < 20) ++t;
+    ASSERT_LT(t, 20) << seed;
+  }
+  EXPECT_GE(at_step_0, 6);
+}
+
 TEST(Random, IsAFunctionOfSeedAndStepAlone) {
   const auto make = [](std::uint64_t seed) {
     return make_topology("random", {.shape = even_hosts(12, 1), .seed = seed});

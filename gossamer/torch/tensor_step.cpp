@@ -239,7 +239,7 @@ void TensorEngine::check_unchanged() {
   }
 }
 
-StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip) {
+StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip, double loss) {
   const at::NoGradGuard no_grad;
   if (step_.error) std::rethrow_exception(std::exchange(step_.error, nullptr));
   check_unchanged();
@@ -264,7 +264,7 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip) {
     engine_.set_groups(step_.classes.all());
     copy_in();
     if (passes_) passes_->begin_update();
-    StepReport report = engine_.step();
+    StepReport report = engine_.step(loss);
     copy_out();
     if (options_.engine.check_gradients)
       report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));

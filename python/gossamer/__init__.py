@@ -18,7 +18,9 @@ from gossamer._core import (
     topology_names,
 )
 from gossamer.gossip import Gossip
+from gossamer.mixer import Mixer
 from gossamer.optim import AccumAdam, AccumAdamW
+from gossamer.own_schedules import schedule_from_matrices
 from gossamer.probing import Probe, probe
 from gossamer.uneven_epochs import uneven
 
@@ -30,6 +32,7 @@ __all__ = [
     "Gossip",
     "IoError",
     "Method",
+    "Mixer",
     "Probe",
     "Schedule",
     "TransportError",
@@ -38,6 +41,7 @@ __all__ = [
     "make_schedule",
     "probe",
     "rank_methods",
+    "schedule_from_matrices",
     "topology_names",
     "uneven",
 ]

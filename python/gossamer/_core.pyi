@@ -175,6 +175,12 @@ class Schedule:
     def workers(self) -> int: ...
     @property
     def workers_per_host(self) -> list[int]: ...
+    @property
+    def loss_driven(self) -> bool:
+        """Whether it follows the loss, which every step must say: ``gossip.observe(loss)``."""
+    def on_hosts(self, workers_per_host: Sequence[int]) -> Schedule:
+        """The same rounds for as many workers, who are elsewhere."""
+
     def matrix(self, t: int) -> list[list[float]]:
         """W of round t: row i has the weights with which worker i takes what each worker sent.
 
@@ -202,13 +208,38 @@ def make_schedule(
     global_average_every: int = 0,
     lazy: bool = False,
     link_rates: Sequence[float] = (),
+    adaptive_average: int = 0,
 ) -> Schedule:
-    """The schedule of a topology of the table, with modifiers.
+    """The schedule of a topology of the table, or of a file of matrices, NAME.json, with modifiers.
 
-    ``lazy`` mixes with (I + W)/2; ``global_average_every`` 0 is never. ``link_rates``, for
-    ``"fitted"``, are those of the hosts' links in any unit. ValueError for a name or a size that
-    cannot be served.
+    ``lazy`` mixes with (I + W)/2; ``global_average_every`` 0 is never. ``adaptive_average`` is the
+    first distance between global averages whose distance then follows the loss (AGA); every step
+    must say it, see ``Gossip.observe``. ``link_rates``, for ``"fitted"``, are those of the hosts'
+    links in any unit. ValueError for a name or a size that cannot be served, IoError for a file
+    that cannot be read.
     """
+
+def modified_schedule(
+    schedule: Schedule,
+    *,
+    rounds_per_step: int = 1,
+    local_steps: int = 1,
+    global_average_every: int = 0,
+    lazy: bool = False,
+    adaptive_average: int = 0,
+) -> Schedule:
+    """The schedule with modifiers."""
+
+def schedule_from_matrices(
+    matrices: Sequence[Sequence[Sequence[float]]], workers_per_host: Sequence[int]
+) -> Schedule:
+    """W of each round, in turn. ValueError for weights that do not sum to 1."""
+
+def is_schedule_file(topology: str) -> bool:
+    """Whether a topology of this name is read from a file."""
+
+def name_in_file(path: str) -> str:
+    """The name of a file's schedule, with a digest of its weights. Raises IoError or ValueError."""
 
 class Forecast:
     """What a method does on a cluster, by simulation."""
@@ -491,6 +522,7 @@ class EngineOptions:
         codec: str = "fp32",
         skips_late: bool = False,
         staleness: int = 1,
+        stagger: bool = True,
         hyper: Hyper,
     ) -> None: ...
 
@@ -539,8 +571,13 @@ class Engine:
     def set_anchors(self) -> None:
         """Before start_at: what the pattern starts phases from is the parameters as they are."""
 
-    def step(self, groups: Sequence[Hyper], skip: bool = False) -> StepReport:
-        """Steps every tensor that has a gradient, unless ``skip``, and mixes all."""
+    agreed_losses: list[tuple[int, float]]
+    """(step, loss) of what a schedule that follows the loss has been told so far; set it before
+    ``start_at``."""
+
+    def step(self, groups: Sequence[Hyper], skip: bool = False, loss: float = 0.0) -> StepReport:
+        """Steps every tensor that has a gradient, unless ``skip``, and mixes all; ``loss`` is for
+        schedules that follow it."""
 
     def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:
         """Whether these are its tensors, by group, as they were; frozen ones do not count."""

@@ -39,11 +39,13 @@ Manifest = dict[str, Any]
 
 class Carried(NamedTuple):
     """What a worker goes on from beside the model and the optimizer: by number of the parameter
-    what travels where that is not the parameter itself, and by name and number the pattern's own
-    state, which starts at zero where it is not here."""
+    what travels where that is not the parameter itself, by name and number the pattern's own
+    state, which starts at zero where it is not here, and what a schedule that follows the loss has
+    been told."""
 
     sent: dict[int, torch.Tensor]
     state: dict[tuple[str, int], torch.Tensor]
+    losses: list[tuple[int, float]]
 
 
 @contextlib.contextmanager
@@ -155,6 +157,7 @@ def _described(gossip: Gossip, step: int, files: list[dict[str, Any]]) -> Manife
     keys = ("rank", "name", "bytes", "sha256")
     return {
         "step": step,
+        "losses": gossip._engine.agreed_losses,
         "workers": gossip._world.size,
         "model": _about(gossip),
         "files": [{key: file[key] for key in keys} for file in files],
@@ -233,12 +236,13 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Carried]:
         named=_named(gossip),
     )
     step = int(manifest["step"])
+    losses = [(int(at), float(loss)) for at, loss in manifest.get("losses", [])]
     if means is not None:
         put(means.document, means.read)
-        return step, Carried({}, {})
+        return step, Carried({}, {}, losses)
     with rank_files.opened(names[world.rank]) as (document, file):
         put(document, file.get_tensor)
-        return step, _carried(gossip, file)
+        return step, _carried(gossip, file)._replace(losses=losses)
 
 
 def _carried(gossip: Gossip, file: Any) -> Carried:
@@ -254,6 +258,7 @@ def _carried(gossip: Gossip, file: Any) -> Carried:
     return Carried(
         {i: file.get_tensor(key) for i, key in sent.items() if key in keys},
         {which: file.get_tensor(key) for which, key in state.items() if key in keys},
+        [],
     )
 
 

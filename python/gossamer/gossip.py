@@ -22,6 +22,7 @@ from gossamer import (
     consensus,
     first_steps,
     habits,
+    losses,
     means,
     mesh,
     parameters,
@@ -30,6 +31,7 @@ from gossamer import (
     shards,
 )
 from gossamer.fused import FusedState, fused_kind, rule_for
+from gossamer.member import Closing, close_if_alive
 from gossamer.metrics import Metrics
 from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
 from gossamer.restart import restart
@@ -41,7 +43,7 @@ from gossamer.uneven_epochs import uneven
 from gossamer.world import explain, find_seat
 
 
-class Gossip(habits.NoModule):
+class Gossip(habits.NoModule, Closing):
     """Mixes a model's parameters with those of neighbouring workers in every optimizer step.
 
     The training loop stays as it is: ``optimizer.step()`` steps and mixes. Every worker calls it
@@ -52,8 +54,8 @@ class Gossip(habits.NoModule):
     Args:
         model: not wrapped in DistributedDataParallel.
         optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
-        topology: a name of ``gossamer topology --list``, or a schedule of
-            ``gossamer.make_schedule``; or ``"auto"``, see ``plan``.
+        topology: a name of ``gossamer topology --list``, a file of matrices (NAME.json), or a
+            schedule of ``make_schedule`` or ``schedule_from_matrices``; ``"auto"``: see ``plan``.
         pattern: ``"cwa"``, the default (parameters travel during forward and backward), ``"atc"``
             (they travel after the step, which waits for them), ``"allreduce"`` (every backward
             averages the gradients over all workers, as DistributedDataParallel does; the topology
@@ -83,6 +85,8 @@ class Gossip(habits.NoModule):
         tls: TLS 1.3 for what ``"net"`` sends over TCP, with a key that the ranks agree on through
             the group's store; needs no certificates.
         seed: of random topologies.
+        stagger: bucket b follows the schedule at step t + b, which loads the links equally. False:
+            all at t, so that ``global_average_every`` averages the whole model in one step.
         plan: with ``topology="auto"`` a folder with the ``cluster.toml`` and ``workload.toml`` of
             ``gossamer plan``, which rank 0 reads: topology, pattern, codec and late are what they
             make best, and ``gossip.plan`` has sentences that say why.
@@ -122,6 +126,7 @@ class Gossip(habits.NoModule):
         transport: str = "auto",
         tls: bool = False,
         seed: int = 0,
+        stagger: bool = True,
         plan: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
         trace_steps: int = 64,
@@ -142,6 +147,7 @@ class Gossip(habits.NoModule):
         self.last_step: _core.StepReport | None = None
         self._world = setup.meet_all(self, optimizer, model, ddp, find_seat(group))
         self._schedule = setup.choose_schedule(self)
+        self._loss = losses.StepLoss(self._schedule)
         self._transport = setup.connect(self)
         self._trace = Trace(trace, trace_steps, self._world)
         self._metrics = Metrics(metrics, self._world)
@@ -175,7 +181,7 @@ class Gossip(habits.NoModule):
             module.register_load_state_dict_post_hook(self._loaded)
             for module in self._model.modules()
         ]
-        self._at_exit = functools.partial(setup.close_if_alive, weakref.ref(self))
+        self._at_exit = functools.partial(close_if_alive, weakref.ref(self))
         atexit.register(self._at_exit)
 
     def _watch_backward(self) -> None:
@@ -200,6 +206,11 @@ class Gossip(habits.NoModule):
             self._unsynced -= 1
             self._engine.set_averaging(self._unsynced == 0)
 
+    def observe(self, loss: float | torch.Tensor) -> None:
+        """Says this worker's loss of the coming step to a schedule that follows its mean over all
+        (``adaptive_average`` of ``make_schedule``), as a closure does that returns it."""
+        self._loss.say(loss)
+
     # The step.
 
     def _step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -208,6 +219,7 @@ class Gossip(habits.NoModule):
             return own_step(*args, **kwargs)
         try:
             self._before_step()
+            self._loss.check(args, kwargs)
             args, kwargs = backward.average_missed(self, args, kwargs)
             self._suspicions.before_step(self)
             if self._state is None:
@@ -253,6 +265,7 @@ class Gossip(habits.NoModule):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+            self._loss.returned(loss)
         assert self._state is not None
         scale, skip = scaling(self._optimizer)
         self._state.check()
@@ -261,7 +274,7 @@ class Gossip(habits.NoModule):
         return loss
 
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
-        self.last_step = self._engine.step(groups, skip)
+        self.last_step = self._engine.step(groups, skip, self._loss.take())
         self._totals.add(self.last_step)
         if self._settings.update == "backward":
             self._late.note(self._engine.early_buckets)
@@ -384,12 +397,3 @@ class Gossip(habits.NoModule):
             self._trace.write(self)
         # A group that outlives destroy_process_group has threads that may abort at exit.
         self._world = dataclasses.replace(self._world, group=None)
-
-    def __repr__(self) -> str:
-        return habits.described(self)
-
-    def __enter__(self) -> Gossip:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

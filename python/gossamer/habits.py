@@ -47,6 +47,9 @@ class NoModule:
             "output = model(input)"
         )
 
+    def __repr__(self: Any) -> str:
+        return described(self)
+
 
 def described(gossip: Gossip) -> str:
     """Its repr: who mixes what with whom."""

@@ -12,15 +12,15 @@ from gossamer.consensus import refuse_inside
 from gossamer.roll_call import agree, within
 
 if TYPE_CHECKING:
-    from gossamer.gossip import Gossip
+    from gossamer.member import Member
 
 
 def mean(
-    gossip: Gossip, tensors: torch.Tensor | Iterable[torch.Tensor]
+    member: Member, tensors: torch.Tensor | Iterable[torch.Tensor]
 ) -> torch.Tensor | list[torch.Tensor]:
     """See Gossip.mean."""
-    if gossip._block == "uneven()":
-        refuse_inside(gossip._block, "mean()")
+    if member._block == "uneven()":
+        refuse_inside(member._block, "mean()")
     is_one = isinstance(tensors, torch.Tensor)
     given = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
     copies: list[torch.Tensor] = []
@@ -29,9 +29,9 @@ def mean(
         copies.extend(_dense(i, tensor) for i, tensor in enumerate(given))
         return [f"tensor {i} {list(t.shape)} {t.dtype}" for i, t in enumerate(copies)]
 
-    agree(gossip, "mean()", describe)
-    with within(gossip, "mean()"):
-        gossip._engine.average(copies)
+    agree(member, "mean()", describe)
+    with within(member, "mean()"):
+        member._engine.average(copies)
     found = [copy.to(tensor.device) for copy, tensor in zip(copies, given, strict=True)]
     return found[0] if is_one else found
 

@@ -63,6 +63,7 @@ def unfused_step(gossip: Gossip, own_step: Callable[..., Any], *args: Any, **kwa
             )
         with without_scaler(gossip._optimizer):
             loss = own_step(*args, **kwargs)
+    gossip._loss.returned(loss)
     gossip._mix(patterns.resting_groups(gossip), skip=True)
     return loss
 

@@ -39,8 +39,10 @@ def restart(gossip: Gossip, step: int | None = None, carried: Carried | None = N
     engine.average([p for p in gossip._model.parameters() if _is_frozen_now(p, before)])
     engine.barrier()
     gossip._totals.keep(engine)
+    losses = engine.agreed_losses if carried is None else carried.losses
     engine.close()
     setup.make_engine(gossip)
+    gossip._engine.agreed_losses = losses
     gossip._engine.set_anchors()
     if carried is not None:
         _carry(gossip, carried)

@@ -19,7 +19,7 @@ from gossamer.cards import Card, checked, told
 from gossamer.world import explain
 
 if TYPE_CHECKING:
-    from gossamer.gossip import Gossip
+    from gossamer.member import Member
 
 
 _PATIENCE_S = 10.0
@@ -43,29 +43,29 @@ def say_waiting(rank: int, missing: list[int], where: str) -> None:
 
 
 @contextmanager
-def within(gossip: Gossip, where: str) -> Iterator[None]:
+def within(member: Member, where: str) -> Iterator[None]:
     """Errors say that it was there."""
     try:
         yield
     except Exception as error:
-        explain(error, gossip._world, where, gossip._settings.timeout_s)
+        explain(error, member._world, where, member._settings.timeout_s)
         raise
 
 
 def exchange(
-    gossip: Gossip, operation: str, card: Card, problem: Exception | None = None
+    member: Member, operation: str, card: Card, problem: Exception | None = None
 ) -> list[Card]:
     """As ``cards.exchange``, among the workers of a Gossip that has begun. Collective."""
     own = json.dumps(told(operation, card, problem))
-    with within(gossip, operation):
-        said = gossip._engine.call(operation, own.encode())
+    with within(member, operation):
+        said = member._engine.call(operation, own.encode())
     if problem is not None:
         raise problem
-    return checked(gossip._world.rank, operation, [json.loads(each) for each in said])
+    return checked(member._world.rank, operation, [json.loads(each) for each in said])
 
 
 def agree(
-    gossip: Gossip,
+    member: Member,
     operation: str,
     describe: Callable[[], Sequence[str]] = tuple,
     *,
@@ -80,14 +80,14 @@ def agree(
     except Exception as error:
         problem = error
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    steps = gossip._engine.steps_done
-    cards = exchange(gossip, operation, {"steps": steps, "lines": digest}, problem)
+    steps = member._engine.steps_done
+    cards = exchange(member, operation, {"steps": steps, "lines": digest}, problem)
     if compares_steps is None:
-        compares_steps = gossip._settings.late == "wait"
+        compares_steps = member._settings.late == "wait"
     if compares_steps:
         _check_steps(operation, [card["steps"] for card in cards])
     if any(card["lines"] != cards[0]["lines"] for card in cards):
-        _refuse(operation, exchange(gossip, operation, {"lines": lines}))
+        _refuse(operation, exchange(member, operation, {"lines": lines}))
 
 
 def _check_steps(operation: str, steps: list[int]) -> None:

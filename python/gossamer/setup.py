@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import weakref
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +28,7 @@ from gossamer.world import Seat, World, explain, meet, schedule_for
 
 if TYPE_CHECKING:
     from gossamer.gossip import Gossip
+    from gossamer.member import Member
 
 _WORDS = {
     "buffers": ("averaged", "local"),
@@ -39,6 +39,22 @@ _WORDS = {
 _BUCKETS = 32
 _LEAST_BUCKET_BYTES = 256 << 10
 _LARGEST_BUCKET_BYTES = 4 << 20
+
+
+NO_OPTIMIZER: dict[str, Any] = {
+    "pattern": "atc",
+    "pattern_options": None,
+    "buffers": "local",
+    "check_gradients": False,
+    "update": "step",
+    "late": "wait",
+    "staleness": 1,
+    "plan": None,
+    "trace": None,
+    "trace_steps": 1,
+    "metrics": None,
+}
+"""Settings of one that only mixes."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +75,7 @@ class Settings:
     transport: str
     tls: bool
     seed: int
+    stagger: bool
     plan: str | os.PathLike[str] | None
     trace: str | os.PathLike[str] | None
     trace_steps: int
@@ -155,11 +172,11 @@ def prepare(
         return "", error
 
 
-def bucket_bytes(gossip: Gossip) -> int:
+def bucket_bytes(member: Member) -> int:
     """What was asked for, or what suits the hosts."""
-    total = sum(p.numel() * p.element_size() for p in gossip._parameters)
+    total = sum(p.numel() * p.element_size() for p in member._parameters)
     return suitable_bucket_bytes(
-        total, len(gossip._world.workers_per_host), gossip._settings.bucket_bytes
+        total, len(member._world.workers_per_host), member._settings.bucket_bytes
     )
 
 
@@ -178,24 +195,32 @@ def suitable_bucket_bytes(total: int, hosts: int, asked: int | None) -> int:
 
 def about(gossip: Gossip) -> str:
     """What has to be the same on all ranks, a line each."""
-    settings = gossip._settings
-    name = getattr(settings.topology, "name", settings.topology)
     step = gossip._rule.name if gossip._rule else "own step"
-    options = "".join(f" {k}={v}" for k, v in sorted((settings.pattern_options or {}).items()))
     lines = [
+        *about_settings(gossip._settings),
+        f"optimizer {type(gossip._optimizer).__name__} ({step})",
+    ]
+    return "\n".join([*lines, *parameters.describe(gossip._model, gossip._named)])
+
+
+def about_settings(settings: Settings) -> list[str]:
+    """As ``about``, of the arguments. Raises IoError or ValueError for a topology's file."""
+    name = getattr(settings.topology, "name", settings.topology)
+    if isinstance(settings.topology, str) and _core.is_schedule_file(settings.topology):
+        name = _core.name_in_file(settings.topology)
+    options = "".join(f" {k}={v}" for k, v in sorted((settings.pattern_options or {}).items()))
+    return [
         f"topology {name}",
         f"pattern {settings.pattern}{options}",
         f"update {settings.update}",
         f"buffers {settings.buffers}",
-        f"seed {settings.seed}",
+        f"seed {settings.seed}, stagger {settings.stagger}",
         f"codec {settings.codec}",
         f"late {settings.late}, staleness {settings.staleness}",
         f"bucket_bytes {settings.bucket_bytes or 'chosen'}",
         f"transport {settings.transport}, tls {settings.tls}",
         f"trace of {settings.trace_steps} steps" if settings.trace is not None else "no trace",
-        f"optimizer {type(gossip._optimizer).__name__} ({step})",
     ]
-    return "\n".join([*lines, *parameters.describe(gossip._model, gossip._named)])
 
 
 def make_engine(gossip: Gossip) -> None:
@@ -229,55 +254,50 @@ def share_what_nobody_trains(gossip: Gossip) -> None:
     gossip._engine.broadcast(plain.of_all([*frozen, *gossip._model.named_buffers()]))
 
 
-def choose_schedule(gossip: Gossip) -> _core.Schedule:
+def choose_schedule(member: Member) -> _core.Schedule:
     """The rounds of its world. Raises ValueError for a topology that cannot serve it, or its
     pattern."""
-    settings, world = gossip._settings, gossip._world
+    settings, world = member._settings, member._world
     schedule = schedule_for(world, settings.topology, settings.pattern, settings.seed)
     try:
-        patterns.check_schedule(settings.pattern, gossip._rule, schedule, settings.pattern_options)
+        patterns.check_schedule(settings.pattern, member._rule, schedule, settings.pattern_options)
     except ValueError as error:
         explain(error, world)
         raise
     return schedule
 
 
-def row_of(gossip: Gossip) -> _core.Pattern:
+def row_of(member: Member) -> _core.Pattern:
     """The pattern that its engine runs."""
-    return patterns.engine_row(gossip._settings.pattern, gossip._rule)
+    return patterns.engine_row(member._settings.pattern, member._rule)
 
 
-def connect(gossip: Gossip) -> _core.Transport | None:
+def connect(member: Member) -> _core.Transport | None:
     """The transport to all with whom the schedule has it exchange. Collective."""
-    settings = gossip._settings
-    peers = _core.peers_of(engine_options(gossip), gossip._world.rank)
+    settings = member._settings
+    peers = _core.peers_of(engine_options(member), member._world.rank)
     transport = make_transport(
-        gossip._world, peers, settings.timeout_s, settings.transport, tls=settings.tls
+        member._world, peers, settings.timeout_s, settings.transport, tls=settings.tls
     )
     if transport is not None:
         waits = settings.late == "wait"
-        roll_call.begin(transport, peers, gossip._world.rank, compares_steps=waits)
+        roll_call.begin(transport, peers, member._world.rank, compares_steps=waits)
     return transport
 
 
-def engine_options(gossip: Gossip) -> _core.EngineOptions:
+def engine_options(member: Member) -> _core.EngineOptions:
     """How the engine is to mix and step."""
+    settings = member._settings
     return _core.EngineOptions(
-        schedule=gossip._schedule,
-        pattern=row_of(gossip).name,
-        optimizer=gossip._rule.name if gossip._rule else "none",
-        timeout_s=gossip._settings.timeout_s,
-        check_gradients=gossip._settings.check_gradients,
-        in_backward=gossip._settings.update == "backward",
-        codec=gossip._settings.codec,
-        skips_late=gossip._settings.late == "skip",
-        staleness=gossip._settings.staleness,
-        hyper=patterns.with_options(_core.Hyper(), gossip._settings.pattern_options),
+        schedule=member._schedule,
+        pattern=row_of(member).name,
+        optimizer=member._rule.name if member._rule else "none",
+        timeout_s=settings.timeout_s,
+        check_gradients=settings.check_gradients,
+        in_backward=settings.update == "backward",
+        codec=settings.codec,
+        skips_late=settings.late == "skip",
+        staleness=settings.staleness,
+        stagger=settings.stagger,
+        hyper=patterns.with_options(_core.Hyper(), settings.pattern_options),
     )
-
-
-def close_if_alive(reference: weakref.ref[Gossip]) -> None:
-    """At the end of the process."""
-    gossip = reference()
-    if gossip is not None:
-        gossip.close()

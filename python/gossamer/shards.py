@@ -132,10 +132,12 @@ class ShardEngine(_core.Engine):
         super().start()
         self._copy_out()
 
-    def step(self, groups: Sequence[_core.Hyper], skip: bool = False) -> _core.StepReport:
+    def step(
+        self, groups: Sequence[_core.Hyper], skip: bool = False, loss: float = 0.0
+    ) -> _core.StepReport:
         """Mixes what the optimizer has stepped."""
         self._copy_in()
-        report = super().step(groups, skip)
+        report = super().step(groups, skip, loss)
         self._copy_out()
         return report
 

@@ -208,7 +208,8 @@ def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
             gossip._optimizer.step()
             return
     with within(gossip, "uneven()"):
-        gossip.last_step = gossip._engine.step(patterns.resting_groups(gossip), skip=True)
+        groups, loss = patterns.resting_groups(gossip), gossip._loss.take()
+        gossip.last_step = gossip._engine.step(groups, skip=True, loss=loss)
     gossip._totals.add(gossip.last_step)
     if gossip._state is not None:
         gossip._state.after_step()

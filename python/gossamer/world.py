@@ -66,7 +66,7 @@ def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> 
     return Seat(rank, dist.get_world_size(members), members)
 
 
-_PLACES = ("[Gossip]", "[engine]", "[net]", "[topology]", "[transport]")
+_PLACES = ("[Gossip]", "[Mixer]", "[engine]", "[net]", "[topology]", "[transport]")
 
 
 def explain(
@@ -128,7 +128,8 @@ def _schedule(topology: str | _core.Schedule, hosts: list[int], seed: int) -> _c
             f"workers, got a group of {sum(hosts)}; make it with "
             f'gossamer.make_schedule("{topology.name}", {hosts})'
         )
-    return topology
+    # Without hosts of its own, as one of matrices is made: these, so that plans know them.
+    return topology.on_hosts(hosts) if len(topology.workers_per_host) == 1 else topology
 
 
 def board_of(seat: Seat, timeout_s: float) -> Board:

@@ -12,7 +12,14 @@ from torch.nn.functional import cross_entropy
 
 import gossamer
 
-GUIDES = ("from-ddp.md", "which-model.md", "methods.md", "theory.md", "when-not.md")
+GUIDES = (
+    "from-ddp.md",
+    "which-model.md",
+    "methods.md",
+    "methods/own.md",
+    "theory.md",
+    "when-not.md",
+)
 
 
 def code_blocks(guide: str) -> list[tuple[str, str]]:

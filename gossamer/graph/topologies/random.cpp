@@ -1,3 +1,6 @@
+#include <utility>
+#include <vector>
+
 #include "gossamer/base/rng.h"
 #include "gossamer/graph/topologies/topologies.h"
 #include "gossamer/graph/weights.h"
@@ -5,7 +8,7 @@
 namespace gossamer {
 namespace {
 
-Round random_round(int workers, std::uint64_t seed, std::int64_t t) {
+Neighbours random_graph(int workers, std::uint64_t seed, std::int64_t t) {
   Rng rng(seed, static_cast<std::uint64_t>(t));
   Neighbours neighbours(static_cast<std::size_t>(workers));
   for (int i = 0; i < workers; ++i) {
@@ -15,7 +18,20 @@ Round random_round(int workers, std::uint64_t seed, std::int64_t t) {
       neighbours[static_cast<std::size_t>(j)].push_back(i);
     }
   }
-  return metropolis_round(neighbours);
+  return neighbours;
+}
+
+bool is_connected(const Neighbours& neighbours) {
+  std::vector<char> reached(neighbours.size(), 0);
+  std::vector<int> next{0};
+  reached[0] = 1;
+  for (std::size_t k = 0; k < next.size(); ++k) {
+    const int i = next[k];
+    for (const int j : neighbours[static_cast<std::size_t>(i)]) {
+      if (std::exchange(reached[static_cast<std::size_t>(j)], 1) == 0) next.push_back(j);
+    }
+  }
+  return next.size() == neighbours.size();
 }
 
 }  // namespace
@@ -26,8 +42,16 @@ Schedule make_random(const TopologyArgs& args) {
           .shape = args.shape,
           .period = 0,
           .round = [n, seed = args.seed](std::int64_t t, std::span<const AgreedLoss>) {
-            return random_round(n, seed, t);
+            return metropolis_round(random_graph(n, seed, t));
           }};
+}
+
+Schedule make_random_fixed(const TopologyArgs& args) {
+  std::int64_t t = 0;
+  Neighbours graph = random_graph(args.shape.workers(), args.seed, t);
+  // Workers in two parts would never hear of each other.
+  while (!is_connected(graph)) graph = random_graph(args.shape.workers(), args.seed, ++t);
+  return periodic_schedule("random_fixed", args.shape, {metropolis_round(graph)});
 }
 
 }  // namespace gossamer

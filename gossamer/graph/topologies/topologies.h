@@ -7,11 +7,13 @@ namespace gossamer {
 
 Schedule make_complete(const TopologyArgs& args);
 Schedule make_ring(const TopologyArgs& args);
+Schedule make_directed_ring(const TopologyArgs& args);
 Schedule make_one_peer_ring(const TopologyArgs& args);
 Schedule make_star(const TopologyArgs& args);
 Schedule make_grid(const TopologyArgs& args);
 Schedule make_torus(const TopologyArgs& args);
 Schedule make_random(const TopologyArgs& args);
+Schedule make_random_fixed(const TopologyArgs& args);
 Schedule make_random_directed(const TopologyArgs& args);
 Schedule make_exponential(const TopologyArgs& args);
 Schedule make_one_peer_exponential(const TopologyArgs& args);
