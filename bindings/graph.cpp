@@ -41,10 +41,10 @@ Schedule modified_by(Schedule schedule, int rounds_per_step, int local_steps,
 /// The same rounds for as many workers, who are elsewhere.
 Schedule on_hosts(Schedule schedule, std::vector<int> workers_per_host) {
   HostShape shape{std::move(workers_per_host)};
-  check_argument("schedule", shape.workers() == schedule.shape.workers(),
-                 "hosts must have the schedule's " + std::to_string(schedule.shape.workers()) +
-                     " workers",
-                 std::to_string(shape.workers()));
+  check_argument(
+      "schedule", shape.workers() == schedule.shape.workers(),
+      "hosts must have the schedule's " + std::to_string(schedule.shape.workers()) + " workers",
+      std::to_string(shape.workers()));
   schedule.shape = std::move(shape);
   return schedule;
 }

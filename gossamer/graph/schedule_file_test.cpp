@@ -69,8 +69,7 @@ TEST(ScheduleFile, ReadsMatricesEdgesAndGroupsInTurn) {
 TEST(ScheduleFile, FindsOutWhichSumsAreOne) {
   EXPECT_EQ(read(R"({"rounds": [[[0.5, 0.2], [0.5, 0.8]]]})", 2).stochasticity,
             Stochasticity::column);
-  EXPECT_EQ(read(R"({"rounds": [[[0.5, 0.5], [0.2, 0.8]]]})", 2).stochasticity,
-            Stochasticity::row);
+  EXPECT_EQ(read(R"({"rounds": [[[0.5, 0.5], [0.2, 0.8]]]})", 2).stochasticity, Stochasticity::row);
 }
 
 TEST(ScheduleFile, MakesSumsOfRoundedWeightsExact) {
@@ -86,7 +85,8 @@ TEST(ScheduleFile, MakesSumsOfRoundedWeightsExact) {
 
 TEST(ScheduleFile, IsNamedAfterTheFileAndItsWeights) {
   const std::string a = read(R"({"rounds": [[[0.75, 0.25], [0.25, 0.75]]]})", 2).name;
-  const std::string same = read(R"({ "note": 1,  "rounds": [[[0.75,0.25], [0.25,0.750]]]})", 2).name;
+  const std::string same =
+      read(R"({ "note": 1,  "rounds": [[[0.75,0.25], [0.25,0.750]]]})", 2).name;
   const std::string b = read(R"({"rounds": [[[0.7, 0.3], [0.3, 0.7]]]})", 2).name;
   EXPECT_EQ(a.substr(0, 13), "weights.json#");
   EXPECT_EQ(a.size(), 21u);
@@ -124,7 +124,8 @@ TEST(ScheduleFile, NamesFileRoundAndRemedyOfWhatIsWrong) {
       {R"({"rounds": [[[1, 0], [0]]]})", "round 0: row 1 of W must have 2 weights, got 1"},
       {R"({"rounds": [[[1, 0], [0, 1]], [[1, "x"], [0, 1]]]})",
        "round 1: a row of W must be a list of numbers, got [1,\"x\"]"},
-      {R"({"rounds": [[[1.5, -0.5], [0, 1]]]})", "finite and not negative, got W[0][1] = -0.500000"},
+      {R"({"rounds": [[[1.5, -0.5], [0, 1]]]})",
+       "finite and not negative, got W[0][1] = -0.500000"},
       {R"({"rounds": [[[0.5, 0.5], [0.6, 0.5]]]})",
        "must sum to 1 in each round, got row 1 of round 0 with the sum 1.100000 and column 0 of "
        "round 0 with the sum 1.100000; give the rest to the worker itself"},

@@ -97,8 +97,8 @@ class TensorEngine {
 
   /// One step with `groups` (by NamedTensor::group; their t is ignored), or what a backward pass
   /// that began it has left of it, with the groups of that. Tensors with a gradient are stepped
-  /// unless `skip`; all are mixed. `loss` is as in Engine::step(). Throws std::invalid_argument for a
-  /// gradient that was changed after it had been stepped with.
+  /// unless `skip`; all are mixed. `loss` is as in Engine::step(). Throws std::invalid_argument for
+  /// a gradient that was changed after it had been stepped with.
   StepReport step(std::span<const Hyper> groups, bool skip = false, double loss = 0);
 
   std::vector<at::Tensor> tensors() const;
