@@ -89,12 +89,15 @@ void bind_method(py::module_& module) {
       .def("__repr__", [](const MethodSpec& c) { return "Method(\"" + name_of(c) + "\")"; })
       .def(
           "schedule",
-          [](const MethodSpec& c, std::vector<int> hosts, const std::vector<double>& link_rates) {
+          [](const MethodSpec& c, std::vector<int> hosts, const std::vector<double>& link_rates,
+             std::uint64_t seed) {
             MethodSpec on_cluster = c;
+            on_cluster.schedule.seed = seed;
             on_cluster.schedule.link_rates = link_rates;
             return schedule_of(on_cluster, {std::move(hosts)});
           },
           py::arg("workers_per_host"), py::kw_only(), py::arg("link_rates") = std::vector<double>{},
+          py::arg("seed") = 0,
           "Who averages with whom on these hosts; link rates are for fitted.");
 }
 

@@ -296,10 +296,10 @@ class Method:
     def stagger(self) -> bool:
         """Whether bucket b follows the schedule at t + b."""
     def schedule(
-        self, workers_per_host: Sequence[int], *, link_rates: Sequence[float] = ...
+        self, workers_per_host: Sequence[int], *, link_rates: Sequence[float] = ..., seed: int = 0
     ) -> Schedule:
         """Who averages with whom on these hosts; the rates of the hosts' links, in any unit, are
-        for fitted. ValueError for hosts that cannot be served."""
+        for fitted, the seed for random graphs. ValueError for hosts that cannot be served."""
 
 class RankedMethod:
     """A method and its time to the same loss."""

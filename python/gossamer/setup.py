@@ -14,6 +14,7 @@ from gossamer import (
     _core,
     backward,
     mesh,
+    named,
     parameters,
     patterns,
     plain,
@@ -61,7 +62,7 @@ NO_OPTIMIZER: dict[str, Any] = {
 class Settings:
     """The arguments of Gossip."""
 
-    topology: str | _core.Schedule
+    topology: str | _core.Schedule | _core.Method
     pattern: str
     pattern_options: patterns.Options | None
     buffers: str
@@ -84,7 +85,7 @@ class Settings:
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> Settings:
         """From all that Gossip was called with, by name."""
-        return cls(**{each.name: arguments[each.name] for each in fields(cls)})
+        return named.expanded(cls(**{each.name: arguments[each.name] for each in fields(cls)}))
 
     def check(self) -> None:
         """Raises ValueError for what no Gossip can be made with."""

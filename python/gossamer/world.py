@@ -107,7 +107,7 @@ def own_folder(world: World, folder: str | os.PathLike[str]) -> Path:
 
 
 def schedule_for(
-    world: World, topology: str | _core.Schedule, pattern: str, seed: int
+    world: World, topology: str | _core.Schedule | _core.Method, pattern: str, seed: int
 ) -> _core.Schedule:
     """The rounds of this world. Raises ValueError for a topology that cannot serve its shape."""
     if pattern == "allreduce":
@@ -119,7 +119,11 @@ def schedule_for(
         raise
 
 
-def _schedule(topology: str | _core.Schedule, hosts: list[int], seed: int) -> _core.Schedule:
+def _schedule(
+    topology: str | _core.Schedule | _core.Method, hosts: list[int], seed: int
+) -> _core.Schedule:
+    if isinstance(topology, _core.Method):
+        return topology.schedule(hosts, seed=seed)
     if isinstance(topology, str):
         return _core.make_schedule(topology, hosts, seed=seed)
     if topology.workers != sum(hosts):

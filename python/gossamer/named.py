@@ -1,0 +1,62 @@
+"""A Gossip by its method's name: ``topology=gossamer.Method("gradient_gossip@aer:int8:rounds=2")``.
+
+The name is that of all commands, so that what `gossamer plan` and `simulate` say is what is trained.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from gossamer import _core
+
+if TYPE_CHECKING:
+    from gossamer.setup import Settings
+
+_DEFAULTS: dict[str, Any] = {
+    "pattern": "cwa",
+    "pattern_options": None,
+    "codec": "fp32",
+    "update": "step",
+    "late": "wait",
+    "staleness": 1,
+    "stagger": True,
+}
+"""What a name says, with the defaults that say nothing."""
+
+
+def expanded(settings: Settings) -> Settings:
+    """The settings with what the method's name says, if they have one.
+
+    Raises ValueError for arguments that would say it twice, and for methods that no Gossip runs.
+    """
+    method = settings.topology
+    if not isinstance(method, _core.Method):
+        return settings
+    for name, default in _DEFAULTS.items():
+        value = getattr(settings, name)
+        if value != default:
+            raise ValueError(
+                f"[Gossip] topology={method!r} says {name} as well, got {name}={value!r}; leave it "
+                "out, or put it into the method's name"
+            )
+    if method.pattern == "ddp":
+        raise ValueError(
+            f"[Gossip] {method!r} is DistributedDataParallel, which is what to use for it; or take "
+            'gossamer.Method("allreduce")'
+        )
+    if ":group=" in method.name:
+        raise ValueError(
+            f"[Gossip] groups average hierarchically here, got {method!r}; leave group= out"
+        )
+    options = {k: int(v) if v == int(v) else v for k, v in method.pattern_options.items()}
+    return dataclasses.replace(
+        settings,
+        pattern=method.pattern,
+        pattern_options=options or None,
+        codec=method.codec,
+        update="step" if method.averages_gradients else method.update,
+        late=method.late,
+        staleness=method.staleness,
+        stagger=method.stagger,
+    )

@@ -1,0 +1,47 @@
+"""A Gossip by the name that commands take for its method."""
+
+import pytest
+from gossip_support import mlp
+from torch.optim import SGD, AdamW
+
+import gossamer
+
+
+def made(name: str, **arguments: object) -> gossamer.Gossip:
+    model = mlp()
+    optimizer = AdamW(model.parameters(), lr=0.1)
+    return gossamer.Gossip(model, optimizer, topology=gossamer.Method(name), **arguments)
+
+
+def test_a_name_says_all_that_arguments_do() -> None:
+    with made("dsgd_ac@ring:bf16:local=2:backward:stagger=no:consensus=0.5") as gossip:
+        settings = gossip._settings
+        assert settings.pattern == "dsgd_ac"
+        assert settings.pattern_options == {"consensus": 0.5}
+        assert (settings.codec, settings.update, settings.stagger) == ("bf16", "backward", False)
+        assert gossip._schedule.period == 2
+    with made("ring:skip=3") as gossip:
+        assert (gossip._settings.late, gossip._settings.staleness) == ("skip", 3)
+    with made("allreduce:int8") as gossip:
+        assert (gossip._settings.pattern, gossip._settings.codec) == ("allreduce", "int8")
+
+
+def test_what_a_name_says_is_not_said_twice() -> None:
+    with pytest.raises(
+        ValueError, match=r"Method\(\"ring\"\) says codec as well, got codec='int8'"
+    ):
+        made("ring", codec="int8")
+    with pytest.raises(ValueError, match="DistributedDataParallel, which is what to use"):
+        made("ddp")
+    with pytest.raises(ValueError, match="leave group= out"):
+        made("ring:group=ring")
+    with pytest.raises(ValueError, match="did you mean 'ring'"):
+        gossamer.Method("rign")
+
+
+def test_a_pattern_still_has_its_conditions() -> None:
+    model = mlp()
+    with pytest.raises(ValueError, match="momentum"):
+        gossamer.Gossip(
+            model, SGD(model.parameters(), lr=0.1), topology=gossamer.Method("dmsgd@ring")
+        )
