@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <string_view>
 #include <vector>
 
@@ -16,24 +15,23 @@ constexpr Command kLabCommands[] = {
      run_lab_transient},
 };
 
-void print_help() {
-  std::printf(
-      "Virtual workers of one process on convex problems, by the rules that train networks.\n\n"
-      "usage: gossamer lab COMMAND [OPTIONS]\n\ncommands:\n");
+CommandPage lab_page() {
+  CommandPage page{.name = "lab",
+                   .about =
+                       "Virtual workers of one process on convex problems, by the rules that "
+                       "train networks.",
+                   .footer = "try: gossamer lab figure corrections_least_squares"};
   for (const Command& command : kLabCommands) {
-    std::printf("  %-10s %s\n", command.name.data(), command.summary.data());
+    page.commands.emplace_back(command.name, command.summary);
   }
-  std::printf("\ntry: gossamer lab figure corrections_least_squares\n");
+  return page;
 }
 
 }  // namespace
 
 int run_lab(int argc, char** argv) {
   const std::string_view word = argc > 1 ? argv[1] : "--help";
-  if (word == "--help" || word == "-h" || word == "help") {
-    print_help();
-    return 0;
-  }
+  if (word == "--help" || word == "-h" || word == "help") throw HelpAsked{lab_page()};
   std::vector<std::string_view> names;
   for (const Command& command : kLabCommands) {
     if (command.name == word) return command.run(argc - 1, argv + 1);

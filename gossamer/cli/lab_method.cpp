@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gossamer/algo/optimizer.h"
+#include "gossamer/algo/choices.h"
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/graph/schedule_spec.h"
@@ -66,7 +66,10 @@ std::vector<std::string> split(const std::string& text, char sign) {
 [[noreturn]] void refuse(const std::string& method, const std::string& what,
                          const std::string& got) {
   const std::string subject = "method " + method + ": " + what;
-  fail_argument({.place = "lab", .what = subject, .got = "'" + got + "'"});
+  fail_argument({.place = "lab",
+                 .what = subject,
+                 .got = "'" + got + "'",
+                 .remedy = "see `gossamer lab run --help`"});
 }
 
 double number_of(const std::string& method, const Word& word) {
@@ -113,7 +116,8 @@ void apply(const std::string& method, const Word& word, LabOptions& options, Sch
   } else if (word.key == "lr") {
     options.step_size.first = number_of(method, word);
   } else if (word.key == "optimizer") {
-    options.optimizer = find_optimizer(word.value).name;
+    check_optimizer_choice(word.value);
+    options.optimizer = word.value;
   } else {
     refuse_word(word.key);
   }

@@ -38,6 +38,16 @@ HostShape parse_host_shape(int hosts, std::string_view per_host) {
   return counts.size() == 1 ? even_hosts(hosts, counts.front()) : HostShape{counts};
 }
 
+HostShape agreed_host_shape(std::string_view place, int hosts, std::string_view per_host) {
+  HostShape shape = parse_host_shape(hosts, per_host);
+  if (shape.hosts() == hosts) return shape;
+  fail_argument({.place = place,
+                 .what = "--per-host must have one number, or one for each of the " +
+                         std::to_string(hosts) + " hosts",
+                 .got = "'" + std::string(per_host) + "'",
+                 .remedy = "leave --hosts out to take as many hosts as there are numbers"});
+}
+
 std::string describe(const HostShape& shape) {
   const std::vector<int>& counts = shape.workers_per_host;
   const auto [least, most] = std::minmax_element(counts.begin(), counts.end());

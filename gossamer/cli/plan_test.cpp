@@ -68,7 +68,7 @@ TEST(PlanCommand, PublishedCasesAreNearTheModel) {
 TEST(PlanCommand, MistakesAreOneClearMessage) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan --steps-ratio 0", "[plan] --steps-ratio"},
-      {"plan --optimizer lion", "[plan] --optimizer"},
+      {"plan --optimizer lion", "[plan] unknown value of --optimizer, got 'lion'"},
       {"plan --clusters x.toml",
        "[plan] unknown argument, got '--clusters'; did you mean '--cluster'"},
       {"plan --workload nowhere.toml", "[nowhere.toml] cannot be read"},

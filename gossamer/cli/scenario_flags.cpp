@@ -36,7 +36,10 @@ std::int64_t parse_count(const std::string& text, const std::string& command) {
   fail_argument({.place = command,
                  .what = "--parameters takes a number from 1 to 1e13",
                  .got = "'" + text + "'",
-                 .remedy = "for example 25M, 7B or 1000000"});
+                 .remedy = text.ends_with("MB") || text.ends_with("GB")
+                               ? "it counts parameters, not bytes: did you mean '" +
+                                     text.substr(0, text.size() - 1) + "'?"
+                               : "for example 25M, 7B or 1000000"});
 }
 
 }  // namespace
@@ -77,21 +80,17 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
 
 ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
   if (!f.cluster.empty()) return load_cluster(f.cluster);
-  const HostShape shape = parse_host_shape(f.hosts == 0 ? kDefaultHosts : f.hosts, f.per_host);
-  if (f.hosts != 0 && f.hosts != shape.hosts()) {
-    fail_argument({.place = command,
-                   .what = "--per-host must have one number, or one for each of the " +
-                           std::to_string(f.hosts) + " hosts",
-                   .got = "'" + f.per_host + "'"});
-  }
+  const HostShape shape = f.hosts == 0 ? parse_host_shape(kDefaultHosts, f.per_host)
+                                       : agreed_host_shape(command, f.hosts, f.per_host);
   if (shape.workers() > kMostWorkers) {
     fail_argument({.place = command,
                    .what = "there may be up to " + std::to_string(kMostWorkers) + " workers",
                    .got = std::to_string(shape.workers())});
   }
   ClusterFile file;
-  const LinkSpec link{parse_rate(f.link_rate, command), parse_duration(f.link_latency, command)};
-  const LinkSpec inside{parse_rate(f.inside_rate, command), 0};
+  const LinkSpec link{parse_rate(f.link_rate, command + " --link-rate"),
+                      parse_duration(f.link_latency, command + " --link-latency")};
+  const LinkSpec inside{parse_rate(f.inside_rate, command + " --inside-rate"), 0};
   for (int workers : shape.workers_per_host) file.cluster.hosts.push_back({workers, link, inside});
   file.speeds.assign(static_cast<std::size_t>(shape.workers()), 1);
   check_cluster(file.cluster);
@@ -103,10 +102,10 @@ WorkloadFile workload_of(const ScenarioFlags& f, const std::string& command) {
   WorkloadFile file;
   Workload& workload = file.workload;
   workload.buckets = even_buckets(parse_count(f.parameters, command), f.buckets);
-  workload.compute.mean_s = parse_duration(f.compute, command);
-  workload.compute.deviation_s = parse_duration(f.deviation, command);
+  workload.compute.mean_s = parse_duration(f.compute, command + " --compute");
+  workload.compute.deviation_s = parse_duration(f.deviation, command + " --deviation");
   if (workload.compute.deviation_s > 0) workload.compute.jitter = Jitter::normal;
-  workload.update_s = parse_duration(f.update, command);
+  workload.update_s = parse_duration(f.update, command + " --update");
   return file;
 }
 

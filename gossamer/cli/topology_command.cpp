@@ -77,13 +77,8 @@ void print_list() {
 }
 
 HostShape shape_of(const Options& o) {
-  HostShape shape = parse_host_shape(o.hosts == 0 ? kDefaultHosts : o.hosts, o.per_host);
-  if (o.hosts == 0 || o.hosts == shape.hosts()) return shape;
-  fail_argument({.place = "topology",
-                 .what = "--per-host must have one number, or one for each of the " +
-                         std::to_string(o.hosts) + " hosts",
-                 .got = "'" + o.per_host + "'",
-                 .remedy = "leave --hosts out to take as many hosts as there are numbers"});
+  return o.hosts == 0 ? parse_host_shape(kDefaultHosts, o.per_host)
+                      : agreed_host_shape("topology", o.hosts, o.per_host);
 }
 
 TopologyReport make_report(const Options& o) {
@@ -99,7 +94,7 @@ bool wants_colour() {
 void show(const Options& o) {
   if (o.spec.topology.empty()) {
     fail_argument({.place = "topology",
-                   .what = "which topology?",
+                   .what = "a topology must be named",
                    .remedy = "for example `gossamer topology aer`; --list shows all"});
   }
   const bool svg_to_stdout = o.svg == "-";
