@@ -97,8 +97,7 @@ void bind_method(py::module_& module) {
             return schedule_of(on_cluster, {std::move(hosts)});
           },
           py::arg("workers_per_host"), py::kw_only(), py::arg("link_rates") = std::vector<double>{},
-          py::arg("seed") = 0,
-          "Who averages with whom on these hosts; link rates are for fitted.");
+          py::arg("seed") = 0, "Who averages with whom on these hosts; link rates are for fitted.");
 }
 
 }  // namespace

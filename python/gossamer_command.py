@@ -9,16 +9,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import subprocess
 import sys
 import types
 from pathlib import Path
 from typing import NoReturn
-
-DOCTOR_HELP = """
-With Python:
-  doctor     check what training needs here; under torchrun also the links between the workers
-"""
 
 
 def _program() -> Path:
@@ -63,10 +57,6 @@ def main() -> int:
     if arguments[:1] == ["report"]:
         return _report(arguments[1:])
     program = str(_program())
-    if arguments[:1] in ([], ["--help"], ["-h"], ["help"]):
-        code = subprocess.run([program, *arguments], check=False).returncode
-        print(DOCTOR_HELP, end="")
-        return code
     _become([program, *arguments])
 
 

@@ -5,18 +5,20 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/algo/choices.h"
 #include "gossamer/algo/optimizers/optimizers.h"
 #include "gossamer/base/errors.h"
 
 namespace gossamer {
 namespace {
 
+constexpr std::string_view kStandIn = "none";
 constexpr std::string_view kMomentumState[] = {"momentum"};
 constexpr std::string_view kAdamState[] = {"m", "v"};
 constexpr std::string_view kAccumAdamState[] = {"m", "v", "accumulated"};
 
 constexpr Optimizer kOptimizers[] = {
-    {"none", "no step of its own: only mixes", {}, none_pass<float>, none_pass<double>},
+    {kStandIn, "no step of its own: only mixes", {}, none_pass<float>, none_pass<double>},
     {"sgd", "stochastic gradient descent", {}, sgd_pass<float>, sgd_pass<double>},
     {"momentum", "SGD with heavy-ball or Nesterov momentum", kMomentumState, momentum_pass<float>,
      momentum_pass<double>},
@@ -44,9 +46,27 @@ std::span<const Optimizer> optimizers() { return kOptimizers; }
 const Optimizer& find_optimizer(std::string_view name) {
   const auto found = std::ranges::find(kOptimizers, name, &Optimizer::name);
   if (found != std::end(kOptimizers)) return *found;
+  fail_unknown_name("optimizer", "optimizer", name, optimizer_choices());
+}
+
+std::vector<std::string_view> optimizer_choices() {
   std::vector<std::string_view> names;
-  for (const Optimizer& optimizer : kOptimizers) names.push_back(optimizer.name);
-  fail_unknown_name("optimizer", "optimizer", name, names);
+  for (const Optimizer& optimizer : kOptimizers) {
+    if (optimizer.name != kStandIn) names.push_back(optimizer.name);
+  }
+  return names;
+}
+
+void check_optimizer_choice(std::string_view name) {
+  if (find_optimizer(name).name != kStandIn) return;
+  std::string names;
+  for (std::string_view each : optimizer_choices()) {
+    names += (names.empty() ? "" : ", ") + std::string(each);
+  }
+  fail_argument({.place = "optimizer",
+                 .what = "this optimizer makes no step, so nothing would be trained",
+                 .got = "'none'",
+                 .remedy = "choose one of: " + names});
 }
 
 void check_hyper(const Hyper& h) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace gossamer {
@@ -30,6 +31,35 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// What people write who come from another program, and what it is called here.
+constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
+    {"learning_rate", "lr"},
+    {"batch_size", "global_batch"},
+    {"batch", "global_batch"},
+    {"epochs", "steps"},
+    {"iterations", "steps"},
+    {"max_steps", "steps"},
+    {"wd", "weight_decay"},
+    {"lr_scheduler", "lr_schedule"},
+    {"warmup_steps", "warmup"},
+    {"max_grad_norm", "clip_norm"},
+    {"grad_clip", "clip_norm"},
+    {"save_every", "checkpoint_every"},
+    {"eval_every", "evaluate_every"},
+    {"nodes", "hosts"},
+    {"workers", "per_host"},
+    {"nproc_per_node", "per_host"},
+    {"bandwidth", "link_rate"},
+    {"latency", "link_latency"},
+    {"output", "out"},
+    {"output_dir", "out"},
+    {"dataset", "data"},
+    {"fp16", "bf16"},
+    {"half", "bf16"},
+    {"ddp", "allreduce"},
+    {"all_reduce", "allreduce"},
+};
+
 }  // namespace
 
 std::string to_string(const Complaint& c) {
@@ -54,13 +84,19 @@ TransportError::TransportError(Details details)
     : std::runtime_error(transport_message(details)), details_(std::move(details)) {}
 
 std::string nearest_name(std::string_view word, std::span<const std::string_view> valid) {
+  for (const auto& [habit, ours] : kHabits) {
+    if (habit == word && std::ranges::find(valid, ours) != valid.end()) return std::string(ours);
+  }
   const auto closer = [&](std::string_view a, std::string_view b) {
     return edit_distance(word, a) < edit_distance(word, b);
   };
   const auto best = std::min_element(valid.begin(), valid.end(), closer);
   if (best == valid.end()) return {};
-  const std::size_t tolerated = std::max<std::size_t>(2, best->size() / 2);
-  return edit_distance(word, *best) <= tolerated ? std::string(*best) : std::string();
+  const std::size_t tolerated = std::max<std::size_t>(2, best->size() / 3);
+  if (edit_distance(word, *best) <= tolerated) return std::string(*best);
+  const auto begins_so = [&](std::string_view name) { return name.starts_with(word); };
+  const auto longer = std::ranges::find_if(valid, begins_so);
+  return word.size() >= 3 && longer != valid.end() ? std::string(*longer) : std::string();
 }
 
 void fail_unknown_name(std::string_view place, std::string_view kind, std::string_view word,

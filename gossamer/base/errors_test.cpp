@@ -56,6 +56,13 @@ TEST(NearestName, IsEmptyWhereNothingIsClose) {
   EXPECT_EQ(nearest_name("ring", {}), "");
 }
 
+TEST(NearestName, KnowsTheWordsOfOtherPrograms) {
+  constexpr std::string_view kKeys[] = {"lr", "lr_schedule", "steps", "global_batch"};
+  EXPECT_EQ(nearest_name("learning_rate", kKeys), "lr");
+  EXPECT_EQ(nearest_name("batch_size", kKeys), "global_batch");
+  EXPECT_EQ(nearest_name("learning_rate", kNames), "");
+}
+
 TEST(UnknownName, ListsTheValidOnesAndTheNearest) {
   try {
     fail_unknown_name("topology", "name", "rinf", kNames);

@@ -1,5 +1,6 @@
 #include "gossamer/base/units.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -71,23 +72,107 @@ bool split_number(std::string_view text, double& number, std::string_view& unit)
   return true;
 }
 
+/// What a unit is written like elsewhere, after its prefix: the quantity stays the same.
+struct Spelling {
+  std::string_view written;
+  std::string_view unit;
+};
+
+constexpr Spelling kRateSpellings[] = {
+    {"bps", "bit/s"},   {"b/s", "bit/s"},    {"b", "bit/s"},       {"bit", "bit/s"},
+    {"bits", "bit/s"},  {"bits/s", "bit/s"}, {"bit/sec", "bit/s"}, {"Bit/s", "bit/s"},
+    {"bit/s", "bit/s"}, {"B/s", "B/s"},      {"BIT/S", "bit/s"},   {"Bps", "B/s"},
+    {"B", "B/s"},       {"B/sec", "B/s"},    {"byte/s", "B/s"},    {"bytes/s", "B/s"}};
+constexpr Spelling kDurationSpellings[] = {
+    {"sec", "s"},       {"secs", "s"}, {"second", "s"}, {"seconds", "s"}, {"S", "s"},
+    {"µs", "us"},       {"μs", "us"},  {"m", "min"},    {"mins", "min"},  {"minute", "min"},
+    {"minutes", "min"}, {"hr", "h"},   {"hrs", "h"},    {"hour", "h"},    {"hours", "h"}};
+constexpr Spelling kSizeSpellings[] = {{"b", "B"},     {"", "B"},     {"byte", "B"},
+                                       {"bytes", "B"}, {"Byte", "B"}, {"Bytes", "B"}};
+
+/// A kind of quantity: what it is called, how it is written, and with which units.
+struct Quantity {
+  std::string_view kind;
+  std::string_view example;
+  std::span<const Unit> units;
+  std::span<const Spelling> spellings;
+};
+
+bool has_unit(const Quantity& quantity, std::string_view name) {
+  const auto is_it = [&](const Unit& unit) { return unit.name == name; };
+  return std::ranges::any_of(quantity.units, is_it);
+}
+
+/// "g" → "G" and "K" → "k": prefixes that differ by their case only mean the same.
+std::string usual_prefix(std::string_view prefix) {
+  std::string usual(prefix);
+  if (usual == "K") return "k";
+  const bool is_large = usual == "m" || usual == "g" || usual == "t" || usual == "ki" ||
+                        usual == "mi" || usual == "gi" || usual == "ti";
+  if (is_large) usual[0] = static_cast<char>(usual[0] - 'a' + 'A');
+  return usual;
+}
+
+/// The unit that is meant; empty where that cannot be said.
+std::string meant_unit(const Quantity& quantity, std::string_view name) {
+  std::string with_prefix;
+  for (const auto& [written, unit] : quantity.spellings) {
+    if (name == written) return std::string(unit);
+    const bool ends_so = name.ends_with(written) && name.size() - written.size() <= 2;
+    if (!ends_so) continue;
+    const std::string_view prefix = name.substr(0, name.size() - written.size());
+    for (const std::string& each : {std::string(prefix), usual_prefix(prefix)}) {
+      const std::string whole = each + std::string(unit);
+      if (with_prefix.empty() && has_unit(quantity, whole)) with_prefix = whole;
+    }
+  }
+  if (!with_prefix.empty()) return with_prefix;
+  std::vector<std::string_view> alike;  // bits for bits, bytes for bytes
+  const bool says_bytes = name.find('B') != name.npos;
+  const bool says_bits = !says_bytes && name.find('b') != name.npos;
+  for (const Unit& unit : quantity.units) {
+    const bool has_bytes = unit.name.find('B') != unit.name.npos;
+    if ((says_bytes && !has_bytes) || (says_bits && has_bytes)) continue;
+    alike.push_back(unit.name);
+  }
+  return nearest_name(name, alike);
+}
+
+[[noreturn]] void refuse_unit(const Quantity& quantity, std::string_view place,
+                              std::string_view text, std::string_view name) {
+  if (name.empty()) {
+    fail_argument({.place = place,
+                   .what = "the unit is missing",
+                   .got = quoted(text),
+                   .remedy = "write a number and a unit, e.g. " + std::string(quantity.example)});
+  }
+  std::string names;
+  for (const Unit& unit : quantity.units) {
+    names += (names.empty() ? "" : ", ") + std::string(unit.name);
+  }
+  const std::string meant = meant_unit(quantity, name);
+  const std::string number(text.substr(0, text.size() - name.size()));
+  const std::string hint = meant.empty() ? "" : "did you mean " + quoted(number + meant) + "? ";
+  fail_argument({.place = place,
+                 .what = "unknown unit in " + quoted(text),
+                 .got = quoted(name),
+                 .remedy = hint + "valid: " + names});
+}
+
 /// number · factor of the unit that `text` names.
-double parse_quantity(std::string_view text, std::string_view place, std::string_view kind,
-                      std::string_view example, std::span<const Unit> units) {
+double parse_quantity(std::string_view text, std::string_view place, const Quantity& quantity) {
   double number = 0;
   std::string_view name;
   if (!split_number(text, number, name)) {
     fail_argument({.place = place,
-                   .what = kind,
+                   .what = "not a " + std::string(quantity.kind),
                    .got = quoted(text),
-                   .remedy = "write a number and a unit, e.g. " + std::string(example)});
+                   .remedy = "write a number and a unit, e.g. " + std::string(quantity.example)});
   }
-  for (const Unit& unit : units) {
+  for (const Unit& unit : quantity.units) {
     if (unit.name == name) return number * unit.factor;
   }
-  std::vector<std::string_view> names;
-  for (const Unit& unit : units) names.push_back(unit.name);
-  fail_unknown_name(place, "unit in " + quoted(text), name, names);
+  refuse_unit(quantity, place, text, name);
 }
 
 double three_digits(double value) {
@@ -117,15 +202,17 @@ std::string two_units(std::int64_t count, std::int64_t per, const char* large, c
 
 double parse_rate(std::string_view text, std::string_view place) {
   if (text == "unlimited") return std::numeric_limits<double>::infinity();
-  return parse_quantity(text, place, "not a rate", "20Mbit/s, 1.5GB/s or unlimited", kRates);
+  return parse_quantity(text, place,
+                        {"rate", "20Mbit/s, 1.5GB/s or unlimited", kRates, kRateSpellings});
 }
 
 double parse_duration(std::string_view text, std::string_view place) {
-  return parse_quantity(text, place, "not a duration", "200us, 1ms or 2s", kDurations);
+  return parse_quantity(text, place,
+                        {"duration", "200us, 1ms or 2s", kDurations, kDurationSpellings});
 }
 
 std::int64_t parse_bytes(std::string_view text, std::string_view place) {
-  const double bytes = parse_quantity(text, place, "not a size", "8MB or 4MiB", kSizes);
+  const double bytes = parse_quantity(text, place, {"size", "8MB or 4MiB", kSizes, kSizeSpellings});
   // 1.1 · 1e6 is not whole in binary although 1.1MB is: accept what is whole to 12 digits.
   const double whole = std::round(bytes);
   if (std::abs(bytes - whole) > 1e-12 * bytes || whole >= 0x1p63) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "gossamer/base/test_errors.h"
 
@@ -31,8 +33,36 @@ TEST(ParseRate, UnknownUnitListsTheValidOnesAndTheNearest) {
   EXPECT_NE(message.find("[cluster.toml:3:8] unknown unit in '20Mbit', got 'Mbit'"),
             std::string::npos)
       << message;
-  EXPECT_NE(message.find("did you mean 'Mbit/s'?"), std::string::npos) << message;
+  EXPECT_NE(message.find("did you mean '20Mbit/s'?"), std::string::npos) << message;
   EXPECT_NE(message.find("GiB/s"), std::string::npos) << message;
+}
+
+TEST(Units, HintsKeepTheQuantity) {
+  const std::pair<const char*, const char*> rates[] = {
+      {"1Gbps", "1Gbit/s"},      {"1Gb/s", "1Gbit/s"}, {"100mbit", "100Mbit/s"},
+      {"2 Gbits/s", "2 Gbit/s"}, {"10GBps", "10GB/s"}, {"1gbit/s", "1Gbit/s"},
+      {"3MB", "3MB/s"},          {"5Kbps", "5kbit/s"}, {"1.5GiBps", "1.5GiB/s"}};
+  for (const auto& [written, meant] : rates) {
+    const std::string message = message_of<std::invalid_argument>([&] { parse_rate(written); });
+    const std::string hint = "did you mean '" + std::string(meant) + "'?";
+    EXPECT_NE(message.find(hint), std::string::npos) << message;
+  }
+  const std::pair<const char*, const char*> durations[] = {
+      {"250msec", "250ms"}, {"5sec", "5s"}, {"1µs", "1us"}, {"2m", "2min"}, {"3hours", "3h"}};
+  for (const auto& [written, meant] : durations) {
+    const std::string message = message_of<std::invalid_argument>([&] { parse_duration(written); });
+    const std::string hint = "did you mean '" + std::string(meant) + "'?";
+    EXPECT_NE(message.find(hint), std::string::npos) << message;
+  }
+  const std::string size = message_of<std::invalid_argument>([] { parse_bytes("8M"); });
+  EXPECT_NE(size.find("did you mean '8MB'?"), std::string::npos) << size;
+}
+
+TEST(Units, ANumberAloneLacksItsUnit) {
+  const std::string message = message_of<std::invalid_argument>([] { parse_rate("1", "plan"); });
+  EXPECT_EQ(message,
+            "[plan] the unit is missing, got '1'; write a number and a unit, e.g. 20Mbit/s, "
+            "1.5GB/s or unlimited");
 }
 
 TEST(ParseDuration, EveryUnit) {

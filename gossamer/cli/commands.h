@@ -3,14 +3,19 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
+
+#include "gossamer/cli/page.h"
 
 namespace gossamer {
 
-/// Exit codes: 0 done, 1 the outside world failed, 2 the command line is wrong.
+/// Exit codes: 0 done, 1 the outside world failed, 2 the command line or a file that it names is
+/// wrong.
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
-/// argv[0] is the subcommand's name. `run` returns the exit code and may throw.
+/// argv[0] is the subcommand's name. `run` returns the exit code and may throw; it throws HelpAsked
+/// where argv[1] is --help.
 struct Command {
   std::string_view name;
   std::string_view summary;
@@ -27,8 +32,17 @@ int run_train(int argc, char** argv);
 int run_demo(int argc, char** argv);
 int run_probe(int argc, char** argv);
 int run_translate(int argc, char** argv);
-/// Hands over to the Python package's command of the same name.
+/// These hand over to the Python package's command of the same name.
 int run_report(int argc, char** argv);
+int run_doctor(int argc, char** argv);
+int run_completion(int argc, char** argv);
+int run_man(int argc, char** argv);
+
+/// All of them, in the order of the help.
+std::span<const Command> commands();
+
+/// The page of the program, then those of all commands, those of `lab` included.
+std::vector<CommandPage> all_pages();
 
 /// Parses the first word and runs its command; errors become a message on stderr and an exit code.
 int run_cli(int argc, char** argv);

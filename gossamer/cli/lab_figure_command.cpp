@@ -7,6 +7,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/lab_commands.h"
 #include "gossamer/cli/lab_flags.h"
@@ -17,7 +18,7 @@ namespace gossamer {
 namespace {
 
 struct Options {
-  std::string name;
+  std::vector<std::string> names;
   std::string out;
   FigureOptions figure;
   bool json = false;
@@ -36,7 +37,7 @@ examples:
   gossamer lab figure digits --images t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz)";
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("name", o.name, "a figure, or all; --list shows them");
+  app.add_option("name", o.names, "a figure, or all; --list shows them");
   app.add_option("--out", o.out, "folder for pictures and page (default: this one)");
   app.add_option("--trials", o.figure.trials, "per method (default: each figure's own number)")
       ->check(CLI::Range(1, 10'000));
@@ -76,10 +77,10 @@ void write(const Options& o, const std::string& name, const std::string& text) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    fail_io({.place = "lab figure",
-             .what = "cannot make the folder " + folder.string(),
-             .got = error.message(),
-             .remedy = "check the path"});
+    fail_outside({.place = "lab figure",
+                  .what = "cannot make the folder " + folder.string(),
+                  .got = error.message(),
+                  .remedy = "check the path"});
   }
   write_text_file("lab figure", "the picture", folder / name, text);
 }
@@ -132,14 +133,14 @@ int run_lab_figure(int argc, char** argv) {
     print_list();
     return 0;
   }
-  if (o.name.empty()) {
+  if (o.names.size() != 1) {
     fail_argument({.place = "lab figure",
-                   .what = "which one is missing",
-                   .got = "",
-                   .remedy = "give a name of `gossamer lab figure --list`, or all"});
+                   .what = "makes one figure, or all",
+                   .got = std::to_string(o.names.size()) + " names",
+                   .remedy = "give one name of `gossamer lab figure --list`, or all"});
   }
-  if (o.name == "all") return make_all(o);
-  const Figure figure = made(find_figure(o.name), o);
+  if (o.names.front() == "all") return make_all(o);
+  const Figure figure = made(find_figure(o.names.front()), o);
   if (o.json) std::cout << to_json(figure).dump() << '\n';
   return 0;
 }

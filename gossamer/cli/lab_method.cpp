@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "gossamer/algo/optimizer.h"
+#include "gossamer/algo/choices.h"
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/exchange/method.h"
@@ -34,7 +34,10 @@ constexpr Number kNumbers[] = {{"momentum", &Hyper::momentum},
 [[noreturn]] void refuse(const std::string& method, const std::string& what,
                          const std::string& got) {
   const std::string subject = "method " + method + ": " + what;
-  fail_argument({.place = "lab", .what = subject, .got = "'" + got + "'"});
+  fail_argument({.place = "lab",
+                 .what = subject,
+                 .got = "'" + got + "'",
+                 .remedy = "see `gossamer lab run --help`"});
 }
 
 double number_of(const std::string& method, const std::string& key, const std::string& value) {
@@ -65,6 +68,7 @@ bool apply(const std::string& method, const std::string& key, const std::string&
   } else if (key == "lr") {
     options.step_size.first = number_of(method, key, value);
   } else if (key == "optimizer") {
+    check_optimizer_choice(value);
     options.optimizer = find_optimizer(value).name;
   } else {
     return false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/algo/choices.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/command_line.h"
@@ -16,11 +17,13 @@
 namespace gossamer {
 namespace {
 
+constexpr int kDefaultHosts = 16;
+
 struct Options {
   std::vector<std::string> methods;
   std::string problem = "logistic";
   SyntheticSpec data;
-  int hosts = 16;
+  int hosts = 0;
   std::string per_host = "1";
   std::string images;
   std::string labels;
@@ -47,7 +50,7 @@ void add_problem(CLI::App& app, Options& o) {
   app.add_option("--problem", o.problem, "what is minimised")
       ->check(CLI::IsMember({"logistic", "least_squares", "images"}))
       ->capture_default_str();
-  app.add_option("--hosts", o.hosts, "number of hosts")->check(kFromOneUp)->capture_default_str();
+  app.add_option("--hosts", o.hosts, "number of hosts (default 16)")->check(kFromOneUp);
   app.add_option("--per-host", o.per_host, "workers per host, or one number per host: 1,2,4")
       ->capture_default_str();
   app.add_option("--dimension", o.data.dimension, "variables d")->capture_default_str();
@@ -92,10 +95,19 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   add_threads_and_seed(app, o.repeats.threads, o.run.seed);
   app.add_option("--svg", o.svg, "write a picture of the MSE to this file");
-  app.add_flag("--csv", o.csv,
-               "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
-  app.add_flag("--json", o.json, "print one JSON object with the curves");
+  CLI::Option* csv = app.add_flag(
+      "--csv", o.csv, "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
+  app.add_flag("--json", o.json, "print one JSON object with the curves")->excludes(csv);
   app.footer(std::string(kLabMethodHelp) + "\n" + kFooter);
+}
+
+/// Flags of another problem than the one that is asked for.
+void refuse_idle_flags(const Options& o) {
+  if (o.problem == "images" || (o.images.empty() && o.labels.empty())) return;
+  fail_argument({.place = "lab run",
+                 .what = "problem " + o.problem + " reads no images",
+                 .got = o.images.empty() ? "--labels" : "--images",
+                 .remedy = "leave it out, or add --problem images"});
 }
 
 std::unique_ptr<const Problem> problem_of(const Options& o, int workers) {
@@ -172,11 +184,13 @@ int run_lab_run(int argc, char** argv) {
   add_options(app, o);
   if (const auto code = parse_command_line(app, "lab run", argc, argv)) return *code;
   if (o.methods.empty()) o.methods = {"allreduce", "atc@ring", "exact_diffusion@ring:lazy"};
-  const HostShape shape = parse_host_shape(o.hosts, o.per_host);
+  const HostShape shape = host_shape_of(o.hosts, kDefaultHosts, o.per_host, "lab run");
   std::vector<Contender> contenders;
   for (const std::string& text : o.methods) {
     contenders.push_back(parse_lab_method(text, shape, o.run));
   }
+  check_optimizer_choice(o.run.optimizer);
+  refuse_idle_flags(o);
   const auto problem = problem_of(o, shape.workers());
   const std::vector<Outcome> outcomes =
       compare(*problem, problem->minimiser(), contenders, o.repeats);

@@ -135,7 +135,7 @@ TEST(LabCommand, MistakesAreExplained) {
   };
   for (const Mistake& mistake : {
            Mistake{"lab figures", "did you mean 'figure'"},
-           Mistake{"lab figure", "which one is missing"},
+           Mistake{"lab figure", "got 0 names"},
            Mistake{"lab figure global_average", "global_averages"},
            Mistake{"lab figure digits", "--images FILE"},
            Mistake{"lab figure digits --images /none --labels /none", "is not a file"},

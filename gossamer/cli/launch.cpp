@@ -1,13 +1,17 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/train_help.h"
 
 namespace gossamer {
 namespace {
@@ -16,10 +20,10 @@ std::filesystem::path folder_of_this_program(const char* command) {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) {
-    fail_io({.place = command,
-             .what = "cannot find this program's own folder in /proc",
-             .got = error.message(),
-             .remedy = "mount /proc"});
+    fail_outside({.place = command,
+                  .what = "cannot find this program's own folder in /proc",
+                  .got = error.message(),
+                  .remedy = "mount /proc"});
   }
   return program.parent_path();
 }
@@ -30,10 +34,16 @@ bool may_be_there(const std::filesystem::path& path) {
   return std::filesystem::exists(path, error) || error;
 }
 
+bool asks_for_help(int argc, char** argv) {
+  const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
+  return std::any_of(argv + 1, argv + argc, is_help);
+}
+
 /// Replaces this process by gossamer-train, whose first argument is the command. Training needs
 /// libtorch, which takes a second to load; so it is a program of its own, and all other commands
 /// start in milliseconds.
 int hand_over(int argc, char** argv) {
+  if (asks_for_help(argc, argv)) throw HelpAsked{train_page(argv[0])};
   std::string program = (folder_of_this_program(argv[0]) / "gossamer-train").string();
   if (!may_be_there(program)) {
     fail_argument({.place = argv[0],
@@ -45,9 +55,9 @@ int hand_over(int argc, char** argv) {
   arguments.insert(arguments.end(), argv, argv + argc);
   arguments.push_back(nullptr);
   ::execv(program.c_str(), arguments.data());
-  fail_io({.place = argv[0],
-           .what = std::string("cannot start the program: ") + std::strerror(errno),
-           .got = program});
+  fail_outside({.place = argv[0],
+                .what = std::string("cannot start the program: ") + std::strerror(errno),
+                .got = program});
 }
 
 /// Replaces this process by Python with the command that stands in the folder `packages`: that of
@@ -62,14 +72,64 @@ int run_python(const std::filesystem::path& packages, int argc, char** argv) {
   arguments.push_back(nullptr);
   ::execvp(python.c_str(), arguments.data());
   const int error = errno;
-  fail_io({.place = argv[0],
-           .what = std::string("cannot start Python: ") + std::strerror(error),
-           .got = python,
-           .remedy = error == EACCES
-                         ? "let this user read and enter all folders on the way to it, and to the "
-                           "Python that it is a link to; or run python3 -m gossamer " +
-                               std::string(argv[0]) + " with a Python of this user's"
-                         : "install Python 3.10 or newer with matplotlib and Jinja2"});
+  fail_outside(
+      {.place = argv[0],
+       .what = std::string("cannot start Python: ") + std::strerror(error),
+       .got = python,
+       .remedy = error == EACCES
+                     ? "let this user read and enter all folders on the way to it, and to the "
+                       "Python that it is a link to; or run python3 -m gossamer " +
+                           std::string(argv[0]) + " with a Python of this user's"
+                     : "install Python 3.10 or newer with matplotlib and Jinja2"});
+}
+
+/// The command stands beside the package: in build/python of a build, else in site-packages.
+int hand_over_to_python(int argc, char** argv) {
+  const std::filesystem::path here = folder_of_this_program(argv[0]);
+  for (const std::filesystem::path& packages : {here / "../python", here / "../.."}) {
+    if (may_be_there(packages / "gossamer_command.py")) {
+      return run_python(packages, argc, argv);
+    }
+  }
+  fail_argument({.place = argv[0],
+                 .what = "the Python package is not beside this program",
+                 .got = here.string(),
+                 .remedy = "install it as docs/install.md says, then `python3 -m gossamer " +
+                           std::string(argv[0]) + "`"});
+}
+
+/// What Python's argparse says of the same commands; a test compares their flags.
+const FlagPage kHelpFlag{.names = {"-h", "--help"}, .help = "this text"};
+
+CommandPage report_page() {
+  return {.name = "report",
+          .about =
+              "Makes one HTML file, readable without a network, about runs of `gossamer train "
+              "--out` and simulations: speed-up, where the time went, loss, disagreement, "
+              "bytes per link, timelines, predicted against measured. Name an AllReduce run "
+              "as well.",
+          .footer =
+              "Exit codes: 0 written, 1 it cannot be written, 2 a run folder is wrong.\n\n"
+              "examples:\n  gossamer report allreduce ring --out report.html",
+          .arguments = "RUN... [OPTIONS]",
+          .flags = {{.names = {"run"},
+                     .help = "run folders, or trace files of simulations",
+                     .is_positional = true},
+                    {.names = {"--out"},
+                     .value = "FILE",
+                     .help = "default: report.html in the run folder, in this folder for several"},
+                    {.names = {"--json"}, .help = "print the figures as one JSON object"},
+                    kHelpFlag}};
+}
+
+CommandPage doctor_page() {
+  return {.name = "doctor",
+          .about =
+              "Checks what training needs here. Under a launcher, as in `torchrun "
+              "--nproc-per-node 4 -m gossamer doctor`, also measures the links between the "
+              "workers.",
+          .footer = "Exit codes: 0 fine, 2 something keeps training from working.",
+          .flags = {{.names = {"--json"}, .help = "print one JSON object"}, kHelpFlag}};
 }
 
 }  // namespace
@@ -83,18 +143,13 @@ int run_probe(int argc, char** argv) { return hand_over(argc, argv); }
 int run_translate(int argc, char** argv) { return hand_over(argc, argv); }
 
 int run_report(int argc, char** argv) {
-  // The command stands beside the package: in build/python of a build, else in site-packages.
-  const std::filesystem::path here = folder_of_this_program(argv[0]);
-  for (const std::filesystem::path& packages : {here / "../python", here / "../.."}) {
-    if (may_be_there(packages / "gossamer_command.py")) {
-      return run_python(packages, argc, argv);
-    }
-  }
-  fail_argument(
-      {.place = argv[0],
-       .what = "the Python package is not beside this program",
-       .got = here.string(),
-       .remedy = "install it as docs/install.md says, then `python3 -m gossamer report`"});
+  if (asks_for_help(argc, argv)) throw HelpAsked{report_page()};
+  return hand_over_to_python(argc, argv);
+}
+
+int run_doctor(int argc, char** argv) {
+  if (asks_for_help(argc, argv)) throw HelpAsked{doctor_page()};
+  return hand_over_to_python(argc, argv);
 }
 
 }  // namespace gossamer

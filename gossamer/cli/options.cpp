@@ -56,7 +56,10 @@ std::int64_t parse_amount(std::string_view flag, const std::string& text,
   fail_argument({.place = command,
                  .what = std::string(flag) + " takes a number from 1 to 1e13",
                  .got = "'" + text + "'",
-                 .remedy = "for example 25M, 7B or 1000000"});
+                 .remedy = text.ends_with("MB") || text.ends_with("GB")
+                               ? "it is no number of bytes: did you mean '" +
+                                     text.substr(0, text.size() - 1) + "'?"
+                               : "for example 25M, 7B or 1000000"});
 }
 
 HostShape parse_host_shape(int hosts, std::string_view per_host) {

@@ -137,7 +137,7 @@ TEST(PlanCommand, PublishedTellsFittedFromPredictedAndHasTheHours) {
 TEST(PlanCommand, MistakesAreOneClearMessage) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan --steps-ratio 0", "[plan] --steps-ratio"},
-      {"plan --optimizer lion", "[plan] --optimizer"},
+      {"plan --optimizer lion", "[plan] unknown value of --optimizer, got 'lion'"},
       {"plan --clusters x.toml",
        "[plan] unknown argument, got '--clusters'; did you mean '--cluster'"},
       {"plan --gpu a10o --compute 1s", "[gpu] unknown GPU, got 'a10o'; did you mean 'a100'"},

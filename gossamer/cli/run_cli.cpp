@@ -1,8 +1,11 @@
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
-#include <string_view>
+#include <string>
+#include <vector>
 
+#include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/cli/commands.h"
 #include "gossamer/cli/subcommands.h"
 
@@ -28,46 +31,111 @@ constexpr Command kCommands[] = {
     {"theory", "published bounds, rates and speed-ups, worked out for your numbers", run_theory},
     {"report", "make one offline HTML file about runs; needs Python with matplotlib and Jinja2",
      run_report},
+    {"doctor", "check what training needs here, and the links between workers; needs Python",
+     run_doctor},
+    {"completion", "print a script that completes commands and flags in bash, zsh or fish",
+     run_completion},
+    {"man", "print the manual page", run_man},
 };
 
-void print_help() {
-  std::printf(
-      "Gossamer trains neural networks data-parallel without a global all-reduce.\n\n"
-      "usage: gossamer COMMAND [OPTIONS]\n\ncommands:\n");
-  print_commands(kCommands);
-  std::printf(
-      "\n  --help     this text; `gossamer COMMAND --help` for a command\n"
-      "  --version  the version\n\n"
-      "try: gossamer topology aer --hosts 4 --per-host 2\n");
+constexpr const char* kFooter =
+    R"(Exit codes: 0 done, 1 something outside failed (a full disk, a lost
+worker), 2 the command line or a file that it names is wrong, 3 a gradient was not finite, 130
+interrupted by Ctrl-C or SIGTERM.
+
+try: gossamer topology aer --hosts 4 --per-host 2)";
+
+CommandPage program_page() {
+  CommandPage page{.about =
+                       "Gossamer trains neural networks data-parallel without a global "
+                       "all-reduce.",
+                   .footer = kFooter,
+                   .arguments = "COMMAND [OPTIONS]",
+                   .flags = {{.names = {"-h", "--help"},
+                              .help = "this text; `gossamer help COMMAND` or `gossamer COMMAND "
+                                      "--help` for a command"},
+                             {.names = {"-V", "--version"}, .help = "the version"}}};
+  for (const Command& command : kCommands) {
+    page.commands.emplace_back(command.name, command.summary);
+  }
+  return page;
+}
+
+bool asks_for_help(std::string_view word) { return word == "--help" || word == "-h"; }
+
+/// Runs a command as `gossamer WORDS --help`, which throws its page.
+[[noreturn]] void ask_for_page(const std::vector<std::string>& words) {
+  std::vector<std::string> arguments = words;
+  arguments.emplace_back("--help");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  find_command("gossamer", words.front(), kCommands)
+      .run(static_cast<int>(arguments.size()), argv.data());
+  throw std::logic_error("[bug] " + words.front() + " has no page; please report it");
+}
+
+CommandPage page_for(const std::vector<std::string>& words) {
+  try {
+    ask_for_page(words);
+  } catch (const HelpAsked& asked) {
+    return asked.page;
+  }
 }
 
 int dispatch(int argc, char** argv) {
   const std::string_view word = argc > 1 ? argv[1] : "--help";
-  if (word == "--help" || word == "-h" || word == "help") {
-    print_help();
-    return 0;
+  const bool is_help = word == "help";
+  if (asks_for_help(word) || (is_help && (argc == 2 || asks_for_help(argv[2])))) {
+    throw HelpAsked{program_page()};
   }
-  if (word == "--version") {
+  if (is_help) ask_for_page({argv + 2, argv + argc});
+  if (word == "--version" || word == "-V" || word == "version") {
     std::puts("gossamer " GOSSAMER_VERSION);
     return 0;
   }
   return find_command("gossamer", word, kCommands).run(argc - 1, argv + 1);
 }
 
+int fail(const std::exception& error, int code) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return code;
+}
+
 }  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+std::vector<CommandPage> all_pages() {
+  std::vector<CommandPage> pages{program_page()};
+  for (const Command& command : kCommands) {
+    const std::string name(command.name);
+    pages.push_back(page_for({name}));
+    const auto inner = pages.back().commands;
+    for (const auto& [word, summary] : inner) pages.push_back(page_for({name, word}));
+  }
+  return pages;
+}
 
 int run_cli(int argc, char** argv) {
   try {
-    const int code = dispatch(argc, argv);
+    int code = 0;
+    try {
+      code = dispatch(argc, argv);
+    } catch (const HelpAsked& asked) {
+      std::fputs(help_text(asked.page, text_columns()).c_str(), stdout);
+    }
     if (std::fflush(stdout) == 0) return code;
     std::fputs("[gossamer] cannot write to stdout\n", stderr);
     return kExitFailed;
   } catch (const std::invalid_argument& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return kExitUsage;
+    return fail(error, kExitUsage);
+  } catch (const OutsideError& error) {
+    return fail(error, kExitFailed);
+  } catch (const IoError& error) {  // of a file that the command line names
+    return fail(error, kExitUsage);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return kExitFailed;
+    return fail(error, kExitFailed);
   }
 }
 

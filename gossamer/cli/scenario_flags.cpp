@@ -62,9 +62,10 @@ ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
                    .got = std::to_string(shape.workers())});
   }
   ClusterFile file;
-  const LinkSpec link{parse_rate(f.link_rate, command), parse_duration(f.link_latency, command)};
+  const LinkSpec link{parse_rate(f.link_rate, command + " --link-rate"),
+                      parse_duration(f.link_latency, command + " --link-latency")};
   const std::string rate = f.inside_rate.empty() ? kInsideRate : f.inside_rate;
-  const double given = parse_rate(rate, command);
+  const double given = parse_rate(rate, command + " --inside-rate");
   for (int workers : shape.workers_per_host) {
     const double inside = f.inside_rate.empty() && !f.gpu.name.empty()
                               ? inside_rate(find_gpu(f.gpu.name), workers, link.rate_bytes_per_s)
@@ -93,10 +94,10 @@ WorkloadFile workload_of(const ScenarioFlags& f, const ClusterFile& cluster,
   workload.compute.mean_s =
       computes_tokens(f.gpu)
           ? gpu_compute_s(f.gpu, static_cast<double>(parameters), workers, command)
-          : parse_duration(f.compute.empty() ? kCompute : f.compute, command);
-  workload.compute.deviation_s = parse_duration(f.deviation, command);
+          : parse_duration(f.compute.empty() ? kCompute : f.compute, command + " --compute");
+  workload.compute.deviation_s = parse_duration(f.deviation, command + " --deviation");
   if (workload.compute.deviation_s > 0) workload.compute.jitter = Jitter::normal;
-  workload.update_s = parse_duration(f.update, command);
+  workload.update_s = parse_duration(f.update, command + " --update");
   return file;
 }
 

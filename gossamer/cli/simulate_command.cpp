@@ -69,7 +69,11 @@ void add_options(CLI::App& app, Options& o) {
 }
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& got, const std::string& form) {
-  fail_argument({.place = "simulate", .what = flag + " takes " + form, .got = "'" + got + "'"});
+  const std::string example = flag == "--slow" ? "3:2.5" : flag == "--lose" ? "5@3s" : "3:0.25@10s";
+  fail_argument({.place = "simulate",
+                 .what = flag + " takes " + form,
+                 .got = "'" + got + "'",
+                 .remedy = "for example " + flag + " " + example});
 }
 
 /// A number of [0, most]; NaN for anything else.
@@ -85,7 +89,11 @@ double number_of(const std::string& text, double most) {
 int index_of(const std::string& text, int count, const std::string& flag, const std::string& got) {
   const double value = number_of(text, 1e9);
   if (value == std::floor(value) && value < count) return static_cast<int>(value);
-  refuse(flag, got, "a number from 0 to " + std::to_string(count - 1) + " before its first sign");
+  const std::string what = flag == "--link-change" ? "host" : "worker";
+  fail_argument(
+      {.place = "simulate",
+       .what = "there is no " + what + " " + text + "; there are 0 to " + std::to_string(count - 1),
+       .got = flag + " " + got});
 }
 
 /// The parts of "3:0.25@10s" and the like: what is before, between and behind the signs.
@@ -126,12 +134,13 @@ ForecastOptions forecast_options(const Options& o, const HostShape& shape) {
     const auto parts = parts_of(word, ":@", "--link-change", "HOST:FACTOR@TIME");
     const int host = index_of(parts[0], shape.hosts(), "--link-change", word);
     const double factor = factor_of(parts[1], "--link-change", word);
-    options.link_changes.push_back({parse_duration(parts[2], "simulate"), host, factor});
+    options.link_changes.push_back(
+        {parse_duration(parts[2], "simulate --link-change"), host, factor});
   }
   for (const std::string& word : o.losses) {
     const auto parts = parts_of(word, "@", "--lose", "WORKER@TIME");
     const int worker = index_of(parts[0], shape.workers(), "--lose", word);
-    options.losses.push_back({parse_duration(parts[1], "simulate"), worker});
+    options.losses.push_back({parse_duration(parts[1], "simulate --lose"), worker});
   }
   return options;
 }
@@ -211,7 +220,8 @@ void show(const CLI::App& app, Options& o) {
   if (!o.trace.empty() && o.methods.size() != 1) {
     fail_argument({.place = "simulate",
                    .what = "--trace is for one method",
-                   .got = std::to_string(o.methods.size())});
+                   .got = std::to_string(o.methods.size()) + " methods",
+                   .remedy = "name one, and run simulate once for each"});
   }
   const ForecastOptions options = forecast_options(o, shape);
   std::vector<MethodSpec> candidates;

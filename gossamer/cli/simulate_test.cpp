@@ -77,11 +77,11 @@ TEST(SimulateCommand, MistakesAreOneClearMessage) {
   const std::pair<const char*, const char*> cases[] = {
       {"simulate rign", "[method] unknown method, got 'rign'; did you mean 'ring'?"},
       {"simulate aer --stepz 4", "[simulate] unknown argument, got '--stepz'; did you mean"},
-      {"simulate aer --slow 9:2", "[simulate] --slow takes a number from 0 to 3"},
+      {"simulate aer --slow 9:2", "[simulate] there is no worker 9; there are 0 to 3"},
       {"simulate aer --slow 1", "[simulate] --slow takes WORKER:FACTOR, got '1'"},
       {"simulate aer --slow 1:-2", "[simulate] --slow takes a factor from 0 to 1e6"},
       {"simulate aer --link-change 1:2", "[simulate] --link-change takes HOST:FACTOR@TIME"},
-      {"simulate aer --lose 1@4", "[simulate] unknown unit in '4'"},
+      {"simulate aer --lose 1@4", "[simulate --lose] the unit is missing, got '4'"},
       {"simulate aer --parameters 0", "[simulate] --parameters takes a number from 1 to 1e13"},
       {"simulate aer --parameters 99999B", "[simulate] --parameters takes a number"},
       {"simulate aer --compute 99999h", "[workload] the mean compute time must be in"},
@@ -90,7 +90,7 @@ TEST(SimulateCommand, MistakesAreOneClearMessage) {
       {"simulate aer --per-host 1,2 --hosts 3", "[simulate] --per-host must have one number"},
       {"simulate aer ring --trace x.json", "[simulate] --trace is for one method, got 2"},
       {"simulate aer --cluster nowhere.toml", "[nowhere.toml] cannot be read"},
-      {"simulate aer --cluster x.toml --hosts 3", "[simulate] --cluster excludes --hosts"},
+      {"simulate aer --cluster x.toml --hosts 3", "[simulate] --cluster and --hosts contradict"},
   };
   for (const auto& [arguments, beginning] : cases) {
     const Result result = run(arguments);

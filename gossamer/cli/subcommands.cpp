@@ -1,6 +1,6 @@
 #include "gossamer/cli/subcommands.h"
 
-#include <cstdio>
+#include <string>
 #include <vector>
 
 #include "gossamer/base/errors.h"
@@ -17,22 +17,19 @@ const Command& find_command(std::string_view place, std::string_view word,
   fail_unknown_name(place, "command", word, names);
 }
 
-void print_commands(std::span<const Command> commands) {
-  for (const Command& command : commands) {
-    std::printf("  %-10s %s\n", command.name.data(), command.summary.data());
-  }
-}
-
 int run_group(const CommandGroup& group, int argc, char** argv) {
   const std::string_view word = argc > 1 ? argv[1] : "--help";
   if (word != "--help" && word != "-h" && word != "help") {
     return find_command(group.place, word, group.commands).run(argc - 1, argv + 1);
   }
-  std::printf("%s\n\nusage: %s COMMAND [OPTIONS]\n\ncommands:\n", group.about.data(),
-              group.place.data());
-  print_commands(group.commands);
-  std::printf("\ntry: %s\n", group.example.data());
-  return 0;
+  constexpr std::string_view kProgram = "gossamer ";
+  CommandPage page{.name = std::string(group.place.substr(kProgram.size())),
+                   .about = std::string(group.about),
+                   .footer = "try: " + std::string(group.example)};
+  for (const Command& command : group.commands) {
+    page.commands.emplace_back(command.name, command.summary);
+  }
+  throw HelpAsked{page};
 }
 
 }  // namespace gossamer

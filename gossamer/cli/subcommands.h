@@ -13,9 +13,6 @@ namespace gossamer {
 const Command& find_command(std::string_view place, std::string_view word,
                             std::span<const Command> commands);
 
-/// Their names and summaries, a line each, to stdout.
-void print_commands(std::span<const Command> commands);
-
 struct CommandGroup {
   std::string_view place;    ///< as typed: "gossamer lab"
   std::string_view about;    ///< a sentence
@@ -23,7 +20,7 @@ struct CommandGroup {
   std::span<const Command> commands;
 };
 
-/// Runs the command that argv[1] names, or prints what there is.
+/// Runs the command that argv[1] names; throws HelpAsked with the page where none is.
 int run_group(const CommandGroup& group, int argc, char** argv);
 
 }  // namespace gossamer

@@ -27,9 +27,9 @@ struct Options {
 
 constexpr const char* kFooter =
     R"(Times are in units of the mean compute time of a step.
-  gamma  communication time of an all-reduce / compute time
-  omega  communication time of an exchange / that of the all-reduce
-  sigma  standard deviation of a worker's compute time; --variance takes sigma^2
+  gamma  time that an all-reduce communicates / compute time
+  omega  time that an exchange communicates / the all-reduce's
+  sigma  deviation of compute times; --variance: sigma^2
 Speed-up is 1 - T_D/T_AR, as in all published figures. Closed forms: T_AR = max(s + gamma/B,
 s (phi + (1 - phi)/B) + gamma), T_D = max(1, omega gamma), with B buckets, the forward's share phi
 and s = 1 + sigma kappa_n, kappa_n the expected maximum of n normals. The recursion follows n

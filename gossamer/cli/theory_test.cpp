@@ -296,7 +296,7 @@ TEST(TheoryCommand, MistakesAreOneClearMessage) {
       {"theory bound --lambda 2", "[theory bound] --lambda"},
       {"theory rates --stepps 3", "[theory rates] unknown argument, got '--stepps'; did you mean"},
       {"theory rates --steps 0", "[rates] there must be at least 1 step"},
-      {"theory rates ring --rho 0.5", "[theory rates] topology excludes --rho"},
+      {"theory rates ring --rho 0.5", "[theory rates] topology and --rho contradict each other"},
       {"theory transient rign", "[topology] unknown"},
       {"theory transient random_directed", "[theory] rows and columns of W must sum to 1"},
       {"theory transient --hosts 100000", "[theory transient] there may be up to 65536 workers"},

@@ -98,7 +98,7 @@ bool wants_colour() {
 void show(const Options& o) {
   if (o.spec.topology.empty()) {
     fail_argument({.place = "topology",
-                   .what = "which topology?",
+                   .what = "a topology must be named",
                    .remedy = "for example `gossamer topology aer`; --list shows all"});
   }
   const bool svg_to_stdout = o.svg == "-";

@@ -120,7 +120,7 @@ std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
   if (!checkpoint) {
     fail_io({.place = "train",
              .what = "no checkpoint in " + checkpoints_in(run.out).string(),
-             .remedy = "train with --checkpoint-every N first"});
+             .remedy = "begin the run again with --auto-resume, or in another folder"});
   }
   const Manifest manifest = read_manifest(*checkpoint);
   const DataBy by = manifest.run.contains(kContent) ? DataBy::content : DataBy::path;

@@ -8,27 +8,15 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/options.h"
+#include "gossamer/cli/progress.h"
+#include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_commands.h"
-#include "gossamer/cli/train_flags.h"
 #include "gossamer/cli/train_interrupt.h"
 #include "gossamer/cli/train_process.h"
 #include "gossamer/cli/train_request.h"
 
 namespace gossamer {
 namespace {
-
-const TrainCommandHelp kHelp{
-    .name = "train",
-    .about =
-        "Trains a model, decentralized or by AllReduce. Workers are threads, or, under torchrun,\n"
-        "mpirun or srun, the processes that it starts. Flags win over the recipe, whose keys are "
-        "the\n"
-        "flags' names with underscores.",
-    .footer =
-        "Exit codes: 0 done, 1 something outside failed, 2 wrong input, 3 a gradient was not\n"
-        "finite, 130 interrupted.",
-    .out = "folder for run.toml, metrics, checkpoints and summary.json",
-    .can_resume = true};
 
 std::string number(const char* format, double value) {
   char text[64];
@@ -65,16 +53,30 @@ std::string to_text(const TrainSpec& spec, const TrainResult& result) {
   return out.str();
 }
 
+bool can_go_on(const std::filesystem::path& out) {
+  try {
+    return has_checkpoint(out);
+  } catch (const IoError&) {
+    return false;  // whoever resumes it is told why
+  }
+}
+
 std::string farewell(const std::filesystem::path& out) {
+  const std::string folder = out.string();
   if (out.empty()) return "stopped; nothing was written, because there was no --out FOLDER";
-  return "stopped; continue from the last checkpoint with: gossamer train --resume " + out.string();
+  if (can_go_on(out)) {
+    return "stopped; continue from the last checkpoint with: gossamer train --resume " + folder;
+  }
+  return "stopped before the first checkpoint, so there is nothing to continue; give the same "
+         "command with --auto-resume to begin again in " +
+         folder + ", and checkpoint_every for an earlier one";
 }
 
 /// Runs `work`, with signals and a line of progress for it.
 TrainResult watched(const TrainRequest& request, bool speaks,
                     const std::function<TrainResult(const TrainRunArgs&)>& work) {
   const TrainSpec& spec = request.spec;
-  const InterruptGuard guard(speaks ? farewell(request.args.out) : "");
+  const InterruptGuard guard([&] { return speaks ? farewell(request.args.out) : ""; });
   ProgressLine line(spec.pattern == "allreduce" ? "allreduce" : spec.topology, spec.steps);
   TrainRunArgs args = request.args;
   args.stop = &guard.stop();
@@ -110,16 +112,45 @@ TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
   });
 }
 
+/// True for the process that speaks for the run.
+bool train_and_print(TrainRequest& request) {
+  const auto env = launcher_for("train", request.transport);
+  const TrainResult result = env ? train_as_process(request, *env) : train_with_threads(request);
+  if (env && env->rank != 0) return false;
+  std::cout << (request.json ? summary_json(request.spec, result).dump() + "\n"
+                             : to_text(request.spec, result))
+            << std::flush;
+  return true;
+}
+
+/// A run per gamma, on links for one and the same compute time.
+void sweep(const TrainRequest& request) {
+  std::string folders;
+  double compute_ms = request.spec.compute_ms;
+  for (const double gamma : request.gammas) {
+    TrainRequest one = request;
+    one.spec.gamma = gamma;
+    one.spec.compute_ms = compute_ms;
+    if (!one.args.out.empty()) {
+      one.args.out /= "gamma-" + shortest(gamma);
+      folders += " " + one.args.out.string();
+    }
+    std::cerr << "gossamer: gamma " << shortest(gamma) << '\n';
+    if (!train_and_print(one)) return;
+    compute_ms = one.spec.compute_ms;
+  }
+  if (!folders.empty()) std::cerr << "gossamer: compare with: gossamer report" << folders << '\n';
+}
+
 }  // namespace
 
 int train_command(int argc, char** argv) {
-  auto request = parse_request(kHelp, {argv + 1, argv + argc});
-  if (!request) return 0;
-  const auto env = launcher_for("train", request->transport);
-  const TrainResult result = env ? train_as_process(*request, *env) : train_with_threads(*request);
-  if (env && env->rank != 0) return 0;
-  std::cout << (request->json ? summary_json(request->spec, result).dump() + "\n"
-                              : to_text(request->spec, result));
+  TrainRequest request = parse_request(kTrainHelp, {argv + 1, argv + argc});
+  if (request.gammas.empty()) {
+    train_and_print(request);
+  } else {
+    sweep(request);
+  }
   return 0;
 }
 

@@ -1,37 +1,18 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 #include <thread>
 #include <vector>
 
 #include "gossamer/base/units.h"
+#include "gossamer/cli/command_line.h"
+#include "gossamer/cli/progress.h"
 #include "gossamer/cli/train_commands.h"
-#include "gossamer/cli/train_flags.h"
+#include "gossamer/cli/train_help.h"
 #include "gossamer/cli/train_interrupt.h"
 #include "gossamer/cli/train_run.h"
 
 namespace gossamer {
 namespace {
-
-/// Note [The demo's settings]: a small transformer for so many steps that it has learned something.
-/// The ring gets twice the learning rate: a worker's small batch makes Adam's normalised step
-/// smaller in the mean direction. AllReduce gains from a higher rate, too, and is ahead after the
-/// same steps where both are tuned: docs/results.md has the grid.
-TrainSpec demo_spec() {
-  TrainSpec spec;
-  spec.gamma = 2;
-  spec.width = 64;
-  spec.layers = 2;
-  spec.heads = 4;
-  spec.buckets = 4;
-  spec.steps = 1500;
-  spec.global_batch = 32;
-  spec.hyper.lr = 2e-3;
-  spec.warmup = 100;
-  spec.final_lr = 0.02;
-  spec.clip_norm = 1;
-  return spec;
-}
 
 TrainSpec allreduce_spec(TrainSpec spec) {
   spec.pattern = "allreduce";
@@ -107,41 +88,31 @@ void print_next(const std::vector<Contender>& contenders) {
 }  // namespace
 
 int demo_command(int argc, char** argv) {
-  TrainSpec base = demo_spec();
-  double gossip_lr = 4e-3;
-  bool json = false;
-  CLI::App app(
-      "Trains one small transformer on real text twice, by AllReduce and by the\n"
-      "alternating exponential ring with AccumAdamW, on 4 emulated hosts x 2 workers.",
-      "gossamer demo");
-  app.add_option("--data", base.data, "a file or folder of text; default: Python's own sources");
-  app.add_option("--gamma", base.gamma, "AllReduce communication time / compute time")
-      ->capture_default_str();
-  app.add_option("--steps", base.steps, "steps of each run")->capture_default_str();
-  app.add_option("--seed", base.seed, "of everything random")->capture_default_str();
-  app.add_option("--lr", base.hyper.lr, "learning rate of AllReduce")->capture_default_str();
-  app.add_option("--gossip-lr", gossip_lr, "learning rate of the ring")->capture_default_str();
-  app.add_flag("--json", json, "print one JSON object with both summaries");
-  if (!parse_flags(app, "demo", {argv + 1, argv + argc})) return 0;
+  DemoLine line;
+  CLI::App app;
+  add_demo_flags(app, line);
+  parse_arguments(app, "demo", {argv + 1, argv + argc});
+  TrainSpec& base = line.base;
   check_train_spec(base);
 
-  const InterruptGuard guard("stopped");
+  const InterruptGuard guard([] { return std::string("stopped"); });
   const Task task = open_task(base);
   std::cerr << "gossamer: " << task.description << '\n'
             << "gossamer: measuring the compute time of a step\n";
   base.compute_ms = 1e3 * measure_compute_s(base, task);
   std::vector<Contender> contenders{{"AllReduce AdamW", allreduce_spec(base), {}},
-                                    {"AER AccumAdamW", gossip_spec(base, gossip_lr), {}}};
+                                    {"AER AccumAdamW", gossip_spec(base, line.gossip_lr), {}}};
   for (Contender& c : contenders) {
-    ProgressLine line(c.name, c.spec.steps);
+    ProgressLine progress(c.name, c.spec.steps);
     std::cerr << "gossamer: training with " << c.name << '\n';
-    c.result = run_training(
-        c.spec, task,
-        {.stop = &guard.stop(), .progress = [&line](std::int64_t step, double loss, double step_s) {
-           line.show(step, loss, step_s);
-         }});
+    c.result =
+        run_training(c.spec, task,
+                     {.stop = &guard.stop(),
+                      .progress = [&progress](std::int64_t step, double loss, double step_s) {
+                        progress.show(step, loss, step_s);
+                      }});
   }
-  if (json) {
+  if (line.json) {
     Json both = Json::object();
     for (const Contender& c : contenders) both[c.name] = summary_json(c.spec, c.result);
     std::cout << both.dump() << '\n';

@@ -19,23 +19,8 @@ void add_train_flags(CLI::App& app, TrainSpec& spec);
 /// if absent.
 std::string peek_flag(const std::vector<std::string>& arguments, const std::string& name);
 
-/// Parses the arguments of `gossamer COMMAND`; true unless the help was asked for and printed.
-/// Throws std::invalid_argument with the nearest flag for one that does not exist.
-bool parse_flags(CLI::App& app, const std::string& command,
-                 const std::vector<std::string>& arguments);
-
-/// Writes one line that follows the run on a terminal; silent elsewhere.
-class ProgressLine {
- public:
-  ProgressLine(std::string label, std::int64_t steps);
-  ~ProgressLine();
-  void show(std::int64_t step, double loss, double step_s);
-
- private:
-  std::string label_;
-  std::int64_t steps_;
-  bool visible_;
-  bool shown_ = false;
-};
+/// All values of the flag, in their order.
+std::vector<std::string> values_of_flag(const std::vector<std::string>& arguments,
+                                        const std::string& name);
 
 }  // namespace gossamer

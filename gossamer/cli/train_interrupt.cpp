@@ -16,7 +16,8 @@ void on_signal(int) { interrupted = true; }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard(std::string farewell) : farewell_(std::move(farewell)) {
+InterruptGuard::InterruptGuard(std::function<std::string()> farewell)
+    : farewell_(std::move(farewell)) {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   watcher_ = std::jthread([this](const std::stop_token& done) { watch(done); });
@@ -41,7 +42,8 @@ void InterruptGuard::watch(const std::stop_token& done) const {
     if (interrupted) waited += kPause;
   }
   if (done.stop_requested()) return;
-  const std::string text = farewell_.empty() ? "" : "\ngossamer: " + farewell_ + "\n";
+  const std::string farewell = farewell_();
+  const std::string text = farewell.empty() ? "" : "\ngossamer: " + farewell + "\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
   ::_exit(130);
 }

@@ -13,6 +13,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/base/timeout.h"
 #include "gossamer/cli/train_address.h"
 #include "gossamer/transport/net/hosts.h"
@@ -89,12 +90,14 @@ bool are_alike(const Values& values) {
 /// How an exception is told to other ranks, so that they can throw one of its kind.
 std::string kind_of(const std::exception& error) {
   if (dynamic_cast<const std::invalid_argument*>(&error) != nullptr) return "argument";
+  if (dynamic_cast<const OutsideError*>(&error) != nullptr) return "outside";
   if (dynamic_cast<const IoError*>(&error) != nullptr) return "io";
   return "other";
 }
 
 [[noreturn]] void fail_like(const std::string& kind, const std::string& message) {
   if (kind == "argument") throw std::invalid_argument(message);
+  if (kind == "outside") throw OutsideError(message);
   if (kind == "io") throw IoError(message);
   throw std::runtime_error(message);
 }

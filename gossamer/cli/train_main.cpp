@@ -1,7 +1,6 @@
 // The commands that load torch: `gossamer train`, `demo` and `probe` hand over to this program.
 #include <c10/util/Logging.h>
 
-#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,13 +8,15 @@
 #include <iostream>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
+#include "gossamer/cli/page.h"
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_worker.h"
 #include "gossamer/torch/process.h"
 
 namespace {
 
-/// Exit codes, as documented in docs/exit_codes.md.
+/// Exit codes, as documented in docs/training.md.
 enum ExitCode { kDone = 0, kFailed = 1, kBadInput = 2, kDiverged = 3, kInterrupted = 130 };
 
 /// What libtorch thinks of a lost connection, with its stack, would bury our message.
@@ -47,13 +48,18 @@ int main(int argc, char** argv) {
   gossamer::keep_freed_memory();
   try {
     return run(argc, argv);
+  } catch (const gossamer::HelpAsked& asked) {
+    std::cout << gossamer::help_text(asked.page, gossamer::text_columns());
+    return kDone;
   } catch (const gossamer::Interrupted& stopped) {
     return report(stopped.what(), kInterrupted);
   } catch (const gossamer::NonFiniteGradient& error) {
     return report(error.what(), kDiverged);
   } catch (const std::invalid_argument& error) {
     return report(error.what(), kBadInput);
-  } catch (const gossamer::IoError& error) {
+  } catch (const gossamer::OutsideError& error) {
+    return report(error.what(), kFailed);
+  } catch (const gossamer::IoError& error) {  // of a file that the command line names
     return report(error.what(), kBadInput);
   } catch (const std::exception& error) {
     return report(error.what(), kFailed);

@@ -1,6 +1,6 @@
 #include "gossamer/cli/train_metrics.h"
 
-#include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/engine/disk.h"
 
 namespace gossamer {
@@ -24,7 +24,7 @@ MetricsFile::MetricsFile(const std::filesystem::path& folder, int rank, std::int
   const auto path = folder / ("metrics.rank" + std::to_string(rank) + ".jsonl");
   write_file(path, first > 0 ? lines_until(path, first) : "");
   file_.open(path, std::ios::app);
-  if (!file_) fail_io({.place = "train", .what = "cannot write " + path.string()});
+  if (!file_) fail_outside({.place = "train", .what = "cannot write " + path.string()});
 }
 
 void MetricsFile::write(const Json& line) {

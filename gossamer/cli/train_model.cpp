@@ -63,14 +63,20 @@ void check_reads(const ModelKind& model, InputKind kind) {
 
 }  // namespace
 
+ModelArgs sizes_of(const TrainSpec& spec) {
+  const bool says_dropout = spec.dropout != kUsualDropout;
+  return {.size = {spec.width, spec.layers, spec.heads, spec.hidden},
+          .dropout = says_dropout ? std::optional(spec.dropout) : std::nullopt,
+          .seed = spec.seed};
+}
+
 Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input) {
   const ModelKind& model = find_model(spec.model.empty() ? usual_model(kind) : spec.model);
   check_reads(model, kind);
-  const bool says_dropout = spec.dropout != kUsualDropout;
-  return model.make({.input = input,
-                     .size = {spec.width, spec.layers, spec.heads, spec.hidden},
-                     .dropout = says_dropout ? std::optional(spec.dropout) : std::nullopt,
-                     .seed = spec.seed});
+  ModelArgs args = sizes_of(spec);
+  check_sizes(model, args);
+  args.input = input;
+  return model.make(args);
 }
 
 TrainModel make_train_model(const TrainSpec& spec, const Task& task) {

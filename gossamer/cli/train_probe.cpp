@@ -17,7 +17,7 @@ namespace gossamer {
 namespace {
 
 // Collectives of engines on the same transport count from 0.
-constexpr std::int64_t kWarmUp = 3;
+constexpr std::int64_t kProbeWarmUp = 3;
 constexpr std::int64_t kLeastSteps = 8;
 constexpr std::int64_t kMostSteps = 60;
 constexpr double kLongEnough_s = 8;
@@ -138,8 +138,8 @@ ProbedJob probe_worker(const TrainContext& context, Transport& transport) {
   job.cluster.cluster = probe_links(runner, collectives, {.overhead = overhead});
 
   LoneWorker worker(context, collectives);
-  worker.run(kWarmUp);
-  const double rough_s = worker.run(kWarmUp);
+  worker.run(kProbeWarmUp);
+  const double rough_s = worker.run(kProbeWarmUp);
   const auto steps =
       std::clamp(static_cast<std::int64_t>(kLongEnough_s / rough_s), kLeastSteps, kMostSteps);
   worker.run(steps);

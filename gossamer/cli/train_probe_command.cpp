@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/train_commands.h"
@@ -17,26 +18,14 @@
 namespace gossamer {
 namespace {
 
-const TrainCommandHelp kHelp{
-    .name = "probe",
-    .about =
-        "Measures, in less than a minute, the links between the workers that a launcher has "
-        "started\n"
-        "and how long they compute for a step of a recipe's model, and writes cluster.toml and\n"
-        "workload.toml for gossamer plan and simulate. Without a launcher workers are threads, "
-        "whose\n"
-        "links are worth measuring where they are emulated (--link-rate).",
-    .footer = "Exit codes: 0 done, 1 something outside failed, 2 wrong input, 130 interrupted.",
-    .out = "folder for cluster.toml and workload.toml"};
-
 void write_files(const ProbedJob& probed, const std::filesystem::path& out) {
   if (out.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(out, error);
   if (error) {
-    fail_io({.place = "probe",
-             .what = "cannot make the folder " + out.string(),
-             .got = error.message()});
+    fail_outside({.place = "probe",
+                  .what = "cannot make the folder " + out.string(),
+                  .got = error.message()});
   }
   const std::pair<const char*, std::string> files[] = {{"cluster.toml", to_toml(probed.cluster)},
                                                        {"workload.toml", to_toml(probed.workload)}};
@@ -108,6 +97,7 @@ ProbedJob probe_threads(TrainRequest& request, const std::atomic<bool>& stop) {
     std::cerr << "gossamer: links between threads have no limit; give --link-rate, or start under "
                  "a launcher\n";
   }
+  std::cerr << "gossamer: measuring links and compute, in less than a minute\n";
   const TrainContext context{.spec = &spec, .task = &task, .stop = &stop};
   ProbedJob result;
   std::mutex mutex;
@@ -138,19 +128,19 @@ ProbedJob probe_process(TrainRequest& request, const LauncherEnv& env,
 }  // namespace
 
 int probe_command(int argc, char** argv) {
-  auto request = parse_request(kHelp, {argv + 1, argv + argc});
-  if (!request) return 0;
-  const auto env = launcher_for("probe", request->transport);
+  TrainRequest request = parse_request(kProbeHelp, {argv + 1, argv + argc});
+  const auto env = launcher_for("probe", request.transport);
   const bool speaks = !env || env->rank == 0;
-  const InterruptGuard guard(speaks ? "stopped; nothing was written" : "");
+  const InterruptGuard guard(
+      [speaks] { return std::string(speaks ? "stopped; nothing was written" : ""); });
   const ProbedJob probed =
-      env ? probe_process(*request, *env, guard.stop()) : probe_threads(*request, guard.stop());
+      env ? probe_process(request, *env, guard.stop()) : probe_threads(request, guard.stop());
   if (!speaks) return 0;
-  write_files(probed, request->args.out);
-  if (request->json) {
+  write_files(probed, request.args.out);
+  if (request.json) {
     std::cout << to_json(probed).dump() << '\n';
   } else {
-    print_table(probed, request->args.out);
+    print_table(probed, request.args.out);
   }
   return 0;
 }

@@ -2,9 +2,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <iterator>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/cli/command_line.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_flags.h"
@@ -37,10 +41,58 @@ void check_same_folder(const std::filesystem::path& resume, const std::filesyste
                            "resume the copy"});
 }
 
+void check_is_run(const std::string& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::path(folder) / "run.toml", error)) return;
+  const bool is_there = std::filesystem::exists(folder, error);
+  fail_argument({.place = "train",
+                 .what = "--resume needs the folder of a run",
+                 .got = folder + (is_there ? ", which has no run.toml" : ", which does not exist"),
+                 .remedy = "name a folder that `gossamer train --out FOLDER` has written"});
+}
+
+/// A tenth of the run may be lost, but checkpoints do not come thick and fast in short runs.
+void settle_checkpoints(TrainRequest& request) {
+  constexpr std::int64_t kLeast = 50;
+  constexpr std::int64_t kPerRun = 10;
+  std::int64_t& every = request.spec.checkpoint_every;
+  if (every > 0 && request.args.out.empty()) {
+    fail_argument({.place = "train",
+                   .what = "checkpoint_every needs a run folder",
+                   .got = std::to_string(every),
+                   .remedy = "add --out FOLDER"});
+  }
+  if (every != kUsualCheckpoints) return;
+  every = request.args.out.empty() ? 0 : std::max(kLeast, request.spec.steps / kPerRun);
+}
+
+/// The values of --gamma where there are several.
+std::vector<double> sweep_of(const std::vector<std::string>& arguments,
+                             const TrainRequest& request) {
+  std::vector<double> gammas;
+  for (const std::string& text : values_of_flag(arguments, "--gamma")) {
+    char* end = nullptr;
+    const double gamma = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || !std::isfinite(gamma) || gamma < 0) {
+      fail_argument({.place = "train",
+                     .what = "gamma must be finite and not negative",
+                     .got = "'" + text + "'"});
+    }
+    if (std::ranges::find(gammas, gamma) == gammas.end()) gammas.push_back(gamma);
+  }
+  if (gammas.size() < 2) return {};
+  if (request.args.resume || request.args.may_begin_again) {
+    fail_argument({.place = "train",
+                   .what = "a run that goes on has one gamma",
+                   .got = std::to_string(gammas.size()) + " of them",
+                   .remedy = "resume each run of a sweep by its own folder"});
+  }
+  return gammas;
+}
+
 }  // namespace
 
-std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
-                                          std::vector<std::string> arguments) {
+TrainRequest parse_request(const TrainCommandHelp& help, std::vector<std::string> arguments) {
   TrainRequest request;
   std::string resume = help.can_resume ? peek_flag(arguments, "--resume") : "";
   if (help.can_resume && resume.empty() && std::ranges::count(arguments, kAutoResume) > 0) {
@@ -51,6 +103,7 @@ std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
   const std::string recipe = has_recipe ? arguments.front() : "";
   if (has_recipe) arguments.erase(arguments.begin());
   if (!resume.empty()) {
+    check_is_run(resume);
     request.args.out = resume;
     request.args.resume = true;
     read_recipe((request.args.out / "run.toml").string(), request.spec);
@@ -59,30 +112,29 @@ std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
   }
 
   const std::string settled = request.spec.topology;
-  CLI::App app(help.about, "gossamer " + help.name + " [RECIPE.toml]");
-  app.footer(help.footer);
-  std::string ignored;
-  std::string out;
-  app.add_flag("--json", request.json, "print one JSON object at the end");
-  app.add_option("--out", out, help.out);
-  bool also_ignored = false;
-  if (help.can_resume) {
-    app.add_option("--resume", ignored, "continue the run in this folder");
-    app.add_flag(std::string(kAutoResume), also_ignored,
-                 "continue the run in the folder of --out if there is a checkpoint, else begin it");
-  }
-  app.add_option("--transport", request.transport,
-                 "threads, net (processes of a launcher), or auto: net where there is a launcher")
-      ->capture_default_str();
-  add_train_flags(app, request.spec);
-  if (!parse_flags(app, help.name, arguments)) return std::nullopt;
-  if (!resume.empty() && !out.empty()) check_same_folder(resume, out);
-  if (!out.empty()) request.args.out = out;
+  CLI::App app(std::string(help.about));
+  TrainLine line;
+  add_request_flags(app, help, line, request.spec);
+  parse_arguments(app, std::string(help.name), arguments);
+  if (!resume.empty() && !line.out.empty()) check_same_folder(resume, line.out);
+  if (!line.out.empty()) request.args.out = line.out;
   if (request.args.resume && request.spec.topology == kAutoTopology) {
     request.spec.topology = settled;  // as it was chosen when the run began
   }
-  request.says_hosts =
-      !peek_flag(arguments, "--hosts").empty() || !peek_flag(arguments, "--per-host").empty();
+  request.json = line.json;
+  request.transport = line.transport;
+  const bool says_hosts = !peek_flag(arguments, "--hosts").empty();
+  if (says_hosts) {
+    host_shape_of(request.spec.hosts, request.spec.hosts, request.spec.per_host,
+                  std::string(help.name));
+  }
+  request.says_hosts = says_hosts || !peek_flag(arguments, "--per-host").empty();
+  if (help.can_resume) {
+    settle_checkpoints(request);
+    request.gammas = sweep_of(arguments, request);
+  } else if (request.spec.checkpoint_every == kUsualCheckpoints) {
+    request.spec.checkpoint_every = 0;
+  }
   return request;
 }
 

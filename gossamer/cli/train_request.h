@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gossamer/cli/launcher_env.h"
+#include "gossamer/cli/train_help.h"
 #include "gossamer/cli/train_run.h"
 #include "gossamer/cli/train_spec.h"
 
@@ -17,20 +18,12 @@ struct TrainRequest {
   std::string transport = "auto";
   bool json = false;
   bool says_hosts = false;  ///< by a flag, which a launcher must not contradict
+  /// Of a sweep: a run for each. Otherwise empty, and the spec has the only one.
+  std::vector<double> gammas = {};
 };
 
-/// How a command presents itself.
-struct TrainCommandHelp {
-  std::string name;  ///< after `gossamer`
-  std::string about;
-  std::string footer;
-  std::string out;          ///< of the flag --out
-  bool can_resume = false;  ///< it has the flags --resume and --auto-resume
-};
-
-/// Nothing where the help was asked for, which is printed then. Throws std::invalid_argument.
-std::optional<TrainRequest> parse_request(const TrainCommandHelp& help,
-                                          std::vector<std::string> arguments);
+/// Throws std::invalid_argument, and HelpAsked for --help.
+TrainRequest parse_request(const TrainCommandHelp& help, std::vector<std::string> arguments);
 
 /// The launcher to work under, if any. Throws std::invalid_argument for an unknown transport, and
 /// where it needs a launcher and there is none.

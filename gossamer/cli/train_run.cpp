@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/engine/disk.h"
@@ -56,20 +57,13 @@ ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s) {
 }
 
 void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
-  if (args.out.empty()) {
-    if (spec.checkpoint_every > 0) {
-      fail_argument({.place = "train",
-                     .what = "checkpoint_every needs a run folder",
-                     .remedy = "add --out FOLDER"});
-    }
-    return;
-  }
+  if (args.out.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(args.out, error);
   if (error) {
-    fail_io({.place = "train",
-             .what = "cannot make the folder " + args.out.string(),
-             .got = error.message()});
+    fail_outside({.place = "train",
+                  .what = "cannot make the folder " + args.out.string(),
+                  .got = error.message()});
   }
   const auto recipe = args.out / "run.toml";
   const bool was_lost = args.may_begin_again && !is_there(args.out / "summary.json");
@@ -77,7 +71,8 @@ void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs&
     fail_argument({.place = "train",
                    .what = args.out.string() + " already holds a run",
                    .remedy = "continue it with --resume " + args.out.string() +
-                             ", or choose another folder"});
+                             ", or choose another folder, and compare both runs with gossamer "
+                             "report"});
   }
   if (args.resume) {
     checkpoint_to_resume({args.out, spec, task.content});  // before anything is replaced
@@ -92,6 +87,7 @@ void write_summary(const TrainSpec& spec, const TrainResult& result,
 }
 
 Task open_task(const TrainSpec& spec) {
+  if (!spec.model.empty()) check_sizes(find_model(spec.model), sizes_of(spec));  // before it reads
   const bool default_text = spec.data.empty() && spec.task == "text";
   const std::filesystem::path path =
       default_text ? python_sources() : std::filesystem::path(spec.data);
@@ -210,6 +206,7 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
   if (!spec.link_rate.empty()) result.link_bytes_per_s = parse_rate(spec.link_rate, "link_rate");
   const bool wants_compute = spec.gamma > 0 || spec.topology == kAutoTopology;
   if (wants_compute && spec.compute_ms <= 0) {
+    std::fputs("gossamer: measuring the compute time of a step\n", stderr);
     spec.compute_ms = 1e3 * measure_compute_s(spec, task);
   }
   result.compute_ms = spec.compute_ms;

@@ -19,6 +19,9 @@ inline constexpr std::string_view kAutoTopology = "auto";
 /// The share that stands for what the model is usually trained with.
 inline constexpr double kUsualDropout = -1;
 
+/// The steps between checkpoints that stand for what the command line chooses.
+inline constexpr std::int64_t kUsualCheckpoints = -1;
+
 struct TrainSpec {
   // [data]
   std::string task = "text";
@@ -85,7 +88,7 @@ struct TrainSpec {
   std::int64_t steps = 200;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 0;
-  std::int64_t checkpoint_every = 0;
+  std::int64_t checkpoint_every = kUsualCheckpoints;
   int keep = 2;
   int trace_steps = 64;
   double timeout_s = 60;

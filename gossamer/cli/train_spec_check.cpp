@@ -2,7 +2,7 @@
 #include <span>
 #include <utility>
 
-#include "gossamer/algo/optimizer.h"
+#include "gossamer/algo/choices.h"
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
@@ -114,7 +114,7 @@ void check_train_spec(const TrainSpec& spec) {
   check_timeout(spec.timeout_s, "train");
   const int workers = host_shape_of(spec).workers();
   find_pattern(spec.pattern);
-  find_optimizer(spec.optimizer);
+  check_optimizer_choice(spec.optimizer);
   check_hyper(spec.hyper);
   if (spec.topology != kAutoTopology) {
     check_pattern(find_pattern(spec.pattern), spec.optimizer, schedule_of(spec), {&spec.hyper, 1});

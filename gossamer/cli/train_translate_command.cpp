@@ -6,6 +6,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/train_commands.h"
+#include "gossamer/cli/train_help.h"
 #include "gossamer/cli/train_model_file.h"
 #include "gossamer/cli/train_worker.h"
 #include "gossamer/engine/disk.h"
@@ -15,40 +16,7 @@
 namespace gossamer {
 namespace {
 
-struct Options {
-  std::string run;
-  std::string input;
-  std::string output;
-  DecodeOptions decode;
-  std::int64_t batch = 64;
-};
-
-constexpr const char* kFooter = R"(
-Takes the consensus model that `gossamer train --out RUN` has left, with its vocabulary. A line that
-is longer than the model's context is cut.
-
-examples:
-  gossamer translate RUN --input val.en.gz --output val.hyp
-  sacrebleu val.de --input val.hyp
-  echo "A man in a blue shirt." | gossamer translate RUN --beam 5)";
-
-void add_options(CLI::App& app, Options& o) {
-  app.add_option("run", o.run, "run folder of a translation")->required();
-  app.add_option("--input", o.input, "sentences, one per line, plain or gzip; default: stdin");
-  app.add_option("--output", o.output, "where the translations go; default: stdout");
-  app.add_option("--beam", o.decode.beam, "hypotheses to follow; 1: greedy")
-      ->check(kFromOneUp)
-      ->capture_default_str();
-  app.add_option("--length-power", o.decode.length_power,
-                 "with a beam, n pieces score log p / n^POWER")
-      ->capture_default_str();
-  app.add_option("--batch", o.batch, "sentences at a time")
-      ->check(kFromOneUp)
-      ->capture_default_str();
-  app.footer(kFooter);
-}
-
-std::vector<std::string> lines_of(const Options& o) {
+std::vector<std::string> lines_of(const TranslateLine& o) {
   if (!o.input.empty()) return read_lines(o.input);
   std::vector<std::string> lines;
   for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
@@ -64,6 +32,12 @@ struct Translator {
 
 Translator open_translator(const std::filesystem::path& run) {
   TrainSpec spec;
+  if (!is_there(run / "run.toml")) {
+    fail_argument({.place = "translate",
+                   .what = "needs the folder of a run",
+                   .got = run.string() + ", which has no run.toml",
+                   .remedy = "name a folder that `gossamer train --out FOLDER` has written"});
+  }
   read_recipe((run / "run.toml").string(), spec);
   if (spec.task != "translation") {
     fail_argument({.place = "translate",
@@ -84,9 +58,9 @@ Translator open_translator(const std::filesystem::path& run) {
 }
 
 std::vector<std::string> translate(const Translator& translator,
-                                   const std::vector<std::string>& lines, const Options& o) {
-  DecodeOptions options = o.decode;
-  options.longest = translator.context - 1;
+                                   const std::vector<std::string>& lines, const TranslateLine& o) {
+  const DecodeOptions options{
+      .beam = o.beam, .length_power = o.length_power, .longest = translator.context - 1};
   std::vector<PiecePair> pairs;
   for (const std::string& line : lines) pairs.push_back({translator.vocabulary.encode(line), {}});
   cut_long(pairs, translator.context);
@@ -105,10 +79,10 @@ std::vector<std::string> translate(const Translator& translator,
 }  // namespace
 
 int translate_command(int argc, char** argv) {
-  Options o;
-  CLI::App app{"Translates lines of text with a trained model.", "gossamer translate"};
-  add_options(app, o);
-  if (const auto code = parse_command_line(app, "translate", argc, argv)) return *code;
+  TranslateLine o;
+  CLI::App app;
+  add_translate_flags(app, o);
+  parse_arguments(app, "translate", {argv + 1, argv + argc});
   const Translator translator = open_translator(o.run);
   std::string text;
   for (const std::string& line : translate(translator, lines_of(o), o)) text += line + "\n";

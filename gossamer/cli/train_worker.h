@@ -16,6 +16,7 @@
 #include "gossamer/torch/flat_parameters.h"
 #include "gossamer/torch/gradient_watch.h"
 #include "gossamer/torch/model.h"
+#include "gossamer/torch/models/table.h"
 
 namespace gossamer {
 
@@ -61,6 +62,9 @@ struct TrainModel {
   double label_smoothing = 0;
 };
 TrainModel make_train_model(const TrainSpec& spec, const Task& task);
+
+/// What a spec says of its model's size.
+ModelArgs sizes_of(const TrainSpec& spec);
 
 /// The model of a spec alone.
 Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 
 namespace gossamer {
 namespace {
@@ -222,10 +223,13 @@ bool is_there(const std::filesystem::path& path) {
 }
 
 void fail_system(const std::filesystem::path& path, std::string_view what, int error) {
-  fail_io({.place = path.native(),
-           .what = what,
-           .got = "'" + std::system_category().message(error) + "'",
-           .remedy = remedy_for(error)});
+  const bool is_outside = error == ENOSPC || error == EDQUOT || error == EIO || error == EROFS;
+  const Complaint complaint{.place = path.native(),
+                            .what = what,
+                            .got = "'" + std::system_category().message(error) + "'",
+                            .remedy = remedy_for(error)};
+  if (is_outside) fail_outside(complaint);
+  fail_io(complaint);
 }
 
 }  // namespace gossamer

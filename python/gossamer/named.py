@@ -1,6 +1,6 @@
 """A Gossip by its method's name: ``topology=gossamer.Method("gradient_gossip@aer:int8:rounds=2")``.
 
-The name is that of all commands, so that what `gossamer plan` and `simulate` say is what is trained.
+The name is that of all commands, so that what `plan` and `simulate` say is what is trained.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ task = "{task}"
 width = 16
 [cluster]
 hosts = {hosts}
+gamma = {gamma}
+compute_ms = {compute_ms}
 per_host = "2"
 [algorithm]
 topology = "{topology}"
@@ -29,7 +31,8 @@ codec = "{codec}"
 
 def write_recipe(folder: Path, pattern: str, **changes: Any) -> None:
     topology = "complete" if pattern == "allreduce" else "ring"
-    values = {"task": "text", "hosts": HOSTS, "topology": topology, "codec": "fp32", **changes}
+    values = {"task": "text", "hosts": HOSTS, "topology": topology, "codec": "fp32"}
+    values = {"gamma": 0.0, "compute_ms": 0.0, **values, **changes}
     (folder / "run.toml").write_text(RECIPE.format(pattern=pattern, **values))
 
 
@@ -106,7 +109,8 @@ def write_trace(path: Path, events: list[dict[str, Any]], method: str = "") -> N
 
 
 def make_run(folder: Path, pattern: str, step_ms: float, **changes: Any) -> Path:
-    """A measured run of 8 steps with everything but a trace and a prediction."""
+    """A measured run of 8 steps with everything but a trace and a prediction. `rate`: of its
+    emulated links, in bytes per second."""
     folder.mkdir(parents=True)
     gap = 0.0 if pattern == "allreduce" else 0.0125
     write_recipe(folder, pattern, **changes)
@@ -122,6 +126,7 @@ def make_run(folder: Path, pattern: str, step_ms: float, **changes: Any) -> Path
         bytes_per_host_per_step=64000,
         val_loss=4.2,
         disagreement=gap,
+        **({"link_bytes_per_s": changes["rate"]} if "rate" in changes else {}),
     )
     return folder
 

@@ -1,6 +1,7 @@
 """The command `gossamer` of the package."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -40,10 +41,18 @@ def test_it_says_what_the_program_says_and_loads_no_torch(
 @pytest.mark.parametrize("arguments", ["", "--help", "-h", "help"])
 def test_the_help_is_the_programs_and_names_the_doctor(arguments: str, without_torch: str) -> None:
     done = run([*COMMAND, *arguments.split()], path=without_torch)
-    expected = program("--help").stdout
-    assert done.returncode == 0
-    assert done.stdout.startswith(expected)
-    assert "doctor" in done.stdout[len(expected) :]
+    assert (done.returncode, done.stdout) == (0, program("--help").stdout)
+    assert "doctor" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["report", "doctor"])
+def test_the_programs_help_has_the_flags_of_pythons_commands(command: str) -> None:
+    def flags(text: str) -> set[str]:
+        return set(re.findall(r"--[a-z]+\b", text.split("usage:")[-1])) - {"--nproc"}
+
+    ours, pythons = program(command, "--help"), run([*COMMAND, command, "--help"])
+    assert (ours.returncode, pythons.returncode) == (0, 0)
+    assert flags(ours.stdout) >= flags(pythons.stdout) >= {"--help", "--json"}
 
 
 def test_the_package_as_a_module_is_the_command() -> None:

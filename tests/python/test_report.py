@@ -246,6 +246,37 @@ def test_only_what_is_comparable_is_compared(
     assert any(alt.startswith("Loss") for alt in page.pictures) == has_losses
 
 
+def test_each_gamma_of_a_sweep_has_its_own_allreduce(tmp_path: Path, capsys: Any) -> None:
+    folders = [
+        make_run(tmp_path / pattern / f"gamma-{gamma}", pattern, step_ms, gamma=gamma, **measured)
+        for pattern, gamma, step_ms, measured in (
+            ("allreduce", 1.0, 10, {}),
+            ("allreduce", 4.0, 40, {"compute_ms": 5.0}),
+            ("cwa", 1.0, 8, {}),
+            ("cwa", 4.0, 10, {"compute_ms": 5.1}),
+        )
+    ]
+    said, page = made(folders, tmp_path / "page", capsys)
+    shares = [each["share_of_allreduce"] for each in said["runs"]]
+    assert shares == [None, None, pytest.approx(0.8), pytest.approx(0.25)]
+    assert "different clusters" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("rate", "words", "is_compared"),
+    [(1.01e6, "", True), (1.1e6, "a part of the difference", True), (1.3e6, "not compared", False)],
+)
+def test_links_that_were_measured_anew_may_differ_a_little(
+    rate: float, words: str, is_compared: bool, tmp_path: Path, capsys: Any
+) -> None:
+    ring = make_run(tmp_path / "ring", "cwa", 4.0, gamma=1.0, rate=rate)
+    everybody = make_run(tmp_path / "all", "allreduce", 8, gamma=1.0, rate=1e6)
+    said, page = made([ring, everybody], tmp_path / "page", capsys)
+    assert words in page.text
+    assert ("emulated links had" in page.text) == bool(words)
+    assert (said["runs"][0]["share_of_allreduce"] is not None) == is_compared
+
+
 def test_without_out_it_is_in_the_run_folder(tmp_path: Path, capsys: Any) -> None:
     folder = make_run(tmp_path / "run", "cwa", 4.0)
     assert report.main([str(folder)]) == 0

@@ -1,8 +1,12 @@
 #include "gossamer/torch/models/table.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/units.h"
 #include "gossamer/torch/models/efficientnet_b0.h"
 #include "gossamer/torch/models/encoder_decoder.h"
 #include "gossamer/torch/models/mlp.h"
@@ -83,20 +87,37 @@ Model encoder_decoder(const ModelArgs& args) {
   return make_encoder_decoder(options, args.seed);
 }
 
+constexpr std::string_view kWidth[] = {"width"};
+constexpr std::string_view kWidthAndLayers[] = {"width", "layers"};
+constexpr std::string_view kOfTransformer[] = {"width", "layers", "heads", "dropout"};
+constexpr std::string_view kOfEncoderDecoder[] = {"width", "layers", "heads", "hidden", "dropout"};
+
 constexpr ModelKind kModels[] = {
-    {"softmax_regression", "one linear layer, convex", InputKind::images, softmax_regression},
-    {"mlp", "fully connected layers with ReLU", InputKind::images, mlp},
-    {"residual_cnn", "residual network with batch norm", InputKind::images, residual_cnn},
+    {"softmax_regression", "one linear layer, convex", InputKind::images, softmax_regression, {}},
+    {"mlp", "fully connected layers with ReLU", InputKind::images, mlp, kWidthAndLayers},
+    {"residual_cnn", "residual network with batch norm", InputKind::images, residual_cnn,
+     kWidthAndLayers},
     {"resnet50", "residual network of 50 layers", InputKind::images,
-     photo_network<Resnet50Options, make_resnet50>},
+     photo_network<Resnet50Options, make_resnet50>, kWidth},
     {"mobilenet_v2", "inverted residual blocks", InputKind::images,
-     photo_network<MobileNetOptions, make_mobilenet_v2>},
+     photo_network<MobileNetOptions, make_mobilenet_v2>, kWidth},
     {"efficientnet_b0", "the same with squeeze and excitation", InputKind::images,
-     photo_network<MobileNetOptions, make_efficientnet_b0>},
-    {"transformer", "decoder-only language model", InputKind::tokens, transformer},
-    {"bert", "the same that looks both ways", InputKind::masked_tokens, bert},
-    {"encoder_decoder", "transformer that translates", InputKind::pairs, encoder_decoder},
+     photo_network<MobileNetOptions, make_efficientnet_b0>, kWidth},
+    {"transformer", "decoder-only language model", InputKind::tokens, transformer, kOfTransformer},
+    {"bert", "the same that looks both ways", InputKind::masked_tokens, bert, kOfTransformer},
+    {"encoder_decoder", "transformer that translates", InputKind::pairs, encoder_decoder,
+     kOfEncoderDecoder},
 };
+
+/// What the sizes that a model lacks follow from.
+std::string remedy_for(const ModelKind& kind, std::string_view size) {
+  std::string names;
+  for (std::string_view name : kind.sizes) names += (names.empty() ? "" : ", ") + std::string(name);
+  const bool follows_width = size == "hidden" && kind.sizes.data() == std::data(kOfTransformer);
+  return "leave it out" +
+         std::string(follows_width ? ": its hidden layers have 4 times its width" : "") + "; " +
+         (names.empty() ? "it takes no sizes" : "it takes " + names);
+}
 
 }  // namespace
 
@@ -112,6 +133,22 @@ std::string_view describe(InputKind kind) {
       return "pairs of texts";
   }
   __builtin_unreachable();
+}
+
+void check_sizes(const ModelKind& kind, const ModelArgs& args) {
+  const ModelSize& size = args.size;
+  const std::pair<std::string_view, double> given[] = {{"width", static_cast<double>(size.width)},
+                                                       {"layers", static_cast<double>(size.layers)},
+                                                       {"heads", static_cast<double>(size.heads)},
+                                                       {"hidden", static_cast<double>(size.hidden)},
+                                                       {"dropout", args.dropout.value_or(0)}};
+  for (const auto& [name, value] : given) {
+    if (value == 0 || std::ranges::find(kind.sizes, name) != kind.sizes.end()) continue;
+    fail_argument({.place = "models",
+                   .what = "model " + std::string(kind.name) + " has no " + std::string(name),
+                   .got = std::string(name) + " = " + shortest(value),
+                   .remedy = remedy_for(kind, name)});
+  }
 }
 
 std::span<const ModelKind> model_kinds() { return kModels; }

@@ -22,7 +22,7 @@ struct InputShape {
 };
 
 /// 0 stands for the model's own default. Width: hidden units, channels of the first stage, or the
-/// transformer's width. Layers: hidden layers, stages, or blocks. Models ignore what they lack.
+/// transformer's width. Layers: hidden layers, stages, or blocks.
 struct ModelSize {
   std::int64_t width = 0;
   std::int64_t layers = 0;
@@ -50,7 +50,11 @@ struct ModelKind {
   std::string_view summary;
   InputKind input;
   Model (*make)(const ModelArgs&);
+  std::span<const std::string_view> sizes;  ///< what of ModelArgs it takes: "width", "dropout", …
 };
+
+/// Throws std::invalid_argument for a size or dropout that the model would ignore.
+void check_sizes(const ModelKind& kind, const ModelArgs& args);
 
 std::span<const ModelKind> model_kinds();
 

@@ -10,7 +10,9 @@ from .run import Prediction, Run
 from .words import listed, milliseconds, plain, share
 
 _TASK = ("data", "model")
-_LINKS_AGREE = 0.02
+_LINKS_AGREE = 0.02  # without a word
+_LINKS_ALIKE = 0.15  # with a remark
+_MEASURED = "compute_ms"  # of [cluster]: what it leads to are the links, which are compared
 _SHORT = {"alternating_exponential_ring": "AER", "aer": "AER"}
 
 
@@ -60,7 +62,7 @@ def compare(runs: list[Run]) -> Comparison:
     result = Comparison(
         runs,
         figures,
-        [_baseline(own, figures) for own in figures],
+        [_baseline(index, runs, figures) for index in range(len(runs))],
         headline="",
         differences=differences,
         pairs=_pairs(runs, figures),
@@ -70,6 +72,7 @@ def compare(runs: list[Run]) -> Comparison:
     if why_not:
         result.baselines = [None] * len(runs)
         result.remarks.append(why_not)
+    result.remarks += _leave_out_other_links(result)
     result.headline = _headline(result)
     result.remarks += _remarks(result)
     return result
@@ -83,10 +86,28 @@ def title(figures: Figures) -> str:
     return _SHORT.get(name, name.replace("_", " "))
 
 
-def _baseline(own: Figures, figures: list[Figures]) -> Figures | None:
-    """Simulated runs are compared with a simulated AllReduce, measured ones with a measured."""
-    same = [each for each in figures if each.is_simulated == own.is_simulated]
-    return next((each for each in same if each.is_baseline and each.step_ms), None)
+def _baseline(index: int, runs: list[Run], figures: list[Figures]) -> Figures | None:
+    """Simulated runs are compared with a simulated AllReduce, measured ones with a measured, and
+    each with one of its own cluster: so runs for several gammas may stand in one report."""
+    own = figures[index]
+    for run, each in zip(runs, figures, strict=True):
+        is_alike = each.is_simulated == own.is_simulated and _are_on_one_cluster(run, runs[index])
+        if is_alike and each.is_baseline and each.step_ms:
+            return each
+    return None
+
+
+def _are_on_one_cluster(one: Run, other: Run) -> bool:
+    """As far as both say; runs of one name are not told apart by what they measured."""
+    settings = [run.recipe.get("cluster") for run in (one, other)]
+    if not all(isinstance(each, dict) for each in settings):
+        return True
+    first, second = (
+        {key: value for key, value in each.items() if key != _MEASURED}
+        for each in settings
+        if isinstance(each, dict)
+    )
+    return first == second
 
 
 def _differences(runs: list[Run]) -> list[Difference]:
@@ -115,18 +136,15 @@ def _why_not_comparable(comparison: Comparison) -> str:
             f"The runs are of different tasks: they differ in {listed(task)}. So their loss curves "
             "and their times per step are not compared."
         )
-    cluster = [key for key in keys if key.split(".")[0] == "cluster"]
+    cluster = [
+        key for key in keys if key.split(".")[0] == "cluster" and key != f"cluster.{_MEASURED}"
+    ]
     if cluster:
+        if any(comparison.share_of(index) is not None for index in range(len(comparison.runs))):
+            return ""
         return (
             f"The runs had different clusters: they differ in {listed(cluster)}. So their times "
             "per step are not compared."
-        )
-    rates = [each.link_bytes_per_s for each in comparison.figures if each.link_bytes_per_s]
-    if rates and max(rates) > (1 + _LINKS_AGREE) * min(rates):
-        return (
-            f"The emulated links had different rates, from {plain(8e-6 * min(rates))} to "
-            f"{plain(8e-6 * max(rates))} Mbit/s, so the times per step are not compared; "
-            "--compute-ms or --link-rate gives all runs the same."
         )
     workers = {each.workers for each in comparison.figures if each.workers}
     if len(workers) > 1:
@@ -135,6 +153,29 @@ def _why_not_comparable(comparison: Comparison) -> str:
             "times per step are not compared."
         )
     return ""
+
+
+def _leave_out_other_links(comparison: Comparison) -> list[str]:
+    """Each run of --gamma measures the compute time anew and emulates links for it."""
+    remarks = []
+    for index, own in enumerate(comparison.figures):
+        baseline = comparison.baselines[index]
+        if baseline is None or not own.link_bytes_per_s or not baseline.link_bytes_per_s:
+            continue
+        rates = sorted((own.link_bytes_per_s, baseline.link_bytes_per_s))
+        if rates[1] <= (1 + _LINKS_AGREE) * rates[0]:
+            continue
+        text = (
+            f"{own.label}: the emulated links had {plain(8e-6 * own.link_bytes_per_s)} Mbit/s, "
+            f"those of AllReduce {plain(8e-6 * baseline.link_bytes_per_s)} Mbit/s"
+        )
+        remedy = "--compute-ms or --link-rate gives all runs the same"
+        if rates[1] <= (1 + _LINKS_ALIKE) * rates[0]:
+            remarks.append(f"{text}; a part of the difference in time is theirs; {remedy}.")
+        else:
+            comparison.baselines[index] = None
+            remarks.append(f"{text}, so the times per step are not compared; {remedy}.")
+    return remarks
 
 
 def _headline(comparison: Comparison) -> str:

@@ -1,0 +1,98 @@
+"""`gossamer train` and its folders: unasked checkpoints, sweeps, how a stopped run ends."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from train_runs import GOSSAMER, small_text, train
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> list[str]:
+    return [*small_text(tmp_path), "--hosts", "2", "--per-host", "1"]
+
+
+def test_a_run_with_a_folder_has_checkpoints_unasked(text: list[str], tmp_path: Path) -> None:
+    train(*text, "--steps", "60", "--out", str(tmp_path / "long"))
+    assert "checkpoint_every = 50" in (tmp_path / "long" / "run.toml").read_text()
+    saved = {path.name for path in (tmp_path / "long" / "checkpoints").iterdir()}
+    assert {"step-00000050", "step-00000060"} <= saved
+    train(*text, "--steps", "4", "--checkpoint-every", "0", "--out", str(tmp_path / "none"))
+    assert not (tmp_path / "none" / "checkpoints").exists()
+
+
+def stopped(arguments: list[str], after: Path) -> str:
+    """What a run says that is interrupted once the file has something in it."""
+    run = subprocess.Popen([str(GOSSAMER), "train", *arguments], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not (after.exists() and after.stat().st_size):
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(run.pid, signal.SIGTERM)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 130
+    return said
+
+
+def test_a_run_stopped_before_its_first_checkpoint_names_none(
+    text: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    slow = "--steps 1000000 --gamma 5 --compute-ms 20 --out".split()
+    said = stopped([*text, *slow, str(out)], out / "metrics.rank0.jsonl")
+    assert "stopped before the first checkpoint" in said
+    assert "--resume" not in said.replace("--auto-resume", "")
+    again = train("--resume", str(out), check=False)
+    assert again.returncode == 2
+    assert "no checkpoint in" in again.stderr
+
+
+def test_several_gammas_make_a_run_each_on_links_for_one_compute_time(
+    text: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "sweep"
+    done = train(*text, "--steps", "4", "--gamma", "1", "--gamma", "4", "--json", "--out", str(out))
+    runs = [json.loads(line) for line in done.stdout.splitlines()]
+    kept = [json.loads((out / f"gamma-{k}" / "summary.json").read_text()) for k in (1, 4)]
+    assert runs == kept
+    assert runs[0]["compute_ms"] == runs[1]["compute_ms"]
+    assert runs[0]["link_bytes_per_s"] == pytest.approx(4 * runs[1]["link_bytes_per_s"])
+    assert f"gossamer report {out}/gamma-1 {out}/gamma-4" in done.stderr
+
+
+def test_a_second_run_in_a_folder_is_told_how_to_compare(text: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    train(*text, "--steps", "2", "--out", str(out))
+    again = train(*text, "--steps", "2", "--topology", "ring", "--out", str(out), check=False)
+    assert again.returncode == 2
+    for part in ("already holds a run", "another folder", "gossamer report"):
+        assert part in again.stderr
+
+
+def test_a_terminal_shows_what_is_left(text: list[str]) -> None:
+    ours, theirs = pty.openpty()
+    run = subprocess.Popen(
+        [str(GOSSAMER), "train", *text, "--steps", "30", "--json"],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:  # the end of a terminal
+            break
+        if not piece:
+            break
+        shown += piece
+    assert run.wait(timeout=60) == 0
+    os.close(ours)
+    assert b"ms/step  " in shown
+    assert b" left" in shown
