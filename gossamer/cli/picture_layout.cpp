@@ -30,7 +30,7 @@ PictureLayout one_host(int workers) {
   const double radius = std::max(workers > 1 ? 48.0 : 0.0, circle_radius(kCell + 8, workers));
   for (int k = 0; k < workers; ++k) layout.workers.push_back(on_circle(radius, k, workers));
   const double side = 2 * (radius + kWorkerRadius + 2.5 * kPadding);
-  layout.hosts.push_back({{0, 0}, side, side});
+  layout.hosts.push_back({{0, 0}, side, side, 0});
   layout.extent = side / 2 + 4;
   return layout;
 }
@@ -38,7 +38,7 @@ PictureLayout one_host(int workers) {
 Box box_for(int workers) {
   const int columns = static_cast<int>(std::ceil(std::sqrt(workers)));
   const int rows = (workers + columns - 1) / columns;
-  return {{0, 0}, columns * kCell + kPadding, rows * kCell + kPadding};
+  return {{0, 0}, columns * kCell + kPadding, rows * kCell + kPadding, 0};
 }
 
 /// Row by row inside the box; a last row that is not full stands in the middle.
@@ -84,6 +84,7 @@ PictureLayout lay_out(const HostShape& shape) {
   for (int host = 0; host < hosts; ++host) {
     const int workers = shape.workers_per_host[static_cast<std::size_t>(host)];
     Box box = box_for(workers);
+    box.host = host;
     box.middle = on_circle(radius, host, hosts);
     place_workers(layout, box, workers);
     const PicturePoint name = name_of(box, radius);
@@ -94,6 +95,38 @@ PictureLayout lay_out(const HostShape& shape) {
     layout.extent = std::max({layout.extent, furthest + 4, std::abs(name.x) + kNameHalfWidth,
                               std::abs(name.y) + kNameGap});
   }
+  return layout;
+}
+
+PictureLayout lay_out_grid(const HostShape& shape, int rows, int columns) {
+  PictureLayout layout{.rows = rows, .columns = columns};
+  const auto place = [&](int worker) {
+    return PicturePoint{(worker % columns - (columns - 1) / 2.0) * kGridCell,
+                        (worker / columns - (rows - 1) / 2.0) * kGridCell};
+  };
+  for (int worker = 0; worker < shape.workers(); ++worker) {
+    layout.workers.push_back(place(worker));
+    const int host = shape.host_of(worker);
+    const bool goes_on =
+        worker % columns > 0 && !layout.hosts.empty() && layout.hosts.back().host == host;
+    if (goes_on) {
+      layout.hosts.back().width += kGridCell;
+      layout.hosts.back().middle.x += kGridCell / 2;
+    } else {
+      layout.hosts.push_back({layout.workers.back(), kCell + kPadding, kCell + kPadding, host});
+    }
+  }
+  if (shape.hosts() == 1) {
+    layout.hosts = {{{0, 0}, columns * kGridCell, rows * kGridCell, 0}};
+  } else if (shape.hosts() < shape.workers()) {
+    // Beside the link upwards of its first worker.
+    for (int host = 0, worker = 0; host < shape.hosts(); ++host) {
+      const PicturePoint first = layout.workers[static_cast<std::size_t>(worker)];
+      layout.host_names.push_back({first.x + kNameHalfWidth, first.y - kCell / 2 - kNameGap});
+      worker += shape.workers_per_host[static_cast<std::size_t>(host)];
+    }
+  }
+  layout.extent = (std::max(rows, columns) * kGridCell + kPadding) / 2;
   return layout;
 }
 

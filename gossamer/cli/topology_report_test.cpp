@@ -96,7 +96,7 @@ TEST(ToSvg, DrawsEveryWorkerInEveryRoundAndNeedsNothingFromOutside) {
   for (const Topology& topology : topologies()) {
     const TopologyReport report = report_of(topology.name.data(), even_hosts(4, 4));
     const std::string svg = to_svg(report);
-    EXPECT_EQ(count_of(svg, "class=\"rank\""), 16 * report.rounds.size()) << topology.name;
+    EXPECT_EQ(count_of(svg, "class=\"rank"), 16 * report.rounds.size()) << topology.name;
     EXPECT_EQ(count_of(svg, "http"), 1u) << "only the namespace";
     EXPECT_EQ(count_of(svg, "<g "), count_of(svg, "</g>"));
     EXPECT_EQ(count_of(svg, "<text"), count_of(svg, "</text>"));

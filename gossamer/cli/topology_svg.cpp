@@ -4,8 +4,12 @@
 
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/picture_layout.h"
+#include "gossamer/cli/picture_links.h"
+#include "gossamer/cli/picture_matrix.h"
 #include "gossamer/cli/picture_round.h"
+#include "gossamer/cli/picture_style.h"
 #include "gossamer/cli/topology_report.h"
+#include "gossamer/graph/weights.h"
 
 namespace gossamer {
 namespace {
@@ -17,23 +21,19 @@ constexpr double kFactsLine = 17;
 constexpr double kPanelHead = 34;
 constexpr double kPanelFoot = 34;
 
-constexpr const char* kStyle = R"(<style>
-text { font-family: Inter, "Helvetica Neue", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #1e293b; }
-.title { font-size: 22px; font-weight: 700; }
-.facts { font-size: 13px; fill: #64748b; }
-.head { font-size: 13px; font-weight: 600; }
-.foot { font-size: 11.5px; fill: #64748b; }
-.rank { font-size: 10.5px; font-weight: 600; text-anchor: middle; }
-.host { font-size: 9.5px; fill: #94a3b8; text-anchor: middle; }
-</style>
-)";
+// More workers than these are shown as the matrix W: of a circle, and of rows and columns.
+constexpr int kMostOnCircle = 24;
+constexpr int kMostHostsOfGroups = 16;
+constexpr int kMostInGroups = 128;
+constexpr int kMostInGrid = 100;
+constexpr double kMatrixExtent = 150;
 
 std::string text(double x, double y, const char* style, const std::string& words) {
   return "<text x=\"" + shown(x) + "\" y=\"" + shown(y) + "\" class=\"" + style + "\">" + words +
          "</text>\n";
 }
 
-/// How the panels are arranged: as many columns as keep the picture wider than high.
+/// How the panels are arranged.
 struct Panels {
   std::size_t count = 1;
   std::size_t columns = 1;
@@ -50,15 +50,9 @@ struct Panels {
 
 Panels arrange(std::size_t rounds, double extent) {
   Panels panels{.count = std::min(rounds, kMostPanels)};
-  if (panels.count <= 4) {
-    panels.columns = panels.count;
-  } else {
-    const double best = std::ceil(std::sqrt(1.7 * static_cast<double>(panels.count)));
-    panels.columns = std::min<std::size_t>(static_cast<std::size_t>(best), 6);
-    // 6 rounds: 3 + 3 rather than 4 + 2.
-    const std::size_t rows = (panels.count + panels.columns - 1) / panels.columns;
-    panels.columns = (panels.count + rows - 1) / rows;
-  }
+  const std::size_t most_columns = panels.count > 12 ? 4 : panels.count == 4 ? 2 : 3;
+  // Few columns, for phones; 4 rounds are 2 + 2.
+  panels.columns = std::min(panels.count, most_columns);
   const double most = panels.count == 1 ? 520 : (panels.count <= 4 ? 360 : 280);
   panels.side = std::clamp(2.6 * extent, panels.count == 1 ? 400.0 : 240.0, most);
   return panels;
@@ -109,6 +103,26 @@ std::string header(const TopologyReport& report, const std::vector<std::string>&
   return out;
 }
 
+/// Whether its workers can be told apart when each is drawn; else the matrix is shown.
+bool is_drawn_one_by_one(const TopologyReport& report, const PictureLayout& layout) {
+  const HostShape& shape = report.schedule.shape;
+  if (layout.rows > 0) return shape.workers() <= kMostInGrid;
+  const bool has_groups = std::all_of(report.rounds.begin(), report.rounds.end(), is_partition);
+  return shape.workers() <= kMostOnCircle ||
+         (has_groups && shape.hosts() <= kMostHostsOfGroups && shape.workers() <= kMostInGroups);
+}
+
+PictureLayout layout_of(const TopologyReport& report) {
+  const HostShape& shape = report.schedule.shape;
+  const Sides sides = near_square(shape.workers());
+  const bool is_torus = report.name == "torus";
+  if (sides.rows == 1 || !(is_torus || report.name == "grid")) return lay_out(shape);
+  PictureLayout layout = lay_out_grid(shape, sides.rows, sides.columns);
+  layout.wraps = is_torus;
+  if (is_torus) layout.extent += kGridCell / 8;
+  return layout;
+}
+
 std::string panel(const TopologyReport& report, const PictureLayout& layout, const Panels& panels,
                   std::size_t t) {
   const double x = kMargin + static_cast<double>(t % panels.columns) * panels.step_x();
@@ -118,31 +132,37 @@ std::string panel(const TopologyReport& report, const PictureLayout& layout, con
   std::string out = "<rect x=\"" + shown(x) + "\" y=\"" + shown(y) + "\" width=\"" +
                     shown(panels.side) + "\" height=\"" +
                     shown(panels.side + kPanelHead + kPanelFoot) +
-                    "\" rx=\"12\" fill=\"#ffffff\" stroke=\"#e2e8f0\"/>\n";
+                    "\" rx=\"12\" class=\"panel\"/>\n";
   out += text(x + 14, y + 23, "head",
               panels.count == 1 ? "every round" : "round " + std::to_string(t));
-  out += "<g transform=\"translate(" + shown(x + panels.side / 2) + " " + shown(middle) +
-         ") scale(" + shown(std::min(scale, 1.7)) + ")\">\n";
-  out += draw_round(report.rounds[t], report.schedule.shape, layout) + "</g>\n";
-  return out + text(x + 14, y + kPanelHead + panels.side + 20, "foot",
-                    describe_weights(report.rounds[t]));
+  const bool is_matrix = !is_drawn_one_by_one(report, layout);
+  const Round& round = report.rounds[t];
+  const HostShape& shape = report.schedule.shape;
+  out += "<g transform=\"translate(" + shown(x + panels.side / 2) + " " + shown(middle) + ")";
+  out += is_matrix ? "\">\n" : " scale(" + shown(std::min(scale, 1.7)) + ")\">\n";
+  out += is_matrix ? draw_matrix(round, shape, panels.side) : draw_round(round, shape, layout);
+  return out + "</g>\n" +
+         text(x + 14, y + kPanelHead + panels.side + 20, "foot",
+              is_matrix ? describe_matrix(round) : describe_weights(round));
 }
 
 }  // namespace
 
 std::string to_svg(const TopologyReport& report) {
-  const PictureLayout layout = lay_out(report.schedule.shape);
-  Panels panels = arrange(report.rounds.size(), layout.extent);
+  const PictureLayout layout = layout_of(report);
+  const bool is_matrix = !is_drawn_one_by_one(report, layout);
+  Panels panels = arrange(report.rounds.size(), is_matrix ? kMatrixExtent : layout.extent);
   const double width = panels.width();
-  const std::vector<std::string> lines = lines_of(facts(report), width - 2 * kMargin);
+  std::vector<std::string> words = facts(report);
+  if (is_matrix) words.push_back("row: who takes, column: from whom");
+  const std::vector<std::string> lines = lines_of(words, width - 2 * kMargin);
   panels.top = 75 + kFactsLine * static_cast<double>(lines.size());
   const bool cut = report.rounds.size() > panels.count;
   const double height = panels.height() + (cut ? 18 : 0);
-  const std::string size = shown(width) + "\" height=\"" + shown(height);
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size +
-                    "\" viewBox=\"0 0 " + shown(width) + " " + shown(height) + "\">\n" + "<title>" +
-                    report.name + "</title>\n" + kStyle +
-                    "<rect width=\"100%\" height=\"100%\" fill=\"#f8fafc\"/>\n";
+  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + shown(width) +
+                    " " + shown(height) + "\" width=\"100%\" style=\"max-width:" + shown(width) +
+                    "px\">\n<title>" + report.name + "</title>\n" + picture_style() +
+                    "<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n";
   out += header(report, lines);
   for (std::size_t t = 0; t < panels.count; ++t) out += panel(report, layout, panels, t);
   if (cut) {

@@ -7,6 +7,7 @@
 #include "gossamer/lab/chart_axis.h"
 #include "gossamer/lab/chart_curve.h"
 #include "gossamer/lab/chart_legend.h"
+#include "gossamer/lab/chart_style.h"
 #include "gossamer/lab/chart_text.h"
 
 namespace gossamer {
@@ -14,7 +15,6 @@ namespace {
 
 using drawing::attribute;
 using drawing::escaped;
-using drawing::fitted;
 using drawing::Interval;
 using drawing::Legend;
 using drawing::Looks;
@@ -30,26 +30,15 @@ constexpr double kPad = 20;
 constexpr double kGap = 20;
 constexpr double kOutside = 24;
 constexpr double kHeading = 44;
+constexpr double kHeadingSize = 22;
+constexpr double kHeadingLine = 28;
 constexpr double kTitleSize = 15;
+constexpr double kTitleLine = 20;
 constexpr double kBold = 1.12;  // how much wider its letters are
 constexpr double kCaptionSize = 12;
 constexpr double kCaptionLine = 16;
 constexpr double kLabelSize = 12.5;
 constexpr double kLowLegend = 80;  // more than that makes the chart higher
-
-constexpr const char* kStyle = R"(<style>
-.chart text { font-family: Inter, "Helvetica Neue", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #1e293b; }
-.chart .heading { font-size: 22px; font-weight: 700; }
-.chart .title { font-size: 15px; font-weight: 600; }
-.chart .caption { font-size: 12px; fill: #64748b; }
-.chart .label { font-size: 12.5px; fill: #334155; text-anchor: middle; }
-.chart .name { font-size: 12px; }
-.chart .tick { font-size: 11.5px; fill: #526077; }
-.chart .x { text-anchor: middle; }
-.chart .y { text-anchor: end; }
-.chart .none { font-size: 14px; fill: #64748b; text-anchor: middle; }
-</style>
-)";
 
 void check(const Chart& chart) {
   for (const Series& series : chart.series) {
@@ -117,6 +106,7 @@ struct Layout {
   double x = 0;
   double y = 0;
   double height = kHeight;
+  std::vector<std::string> title;
   std::vector<std::string> caption;
   Legend beside;
   Legend below;
@@ -124,9 +114,18 @@ struct Layout {
 
 enum class LegendPlace { own, none };
 
+/// How many lines there are beyond those for which a chart has room.
+double more_than(std::size_t usual, std::size_t lines) {
+  return lines > usual ? static_cast<double>(lines - usual) : 0;
+}
+
 Layout lay_out(const Chart& chart, LegendPlace place) {
   Layout layout;
-  layout.caption = drawing::wrapped(chart.caption, kWidth - 2 * kPad, kCaptionSize, 2);
+  const double room = kWidth - 2 * kPad;
+  layout.title = drawing::wrapped(chart.title, room / kBold, kTitleSize);
+  layout.caption = drawing::wrapped(chart.caption, room, kCaptionSize);
+  layout.height += more_than(1, layout.title.size()) * kTitleLine +
+                   more_than(2, layout.caption.size()) * kCaptionLine;
   if (place == LegendPlace::none) return layout;
   std::vector<const Series*> entries = drawing::entries_of({&chart, 1});
   if (drawing::fits_beside(entries)) {
@@ -139,7 +138,8 @@ Layout lay_out(const Chart& chart, LegendPlace place) {
 }
 
 Plot plot_of(const Chart& chart, const Layout& layout) {
-  const double title = chart.title.empty() ? 0 : kTitleSize + 10;
+  const double lines = static_cast<double>(layout.title.size());
+  const double title = lines == 0 ? 0 : lines * kTitleLine + 5;
   const double caption = kCaptionLine * static_cast<double>(layout.caption.size());
   const double below = layout.below.rows == 0 ? 0 : layout.below.height() + 10;
   Plot plot;
@@ -191,18 +191,24 @@ std::string y_axis(const Plot& plot) {
   return line("#e8edf3", grid) + line("#94a3b8", marks) + labels;
 }
 
+/// In smaller letters where the axis is too short for the words.
+std::string axis_label(double x, double y, const std::string& words, double room) {
+  const double wide = drawing::text_width(words, kLabelSize);
+  std::string style = "label";
+  if (wide > room) style += "\" style=\"font-size:" + pixels(kLabelSize * room / wide) + "px";
+  return text_at(x, y, style, escaped(words));
+}
+
 std::string axis_labels(const Chart& chart, const Layout& layout, const Plot& plot) {
   std::string out;
   const double middle = (plot.x.start + plot.x.end) / 2;
   if (!chart.x.label.empty()) {
-    const std::string words = fitted(chart.x.label, plot.x.length(), kLabelSize);
-    out += text_at(middle, plot.y.start + 43, "label", escaped(words));
+    out += axis_label(middle, plot.y.start + 43, chart.x.label, plot.x.length());
   }
   if (!chart.y.label.empty()) {
-    const std::string words = fitted(chart.y.label, plot.y.length() + 30, kLabelSize);
     const double height = (plot.y.start + plot.y.end) / 2;
     out += "<g transform=\"translate(" + pixels(layout.x + kPad + 8) + " " + pixels(height) +
-           ") rotate(-90)\">\n" + text_at(0, 0, "label", escaped(words)) + "</g>\n";
+           ") rotate(-90)\">\n" + axis_label(0, 0, chart.y.label, plot.y.length() + 30) + "</g>\n";
   }
   return out;
 }
@@ -213,13 +219,12 @@ std::string card(const Layout& layout) {
          " rx=\"12\" fill=\"#ffffff\" stroke=\"#e2e8f0\"/>\n";
 }
 
-std::string words_above(const Chart& chart, const Layout& layout) {
+std::string words_above(const Layout& layout) {
   double y = layout.y + kPad;
   std::string out;
-  if (!chart.title.empty()) {
-    const std::string title = fitted(chart.title, (kWidth - 2 * kPad) / kBold, kTitleSize);
-    out += text_at(layout.x + kPad, y + kTitleSize - 1, "title", escaped(title));
-    y += kTitleSize + 5;
+  for (const std::string& words : layout.title) {
+    out += text_at(layout.x + kPad, y + kTitleSize - 1, "title", escaped(words));
+    y += kTitleLine;
   }
   for (const std::string& words : layout.caption) {
     y += kCaptionLine;
@@ -231,7 +236,7 @@ std::string words_above(const Chart& chart, const Layout& layout) {
 std::string draw_chart(const Chart& chart, const Layout& layout, const Looks& looks) {
   const Plot plot = plot_of(chart, layout);
   std::string out = "<g role=\"group\" aria-label=\"" + escaped(chart.title) + "\">\n";
-  out += card(layout) + words_above(chart, layout);
+  out += card(layout) + words_above(layout);
   if (x_interval(chart).empty()) {
     const double middle = (plot.y.start + plot.y.end) / 2;
     return out + text_at(layout.x + kWidth / 2, middle, "none", "no data") + "</g>\n";
@@ -264,10 +269,11 @@ std::string described(const Chart& chart) {
 
 std::string opened(double width, double height, const std::string& title,
                    const std::string& description) {
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\"" + attribute("width", width) +
-         attribute("height", height) + " viewBox=\"0 0 " + pixels(width) + " " + pixels(height) +
-         "\" role=\"img\" aria-label=\"" + escaped(description) + "\">\n<title>" + escaped(title) +
-         "</title>\n" + kStyle;
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 " +
+         pixels(width) + " " + pixels(height) +
+         "\" width=\"100%\" style=\"max-width:" + pixels(width) +
+         "px\" role=\"img\" aria-label=\"" + escaped(description) + "\">\n<title>" +
+         escaped(title) + "</title>\n" + drawing::style_sheet();
 }
 
 bool one_legend(std::span<const Chart> charts) {
@@ -309,13 +315,20 @@ std::vector<Layout> arrange(std::span<const Chart> charts, std::size_t columns, 
 
 }  // namespace
 
-std::string to_svg(const Chart& chart) {
-  check(chart);
-  const Layout layout = lay_out(chart, LegendPlace::own);
-  return opened(kWidth, layout.height, chart.title.empty() ? "Chart" : chart.title,
-                described(chart)) +
-         draw_chart(chart, layout, Looks({&chart, 1})) + "</svg>\n";
+std::vector<std::string> to_svgs(std::span<const Chart> charts) {
+  const Looks looks(charts);
+  std::vector<std::string> out;
+  for (const Chart& chart : charts) {
+    check(chart);
+    const Layout layout = lay_out(chart, LegendPlace::own);
+    const std::string name = chart.title.empty() ? "Chart" : chart.title;
+    out.push_back(opened(kWidth, layout.height, name, described(chart)) +
+                  draw_chart(chart, layout, looks) + "</svg>\n");
+  }
+  return out;
 }
+
+std::string to_svg(const Chart& chart) { return to_svgs({&chart, 1}).front(); }
 
 std::string to_svg(std::string_view title, std::span<const Chart> charts, int columns) {
   const std::size_t wide = columns_of(charts, columns);
@@ -325,10 +338,12 @@ std::string to_svg(std::string_view title, std::span<const Chart> charts, int co
   const Looks looks(charts);
   std::string body;
   std::string description(title);
-  if (!title.empty()) {
-    body += text_at(kOutside, kOutside + 22, "heading", escaped(fitted(title, inside / kBold, 22)));
+  double bottom = kOutside;
+  for (const std::string& words : drawing::wrapped(title, inside / kBold, kHeadingSize)) {
+    body += text_at(kOutside, bottom + kHeadingSize, "heading", escaped(words));
+    bottom += kHeadingLine;
   }
-  double bottom = kOutside + (title.empty() ? 0 : kHeading);
+  if (!title.empty()) bottom += kHeading - kHeadingLine;
   const std::vector<Layout> layouts = arrange(charts, wide, bottom, shared);
   for (std::size_t k = 0; k < charts.size(); ++k) {
     bottom = layouts[k].y + layouts[k].height;

@@ -29,15 +29,19 @@ struct Axis {
 
 struct Chart {
   std::string title;
-  std::string caption;  ///< at most two lines below the title
+  std::string caption;  ///< below the title
   Axis x, y;
   std::vector<Series> series;
 };
 
-/// One picture of its own, 640 × 420 (higher where a long legend needs it); the same bytes for the
-/// same chart. Twelve looks are told apart; more series begin again with the first.
-/// std::invalid_argument where x, y, low and high differ in length.
+/// One picture of its own, 640 × 420 (higher where many words need it), or as wide as there is room
+/// for; the same bytes for the same chart. Light or dark as its reader wants it. No word is cut.
+/// Twelve looks are told apart; more series begin again with the first. std::invalid_argument where
+/// x, y, low and high differ in length.
 std::string to_svg(const Chart& chart);
+
+/// One picture per chart, for a page that arranges them; a name has the same colour in all.
+std::vector<std::string> to_svgs(std::span<const Chart> charts);
 
 /// Several charts side by side, at most `columns` per row, in one SVG. A name has the same colour
 /// in all of them, and one legend stands below where all have the same names. `title` may be empty.

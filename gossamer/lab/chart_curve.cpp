@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostPoints = 400;
 constexpr std::size_t kFewPoints = 16;
 constexpr double kMarkerSpacing = 72;
-constexpr std::size_t kMostSolid = 5;  // with more, colours alone are not enough
+constexpr std::size_t kMostSolid = 1;  // of more, markers tell one from another, too
 constexpr std::size_t kGap = std::numeric_limits<std::size_t>::max();
 
 // Far apart in lightness and for each of the three kinds of colour blindness.

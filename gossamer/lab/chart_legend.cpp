@@ -1,7 +1,6 @@
 #include "gossamer/lab/chart_legend.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "gossamer/lab/chart_text.h"
@@ -10,12 +9,11 @@ namespace gossamer::drawing {
 namespace {
 
 constexpr double kNameSize = 12;
-constexpr double kRow = 18;
+constexpr double kLine = 15;
+constexpr double kRowGap = 3;
 constexpr double kAround = kSwatch + 8 + 16;  // swatch, gap to the name, gap to the next column
 constexpr std::size_t kMostBeside = 6;
 constexpr double kWidestBeside = 150;
-constexpr std::size_t kManyRows = 4;
-constexpr double kNarrowest = 130;
 
 bool alike(const Series& a, const Series& b) {
   return a.name == b.name && a.points == b.points && a.dashed == b.dashed;
@@ -27,6 +25,10 @@ double widest_name(const std::vector<const Series*>& entries) {
     widest = std::max(widest, text_width(series->name, kNameSize));
   }
   return widest;
+}
+
+std::vector<std::string> name_lines(const Series& series, const Legend& legend) {
+  return wrapped(series.name, legend.column_width - kAround, kNameSize);
 }
 
 std::size_t rows_for(std::size_t entries, std::size_t columns) {
@@ -60,10 +62,12 @@ std::vector<const Series*> entries_of(std::span<const Chart> charts) {
   return entries;
 }
 
-double Legend::height() const { return static_cast<double>(rows) * kRow; }
+double Legend::row_height() const { return kLine * static_cast<double>(lines) + kRowGap; }
+
+double Legend::height() const { return static_cast<double>(rows) * row_height(); }
 
 Legend legend_beside(std::vector<const Series*> entries) {
-  const double width = std::min(widest_name(entries), kWidestBeside);
+  const double width = widest_name(entries);
   const std::size_t rows = entries.size();
   return {.entries = std::move(entries),
           .columns = rows == 0 ? 0u : 1u,
@@ -74,19 +78,18 @@ Legend legend_beside(std::vector<const Series*> entries) {
 Legend legend_below(std::vector<const Series*> entries, double width) {
   if (entries.empty()) return {};
   const double widest = widest_name(entries) + kAround;
-  const auto whole = static_cast<std::size_t>(std::max(width / widest, 1.0));
-  const auto most = static_cast<std::size_t>(std::max(width / kNarrowest, 1.0));
-  std::size_t columns = std::min(whole, entries.size());
-  if (rows_for(entries.size(), columns) > kManyRows) {
-    columns = std::max(columns, std::min(rows_for(entries.size(), kManyRows), most));
-  }
+  const auto fitting = static_cast<std::size_t>(std::max(width / widest, 1.0));
+  std::size_t columns = std::min(fitting, entries.size());
   const std::size_t rows = rows_for(entries.size(), columns);
   columns = rows_for(entries.size(), rows);
-  const double room = width / static_cast<double>(columns);
-  return {.entries = std::move(entries),
-          .columns = columns,
-          .rows = rows,
-          .column_width = std::min(room, widest)};
+  Legend legend{.entries = std::move(entries),
+                .columns = columns,
+                .rows = rows,
+                .column_width = std::min(width / static_cast<double>(columns), widest)};
+  for (const Series* series : legend.entries) {
+    legend.lines = std::max(legend.lines, name_lines(*series, legend).size());
+  }
+  return legend;
 }
 
 std::string draw_legend(const Legend& legend, const Looks& looks, double x, double y) {
@@ -94,10 +97,12 @@ std::string draw_legend(const Legend& legend, const Looks& looks, double x, doub
   for (std::size_t k = 0; k < legend.entries.size(); ++k) {
     const Series& series = *legend.entries[k];
     const double left = x + static_cast<double>(k / legend.rows) * legend.column_width;
-    const double middle = y + (static_cast<double>(k % legend.rows) + 0.5) * kRow;
-    const std::string name = fitted(series.name, legend.column_width - kAround, kNameSize);
-    out += draw_swatch(series, looks.of(series), left, middle);
-    out += text_at(left + kSwatch + 8, middle + 4, "name", escaped(name));
+    double line = y + static_cast<double>(k % legend.rows) * legend.row_height() + kLine / 2 + 1.5;
+    out += draw_swatch(series, looks.of(series), left, line);
+    for (const std::string& words : name_lines(series, legend)) {
+      out += text_at(left + kSwatch + 8, line + 4, "name", escaped(words));
+      line += kLine;
+    }
   }
   return out + "</g>\n";
 }

@@ -30,14 +30,16 @@ struct Legend {
   std::size_t columns = 0;
   std::size_t rows = 0;
   double column_width = 0;
+  std::size_t lines = 1;  ///< of the longest name
   double width() const { return static_cast<double>(columns) * column_width; }
+  double row_height() const;
   double height() const;
 };
 
-/// One column as wide as its longest name, which is cut where it is very long.
+/// One column as wide as its longest name.
 Legend legend_beside(std::vector<const Series*> entries);
 
-/// As many columns as the width takes; names are cut where that saves many rows.
+/// As many columns as the width takes; a name that is wider has several lines.
 Legend legend_below(std::vector<const Series*> entries, double width);
 
 std::string draw_legend(const Legend& legend, const Looks& looks, double x, double y);

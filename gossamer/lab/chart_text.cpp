@@ -94,34 +94,27 @@ double text_width(std::string_view text, double size) {
   return width * size;
 }
 
-std::string fitted(std::string_view text, double width, double size) {
-  if (text_width(text, size) <= width + kRounding) return std::string(text);
-  const double room = width - text_width("…", size);
-  std::size_t end = 0;
-  double used = 0;
-  for (std::size_t at = 0; at < text.size(); end = at) {
-    used += width_of(next(text, at)) * size;
-    if (used > room) break;
-  }
-  while (end > 0 && text[end - 1] == ' ') --end;
-  return std::string(text.substr(0, end)) + "…";
-}
-
-std::vector<std::string> wrapped(std::string_view text, double width, double size,
-                                 std::size_t most) {
+std::vector<std::string> wrapped(std::string_view text, double width, double size) {
   std::vector<std::string> lines;
   std::size_t begin = 0;
-  while (begin < text.size() && lines.size() + 1 < most) {
-    std::size_t end = begin;  // behind the last word that fits
+  while (begin < text.size()) {
+    std::size_t space = begin;  // the last one at which the line may end
+    std::size_t end = begin;
+    double used = 0;
     for (std::size_t at = begin; at < text.size();) {
-      at = std::min(text.find(' ', at + 1), text.size());
-      if (end > begin && text_width(text.substr(begin, at - begin), size) > width) break;
+      const bool is_space = text[at] == ' ';
+      if (is_space) space = at;
+      used += width_of(next(text, at)) * size;
+      const bool fits = used <= width + kRounding || end == begin || is_space;
+      if (!fits) break;
       end = at;
     }
-    lines.push_back(fitted(text.substr(begin, end - begin), width, size));
+    if (end < text.size() && space > begin) end = space;
+    std::string_view line = text.substr(begin, end - begin);
+    line = line.substr(0, line.find_last_not_of(' ') + 1);
+    lines.emplace_back(line);
     begin = std::min(text.find_first_not_of(' ', end), text.size());
   }
-  if (begin < text.size()) lines.push_back(fitted(text.substr(begin), width, size));
   return lines;
 }
 

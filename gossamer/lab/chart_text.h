@@ -1,5 +1,5 @@
 #pragma once
-/// What charts write with: coordinates and text that is escaped, measured and cut to fit.
+/// What charts write with: coordinates and text that is escaped, measured and broken into lines.
 
 #include <string>
 #include <string_view>
@@ -18,12 +18,8 @@ std::string escaped(std::string_view text);
 /// little.
 double text_width(std::string_view text, double size);
 
-/// The text, or as much of its beginning as the width takes, and "…".
-std::string fitted(std::string_view text, double width, double size);
-
-/// Broken at spaces into at most `most` lines; the last one is cut.
-std::vector<std::string> wrapped(std::string_view text, double width, double size,
-                                 std::size_t most);
+/// Broken at spaces into lines of that width, and inside of words that are wider.
+std::vector<std::string> wrapped(std::string_view text, double width, double size);
 
 /// A text element of that class. `words` is markup already.
 std::string text_at(double x, double y, std::string_view style, std::string_view words);

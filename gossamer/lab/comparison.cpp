@@ -32,6 +32,7 @@ Series series_of(const Outcome& outcome, double Point::*member) {
 Chart chart_of(const std::string& title, const std::vector<Outcome>& outcomes,
                double Point::*member, const std::string& label) {
   Chart chart{.title = title, .x = {.label = "step"}, .y = {.label = label, .log = true}};
+  if (member == &Point::error) chart.caption = "MSE: meanᵢ ‖xᵢ − x*‖² over the workers i";
   for (const Outcome& outcome : outcomes) chart.series.push_back(series_of(outcome, member));
   return chart;
 }

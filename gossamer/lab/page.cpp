@@ -11,25 +11,33 @@ namespace {
 
 using drawing::escaped;
 
+constexpr std::size_t kChartWidth = 660;  // with the gap beside it
+
 constexpr const char* kPageStyle = R"(<style>
-:root { color-scheme: light; }
-body { margin: 0; background: #f8fafc; color: #1e293b; line-height: 1.55;
+:root { color-scheme: light dark; --paper: #f8fafc; --panel: #ffffff; --head: #f1f5f9;
+  --ink: #1e293b; --edge: #e2e8f0; --link: #1453a0; }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #0f172a; --panel: #182235; --head: #223047; --ink: #e2e8f0; --edge: #334155;
+    --link: #6aa9f5; }
+}
+body { margin: 0; background: var(--paper); color: var(--ink); line-height: 1.55;
   font-family: Inter, "Helvetica Neue", Helvetica, Arial, "DejaVu Sans", sans-serif; }
-main { max-width: 1348px; margin: 0 auto; padding: 40px 24px 64px; }
+main { max-width: 1348px; margin: 0 auto; padding: 40px clamp(12px, 3vw, 24px) 64px; }
 h1 { font-size: 28px; line-height: 1.25; margin: 0 0 20px; }
 h2 { font-size: 20px; line-height: 1.3; margin: 0 0 8px; }
 p { max-width: 76ch; margin: 0 0 12px; }
-a { color: #1453a0; }
-nav { background: #ffffff; border: 1px solid #e2e8f0; border-radius: 12px; padding: 14px 20px;
+a { color: var(--link); }
+nav { background: var(--panel); border: 1px solid var(--edge); border-radius: 12px; padding: 14px 20px;
   margin-bottom: 40px; max-width: 76ch; box-sizing: border-box; }
 nav ol { margin: 0; padding-left: 22px; }
 section { margin: 0 0 56px; scroll-margin-top: 16px; }
-.drawing { overflow-x: auto; margin: 16px -24px 0; }
-.drawing svg { display: block; max-width: 100%; height: auto; }
+.drawing { display: grid; gap: 20px; margin-top: 16px; align-items: start;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
+.drawing svg { display: block; height: auto; }
 .rows { overflow-x: auto; margin-top: 16px; }
-table { border-collapse: collapse; background: #ffffff; font-size: 14px; }
-th, td { padding: 6px 14px; border: 1px solid #e2e8f0; text-align: left; }
-th { background: #f1f5f9; font-weight: 600; }
+table { border-collapse: collapse; background: var(--panel); font-size: 14px; }
+th, td { padding: 6px 14px; border: 1px solid var(--edge); text-align: left; }
+th { background: var(--head); font-weight: 600; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 @media print { section { break-inside: avoid; } nav { display: none; } }
 </style>
@@ -107,7 +115,12 @@ std::string section(const Figure& figure, const std::string& anchor) {
   std::string out = "<section id=\"" + anchor + "\">\n<h2>" + escaped(heading_of(figure)) +
                     "</h2>\n" + paragraphs(figure.text);
   if (!figure.charts.empty()) {
-    out += "<div class=\"drawing\">" + to_svg("", figure.charts, figure.columns) + "</div>\n";
+    const std::size_t columns =
+        std::min(figure.charts.size(), static_cast<std::size_t>(std::max(figure.columns, 1)));
+    out += "<div class=\"drawing\" style=\"max-width:" + std::to_string(columns * kChartWidth) +
+           "px\">\n";
+    for (const std::string& svg : to_svgs(figure.charts)) out += svg;
+    out += "</div>\n";
   }
   return out + table(figure) + "</section>\n";
 }

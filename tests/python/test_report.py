@@ -59,7 +59,7 @@ def test_the_page_says_what_the_runs_hold(pair: list[Path], tmp_path: Path, caps
     assert baseline["share_of_allreduce"] is None
     cells = ["4.00", "40 %", "1.00", "4.200", "0.013", "64.0 kB", "ring", "cwa", "fp32"]
     assert page.row("ring")[1:-1] == cells
-    cells = ["10.0", "1", "2.50", "4.200", "0", "64.0 kB", "all workers", "allreduce", "fp32"]
+    cells = ["10.0", "100 %", "2.50", "4.200", "0", "64.0 kB", "all workers", "allreduce", "fp32"]
     assert page.row("all")[1:-1] == cells
     assert page.row("ring")[-1] == "4 on 2 hosts"
     assert "60\N{NO-BREAK SPACE}% less" in page.text
@@ -79,10 +79,10 @@ def test_the_timeline_has_allreduce_above(pair: list[Path], tmp_path: Path, caps
     _, page = made(pair, tmp_path / "page.html", capsys)
     (alt,) = [each for each in page.pictures if each.startswith("Timelines")]
     assert alt.index("AllReduce (all)") < alt.index("ring (ring)")
-    # Two steps of AllReduce, of 10 ms each; in this time the ring does five.
-    assert "over the same 20 ms" in alt
+    # Four steps of AllReduce, of 10 ms each; in this time the ring does ten, of which six are left.
+    assert "over the same 40 ms" in alt
     assert page.text.index("AllReduce (all)") < page.text.index("ring (ring)")
-    for step in range(2, 7):
+    for step in range(2, 8):
         assert f"step {step}" in page.text
 
 

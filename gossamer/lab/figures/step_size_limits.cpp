@@ -1,4 +1,5 @@
 // The largest stable step sizes of atc and cwa on a quadratic.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -11,6 +12,7 @@ namespace {
 constexpr int kWorkers = 8;
 constexpr int kSteps = 400;
 constexpr double kDiverged = 1e6;
+constexpr double kArrived = 1e-9;  // what rounding leaves below it says nothing
 
 /// The root mean square distance to the minimiser after kSteps at this α, started unequal.
 double left_over(const Problem& problem, const LabOptions& base, double lr) {
@@ -18,7 +20,7 @@ double left_over(const Problem& problem, const LabOptions& base, double lr) {
   run.step_size.first = lr;
   run.steps = run.record_every = kSteps;
   const double error = run_lab(problem, problem.minimiser(), run).back().error;
-  return std::isfinite(error) ? std::min(std::sqrt(error), kDiverged) : kDiverged;
+  return std::isfinite(error) ? std::clamp(std::sqrt(error), kArrived, kDiverged) : kDiverged;
 }
 
 /// Where it begins to diverge, to 1e-3.
@@ -65,11 +67,15 @@ Figure step_size_limits(const FigureOptions&) {
       series.y.push_back(left_over(*problem, base, lr));
     }
     if (figure.charts.empty()) {
-      figure.charts.push_back({.title = "Step-size limits",
-                               .x = {.label = "step size α"},
-                               .y = {.label = "√MSE after 400 steps, at most 10⁶", .log = true}});
+      figure.charts.push_back(
+          {.title = "Step-size limits",
+           .caption = "Dashed: the closed forms.",
+           .x = {.label = "step size α"},
+           .y = {.label = "√MSE after 400 steps, from 10⁻⁹ to 10⁶", .log = true}});
     }
     figure.charts[0].series.push_back(series);
+    figure.charts[0].series.push_back(
+        {.x = {row.limit, row.limit}, .y = {kArrived, kDiverged}, .dashed = true, .like = name});
   }
   return figure;
 }

@@ -17,6 +17,7 @@ from types import ModuleType
 
 from .errors import ReportError
 
+_MOST = 100_000
 _FAILED = 1
 _WRONG_INPUT = 2
 
@@ -29,11 +30,13 @@ def main(arguments: list[str]) -> int:
         sys.stdout.reconfigure(errors="surrogateescape")  # the name of a file may be any bytes
     try:
         from .run import read_runs
+        from .window import Choice
 
         page, compare = _modules()
         comparison = compare.compare(read_runs(options.run))
         out = options.out or _default_out(options.run)
-        text = page.render(comparison, _version())
+        choice = Choice(options.workers, options.steps, options.from_step)
+        text = page.render(comparison, _version(), choice)
         _write(out, text)
     except ReportError as error:
         print(error, file=sys.stderr)
@@ -63,7 +66,36 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="the file; default: report.html in the run folder, in this folder for several runs",
     )
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+    drawn = parser.add_argument_group("the timeline")
+    drawn.add_argument(
+        "--workers",
+        type=_workers,
+        metavar="N|all",
+        help="how many workers it shows; default: 8, at most 256",
+    )
+    drawn.add_argument(
+        "--steps",
+        type=_count,
+        metavar="N",
+        help="how many steps of the AllReduce run, or of the first one; default: 4",
+    )
+    drawn.add_argument(
+        "--from-step",
+        type=int,
+        metavar="K",
+        help="the first one; default: a third into the trace",
+    )
     return parser.parse_args(arguments)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or not 0 < int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {_MOST} is needed, got {text!r}")
+    return int(text)
+
+
+def _workers(text: str) -> int:
+    return _MOST if text == "all" else _count(text)
 
 
 def _modules() -> tuple[ModuleType, ModuleType]:

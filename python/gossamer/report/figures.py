@@ -12,7 +12,7 @@ from . import style
 from .compare import Comparison, Pair
 from .measure import Figures, Parts, host_of_workers, sent_per_step
 from .run import Run
-from .words import listed, milliseconds, plain, share, size
+from .words import listed, milliseconds, plain, share, size, unit_of
 
 _POINTS = 300
 _MOST_CELLS = 32
@@ -154,6 +154,7 @@ def links(run: Run, own: Figures, index: int) -> Markup | None:
         cells[cell] = cells.get(cell, 0.0) + count
     n = max(host) + 1 if by_host else workers
     most = max(cells.values())
+    unit, scale = unit_of(most)
     with style.settings():
         figure, (ax,) = style.axes(3.6, 3.7)
         largest = sorted(cells.items(), key=lambda cell: -cell[1])[:_MOST_BOXES]
@@ -163,13 +164,13 @@ def links(run: Run, own: Figures, index: int) -> Markup | None:
             box = Rectangle((receiver, sender), 1, 1, facecolor=color, alpha=alpha, linewidth=0)
             ax.add_patch(box)
             if count and n <= _MOST_NUMBERS:
-                text = plain(count / 1e3, 2 if count < 1e5 else 3)
+                text = plain(count / scale, 2 if count < 100 * scale else 3)
                 ax.text(receiver + 0.5, sender + 0.5, text, ha="center", va="center", fontsize=7)
         _draw_frame(ax, n, [] if by_host else host)
         noun = "host" if by_host else "worker"
         ax.set_xlabel(f"to {noun}")
         ax.set_ylabel(f"from {noun}")
-        ax.set_title(own.label)
+        ax.set_title(f"{own.label}, {unit}" if n <= _MOST_NUMBERS else own.label)
         (sender, receiver) = max(cells, key=lambda cell: cells[cell])
         alt = (
             f"Bytes per step over the edges of {own.label}; most from {noun} {sender} to "

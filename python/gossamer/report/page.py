@@ -11,12 +11,13 @@ from . import figures, style, timeline, words
 from .compare import Comparison
 from .measure import Figures, sent_per_step
 from .run import Run
+from .window import Choice
 
 _MOST_SETTINGS = 30
 
 
-def render(comparison: Comparison, version: str) -> str:
-    """The whole page as text."""
+def render(comparison: Comparison, version: str, choice: Choice | None = None) -> str:
+    """The whole page as text. `choice`: what of the traces the timeline shows."""
     loader = jinja2.PackageLoader("gossamer.report", "")
     environment = jinja2.Environment(
         loader=loader,
@@ -26,6 +27,10 @@ def render(comparison: Comparison, version: str) -> str:
         lstrip_blocks=True,
     )
     style_sheet = loader.get_source(environment, "page.css")[0]
+    drawn = {
+        "timeline": timeline.timeline(comparison, choice or Choice()),
+        **_figures(comparison),
+    }
     rows = [_row(comparison, index) for index in range(len(comparison.runs))]
     missing = [key for key in rows[0]["cells"] if all(_is_missing(row, key) for row in rows)]
     return environment.get_template("page.html").render(
@@ -39,7 +44,8 @@ def render(comparison: Comparison, version: str) -> str:
         more_differences=max(0, len(comparison.differences) - _MOST_SETTINGS),
         pairs=[_pair(pair) for pair in comparison.pairs],
         version=version,
-        **_figures(comparison),
+        absent=_absent(comparison, drawn),
+        **drawn,
     )
 
 
@@ -48,12 +54,10 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
     each = list(zip(comparison.runs, comparison.figures, strict=True))
     matrices = [figures.links(run, own, index) for index, (run, own) in enumerate(each)]
     return {
-        "timeline": timeline.timeline(comparison),
         "no_trace": [run.name for run in comparison.runs if run.trace is None],
         "parts": figures.parts(comparison),
         "has_hidden": any(own.parts and own.parts.hidden_ms is not None for _, own in each),
         "no_hidden": [own.label for _, own in each if own.parts and own.parts.hidden_ms is None],
-        "is_one_task": is_one_task,
         "losses": [
             drawn
             for by_time in (False, True)
@@ -68,6 +72,33 @@ def _figures(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def _absent(comparison: Comparison, drawn: dict[str, Any]) -> list[str]:
+    """A sentence for each picture that the runs have no data for."""
+    sentences = []
+    if not drawn["timeline"]:
+        sentences.append(f"No trace was recorded of {words.listed(drawn['no_trace'])}.")
+    if not drawn["parts"]:
+        sentences.append("It is not recorded where the time of a step went.")
+    if not drawn["losses"]:
+        sentences.append(
+            "No losses were recorded."
+            if comparison.is_one_task
+            else "The runs are of different tasks; their losses are not compared."
+        )
+    if not drawn["disagreement"] and drawn["equal"]:
+        sentences.append(
+            f"The disagreement is 0 at the end of {words.listed(drawn['equal'])}: all workers are "
+            "the same."
+        )
+    elif not drawn["disagreement"] and comparison.is_one_task:
+        sentences.append("No disagreement was recorded.")
+    if not drawn["links"]:
+        sentences.append("The bytes per link are not recorded.")
+    if not comparison.pairs:
+        sentences.append("No run has a prediction (prediction.json) beside what was measured.")
+    return sentences
+
+
 def _row(comparison: Comparison, index: int) -> dict[str, Any]:
     own = comparison.figures[index]
     baseline = comparison.baselines[index]
@@ -79,7 +110,7 @@ def _row(comparison: Comparison, index: int) -> dict[str, Any]:
         "steps": own.steps,
         "cells": {
             "ms per step": words.plain(own.step_ms),
-            "of AllReduce's time": "1" if baseline is own else _compared(part),
+            "of AllReduce's time": words.share(1) if baseline is own else _compared(part),
             "exposed ms": words.plain(own.exposed_ms),
             "validation loss": words.plain(own.val_loss, 4),
             "disagreement": words.plain(own.disagreement, 2),

@@ -121,12 +121,13 @@ def _read_run(folder: Path, name: str) -> Run:
 
 
 def _algorithm(method: str) -> Table:
-    """What run.toml says of a method such as aer:bf16."""
+    """What run.toml says of a method such as aer:bf16 or atc@ring."""
     name, *options = method.split(":")
+    pattern, _, topology = name.rpartition("@")
     found = {"codec": next((each for each in options if each in _CODECS), "fp32")}
     if name in _BASELINES:
         return {**found, "pattern": name}
-    return {**found, "pattern": "cwa", "topology": name}
+    return {**found, "pattern": pattern or "cwa", "topology": topology}
 
 
 def _read_toml(path: Path) -> Table:

@@ -67,6 +67,8 @@ _SETTINGS: dict[str, Any] = {
     "hatch.linewidth": 0.8,
 }
 
+_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+
 
 def look(index: int, is_baseline: bool) -> dict[str, Any]:
     """Colour, dashes and marker of run `index`, as keywords of a line."""
@@ -101,6 +103,11 @@ def settings() -> Any:
     return matplotlib.rc_context({**matplotlib.rcParamsDefault, **_SETTINGS})
 
 
+def _rounded(number: re.Match[str]) -> str:
+    """A hundredth of a point is finer than any screen."""
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
 def to_svg(figure: Figure, name: str, alt: str) -> Markup:
     """The figure as an element of the page. `name` makes its identifiers unique, `alt` is what
     people hear who do not see it."""
@@ -113,6 +120,7 @@ def to_svg(figure: Figure, name: str, alt: str) -> Markup:
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r'\s*xmlns(:\w+)?="[^"]*"', "", text)
     text = text.replace("xlink:href", "href")
+    text = re.sub(r' d="[^"]*"', lambda path: _NUMBER.sub(_rounded, path[0]), text)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(href="|url\()#', rf"\1#{name}-", text)
     text = re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", text)

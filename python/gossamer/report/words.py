@@ -28,10 +28,14 @@ def size(value: float | None) -> str:
     """Decimal bytes."""
     if value is None:
         return NONE
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= scale:
-            return f"{plain(value / scale)}{_SPACE}{unit}"
-    return f"{plain(value)}{_SPACE}B"
+    unit, scale = unit_of(value)
+    return f"{plain(value / scale)}{_SPACE}{unit}"
+
+
+def unit_of(value: float) -> tuple[str, float]:
+    """The largest unit of bytes that is not above the value, and how many bytes it has."""
+    units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+    return next((each for each in units if value >= each[1]), ("B", 1.0))
 
 
 def share(value: float | None) -> str:
