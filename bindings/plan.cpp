@@ -85,7 +85,11 @@ void bind_method(py::module_& module) {
             return options;
           },
           "The pattern's numbers that are not at their defaults.")
-      .def("__eq__", [](const MethodSpec& a, const MethodSpec& b) { return a == b; })
+      .def("__eq__",
+           [](const MethodSpec& a, const py::object& b) {
+             return py::isinstance<MethodSpec>(b) && a == b.cast<MethodSpec>();
+           })
+      .def("__hash__", [](const MethodSpec& c) { return std::hash<std::string>()(name_of(c)); })
       .def("__repr__", [](const MethodSpec& c) { return "Method(\"" + name_of(c) + "\")"; })
       .def(
           "schedule",

@@ -296,7 +296,7 @@ class Method:
     def stagger(self) -> bool:
         """Whether bucket b follows the schedule at t + b."""
     def schedule(
-        self, workers_per_host: Sequence[int], *, link_rates: Sequence[float] = ..., seed: int = 0
+        self, workers_per_host: Sequence[int], *, link_rates: Sequence[float] = [], seed: int = 0
     ) -> Schedule:
         """Who averages with whom on these hosts; the rates of the hosts' links, in any unit, are
         for fitted, the seed for random graphs. ValueError for hosts that cannot be served."""

@@ -56,8 +56,7 @@ class Gossip(habits.NoModule, Closing):
         optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
         topology: a name of ``gossamer topology --list``, a file of matrices (NAME.json), or a
             schedule of ``make_schedule`` or ``schedule_from_matrices``; ``"auto"``: see ``plan``.
-            ``gossamer.Method("gradient_gossip@aer:int8:rounds=2")``, the name of a whole method as
-            the commands take it, says pattern, options, codec, update, late and stagger, too.
+            ``Method("aer:int8:rounds=2")``, a name of the commands, says pattern to stagger too.
         pattern: ``"cwa"``, the default (parameters travel during forward and backward), ``"atc"``
             (they travel after the step, which waits for them), ``"allreduce"`` (every backward
             averages the gradients over all workers, as DistributedDataParallel does; the topology
