@@ -7,6 +7,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
 #include "gossamer/base/timeout.h"
+#include "gossamer/base/units.h"
 #include "gossamer/cli/train_spec.h"
 
 namespace gossamer {
@@ -123,6 +124,9 @@ void check_train_spec(const TrainSpec& spec) {
           "absent but for the topology fitted", "topology '" + spec.topology + "'");
   method_of(spec);
   check_lr_schedule(spec);
+  if (!spec.link_rate.empty()) parse_rate(spec.link_rate, "link_rate");
+  parse_duration(spec.link_latency, "link_latency");
+  parse_rate(spec.inside_rate, "inside_rate");
   require(spec.gamma == 0 || spec.link_rate.empty(), "link_rate", "absent where gamma is given",
           spec.link_rate);
   require(spec.global_batch >= workers, "global_batch",

@@ -14,6 +14,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from .errors import ReportError
 
@@ -49,8 +50,14 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as the other commands have it."""
+        self.exit(_WRONG_INPUT, f"[report] {message}; see `gossamer report --help`\n")
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="gossamer report",
         description="Makes one HTML file, readable without a network, about runs of `gossamer "
         "train --out` and simulations: speed-up, where the time went, loss, disagreement, bytes "
