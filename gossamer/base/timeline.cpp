@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gossamer/base/json.h"
+#include "gossamer/base/timeline_flows.h"
 
 namespace gossamer {
 namespace {
@@ -113,6 +114,34 @@ void write_messages(Writer& writer, std::span<const TimelineMessage> messages,
   }
 }
 
+/// Perfetto binds the ends of an arrow to what is shown on their tracks at their times.
+void write_arrows(Writer& writer, std::span<const TimelineArrow> arrows) {
+  for (std::size_t k = 0; k < arrows.size(); ++k) {
+    const TimelineArrow& arrow = arrows[k];
+    Json end{{"ph", "s"}, {"id", k}, {"name", "message"}, {"cat", "message"}};
+    end["pid"] = arrow.from;
+    end["tid"] = 1 + arrow.bucket;
+    end["ts"] = microseconds(arrow.begin);
+    writer.add(end);
+    end["ph"] = "f";
+    end["bp"] = "e";
+    end["pid"] = arrow.to;
+    end["ts"] = microseconds(arrow.end);
+    writer.add(end);
+  }
+}
+
+void write_counts(Writer& writer, int process, const char* name,
+                  std::span<const TimelineCount> counts) {
+  for (const TimelineCount& count : counts) {
+    writer.add({{"ph", "C"},
+                {"name", name},
+                {"pid", process},
+                {"ts", microseconds(count.at)},
+                {"args", {{"value", count.value}}}});
+  }
+}
+
 }  // namespace
 
 void write_trace(std::ostream& out, std::span<const TimelineEvent> events,
@@ -121,6 +150,10 @@ void write_trace(std::ostream& out, std::span<const TimelineEvent> events,
   Writer writer(out);
   write_events(writer, events, shape);
   write_messages(writer, messages, shape);
+  write_arrows(writer, arrows_of(events, messages));
+  write_counts(writer, shape.workers(), "bytes under way", bytes_under_way(messages));
+  write_counts(writer, shape.workers(), "Gbit/s between hosts",
+               rate_between_hosts(messages, shape));
   writer.end(method);
 }
 

@@ -41,7 +41,9 @@ struct TimelineMessage {
 
 /// Writes Chrome's JSON, for Perfetto or chrome://tracing: a process per worker, with a track for
 /// what it does and one per bucket for its exchanges; and a process for the links, with one track
-/// per ordered pair of workers that shows when bytes of each message moved. Times are in µs, with
+/// per ordered pair of workers that shows when bytes of each message moved, and with counters of
+/// the bytes under way and of the rate between hosts. Arrows lead from exchanges to those that
+/// waited for them. Times are in µs, with
 /// the nanoseconds behind the point. Workers without events and pairs without messages are absent.
 /// `method`: how they trained, where nothing beside the trace says it.
 void write_trace(std::ostream& out, std::span<const TimelineEvent> events,

@@ -288,7 +288,7 @@ TEST(TimelineOf, IsWrittenAsATraceWithoutOverlaps) {
   std::int64_t bytes = 0;
   const Json trace = Json::parse(out.str());
   for (const Json& event : trace["traceEvents"]) {
-    if (event["ph"] == "M") continue;
+    if (event["ph"] != "X") continue;
     const std::pair<int, int> track{event["pid"], event["tid"]};
     const auto [reached, is_first] = reached_us.try_emplace(track, -1e9);
     EXPECT_GE(event["ts"].get<double>(), reached->second - 1e-6);

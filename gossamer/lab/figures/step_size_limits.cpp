@@ -62,7 +62,7 @@ Figure step_size_limits(const FigureOptions&) {
     figure.rows.push_back(
         {name, row.formula, three_digits(limit_of(*problem, base)), three_digits(row.limit)});
     Series series{.name = name};
-    for (double lr = 0.05; lr < 2.2; lr += 0.025) {
+    for (double lr = 0.06; lr < 2.2; lr += 0.025) {
       series.x.push_back(lr);
       series.y.push_back(left_over(*problem, base, lr));
     }

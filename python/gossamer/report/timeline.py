@@ -30,7 +30,7 @@ _ROW, _LOW_ROW = 0.36, 0.15  # inches per worker: of a few, and of very many
 _ROWS_INCHES = 9.0  # that all rows take together before they become low
 _NUMBER = 0.55  # inches that the number of a step takes, with its word
 _BARE_NUMBER = 0.2
-_EDGE = 0.03  # inches; edges between narrower buckets are not drawn
+_EDGE = 0.05  # inches; edges between narrower buckets are not drawn
 
 _WORK = (0.05, 0.55)  # where of its row a worker's work is, from the top
 _EXCHANGES = (0.62, 0.95)
