@@ -54,9 +54,9 @@ class Gossip(habits.NoModule, Closing):
     Args:
         model: not wrapped in DistributedDataParallel.
         optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
-        topology: a name of ``gossamer topology --list``, a file of matrices (NAME.json), or a
-            schedule of ``make_schedule`` or ``schedule_from_matrices``; ``"auto"``: see ``plan``.
-            ``Method("aer:int8:rounds=2")``, a name of the commands, says pattern to stagger too.
+        topology: a name of ``gossamer topology --list``, a file of matrices (NAME.json), a schedule
+            of ``make_schedule`` or ``schedule_from_matrices``, or a whole method by the commands'
+            name, ``Method("aer:int8:rounds=2")``; ``"auto"``: see ``plan``.
         pattern: ``"cwa"``, the default (parameters travel during forward and backward), ``"atc"``
             (they travel after the step, which waits for them), ``"allreduce"`` (every backward
             averages the gradients over all workers, as DistributedDataParallel does; the topology
