@@ -72,8 +72,7 @@ class Gossip(habits.NoModule, Closing):
         check_gradients: refuse a gradient that is not finite before it touches anything.
         update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
             completed its gradients, which then must not change any more.
-        timeout_s: seconds that a wait for another worker may take. One that has died or is silent
-            is noticed sooner.
+        timeout_s: of a wait for another worker. One that is dead or silent is noticed sooner.
         codec: ``"bf16"`` or ``"int8"``: what crosses hosts takes a half or a quarter of the bytes;
             the mean over the workers is preserved, each keeps what its own coding leaves out. Of
             averaged gradients that is lost.
