@@ -272,6 +272,8 @@ class Method:
     def averages_gradients(self) -> bool:
         """Over everybody in every step: ddp and allreduce."""
     @property
+    def pattern(self) -> str: ...
+    @property
     def topology(self) -> str:
         """Its full name; or ddp, or allreduce."""
     @property
