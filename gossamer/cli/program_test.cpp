@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "gossamer/base/json.h"
@@ -71,6 +72,28 @@ TEST(Program, PrintsTheGoldenJson) {
 TEST(Program, GivesTheCanonicalNameForAnAlias) {
   const Result result = run("topology aer --json");
   EXPECT_EQ(Json::parse(result.out)["name"], "alternating_exponential_ring");
+}
+
+TEST(Program, FollowsTheMatricesOfAFileInEveryCommand) {
+  const fs::path folder = fs::temp_directory_path() / ("gossamer-file-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const std::string file = (folder / "weights.json").string();
+  const Json printed = Json::parse(run("topology aer --hosts 3 --per-host 2 --json").out);
+  std::ofstream(file) << printed;
+  const Json again = Json::parse(run("topology " + file + " --json").out);
+  EXPECT_EQ(again["name"], file);
+  EXPECT_EQ(again["workers_per_host"], printed["workers_per_host"]);
+  expect_alike(again["rounds"], printed["rounds"]);
+  for (const char* command : {"simulate atc@", "lab run --steps 20 --trials 1 atc@"}) {
+    const auto on = [&](const std::string& topology, const std::string& hosts) {
+      return run(command + topology + " --per-host 2 --hosts " + hosts);
+    };
+    const Result result = on(file + ":lazy", "3");
+    EXPECT_EQ(result.code, 0) << command << result.err;
+    EXPECT_NE(result.out.find("weights.json:lazy"), std::string::npos) << result.out;
+    EXPECT_NE(on(file, "2").err.find("weights.json is for 6 workers, got 4"), std::string::npos);
+  }
+  fs::remove_all(folder);
 }
 
 TEST(Program, RefusesWrongCommandLinesOnStderrWithCodeTwo) {

@@ -340,7 +340,8 @@ Schedule schedule_from_file(const std::string& path, const HostShape& shape) {
   if (workers != shape.workers()) {
     const std::string got = std::to_string(shape.workers());
     fail_argument({.place = "topology",
-                   .what = path + " is for " + std::to_string(workers) + " workers",
+                   .what = path + " is for " + std::to_string(workers) +
+                           (workers == 1 ? " worker" : " workers"),
                    .got = got,
                    .remedy = "take as many workers, or give a file for " + got +
                              "; where workers have no edges, say \"workers\": " + got + " in it"});

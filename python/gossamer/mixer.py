@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from gossamer import _core, means, plain, setup, shards
+from gossamer import _core, means, parameters, plain, setup, shards
 from gossamer.fused import Rule
 from gossamer.member import Closing, close_if_alive
 from gossamer.roll_call import within
@@ -56,8 +56,7 @@ class Mixer(Closing):
         tls: bool = False,
     ) -> None:
         self._settings = setup.Settings.of({**setup.NO_OPTIMIZER, **locals()})
-        given = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        self._parameters = given
+        self._parameters = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         self._rule: Rule | None = None
         self._block = ""
         self._closed = False
@@ -74,7 +73,7 @@ class Mixer(Closing):
         self._transport = setup.connect(self)
         self._engine = _core.Engine(
             self._transport,
-            [(f"tensor {i}", tensor, 0) for i, tensor in enumerate(given)],
+            self._named(),
             setup.engine_options(self),
             bucket_bytes=setup.bucket_bytes(self),
         )
@@ -86,9 +85,14 @@ class Mixer(Closing):
         self._at_exit = functools.partial(close_if_alive, weakref.ref(self))
         atexit.register(self._at_exit)
 
+    def _named(self) -> list[parameters.Named]:
+        return [(f"tensor {i}", tensor, 0) for i, tensor in enumerate(self._parameters)]
+
     def _about(self, broadcast: bool) -> str:
         """What has to be the same on all ranks, a line each; raises for what cannot be mixed."""
         self._settings.check()
+        if not self._parameters:
+            raise ValueError("[Mixer] tensors must be at least one, got none; give what to mix")
         for i, tensor in enumerate(self._parameters):
             if not isinstance(tensor, torch.Tensor):
                 raise TypeError(
@@ -96,9 +100,10 @@ class Mixer(Closing):
                     "wrap numbers in torch.tensor(...)"
                 )
         shards.refuse(self._parameters, "Mixer")
+        parameters.check_overlaps(self._named())
         lines = [f"a Mixer with broadcast {broadcast}", *setup.about_settings(self._settings)]
-        for i, tensor in enumerate(self._parameters):
-            lines += plain.describe(f"tensor {i}", tensor)
+        for name, tensor, _ in self._named():
+            lines += plain.describe(name, tensor)
         return "\n".join(lines)
 
     def mix(self, loss: float | torch.Tensor = math.nan) -> None:

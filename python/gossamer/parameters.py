@@ -53,7 +53,7 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
                     'model.to_empty(device="cpu") and initialise or load it, then make the '
                     "optimizer and Gossip"
                 )
-    _check_overlaps(trainable(found))
+    check_overlaps(trainable(found))
     return found
 
 
@@ -77,8 +77,8 @@ def _is_wrapper(tensor: torch.Tensor) -> bool:
     return is_traceable_wrapper_subclass(tensor)
 
 
-def _check_overlaps(named: Iterable[Named]) -> None:
-    """Parameters that overlap would be mixed twice."""
+def check_overlaps(named: Iterable[Named]) -> None:
+    """Raises ValueError for parameters that overlap, which would be mixed twice."""
     ranges = [(*_extent(parameter), name) for name, parameter, _ in named]
     ranges.sort(key=lambda each: each[0])
     end, owner = 0, ""

@@ -1,4 +1,4 @@
-"""`gossamer train` on text: pieces, masked tokens, dropout, perplexity, the recipes."""
+"""`gossamer train` on text: pieces, masked tokens, dropout, perplexity, the recipes, own W."""
 
 import json
 import math
@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from train_runs import ROOT, checkpoint_bytes, small_text, train
+from train_runs import ROOT, checkpoint_bytes, gossamer, small_text, train
 
 RECIPES = [ROOT / "examples" / "recipes" / f"{name}.toml" for name in ("gpt_bytes", "gpt_pieces")]
 RECIPES.append(ROOT / "examples" / "recipes" / "bert.toml")
@@ -134,3 +134,18 @@ def test_recipes_run(recipe: Path, tmp_path: Path) -> None:
     summary = json.loads(train(str(recipe), "--data", str(tmp_path), *more).stdout)
     assert summary["workers"] == 8
     assert 0 < summary["val_loss"] < 9
+
+
+def test_a_recipe_names_a_file_of_matrices(text: list[str], tmp_path: Path) -> None:
+    weights = tmp_path / "weights.json"
+    weights.write_text(gossamer("topology", "ring", "--hosts", "4", "--json").stdout)
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'[algorithm]\npattern = "atc"\ntopology = "{weights}"\n')
+    own = json.loads(train(str(recipe), *text, "--steps", "6", "--json").stdout)
+    ring = train(*text, "--pattern", "atc", "--topology", "ring", "--steps", "6", "--json")
+    assert own["topology"] == str(weights)
+    assert own["val_loss"] == json.loads(ring.stdout)["val_loss"]
+    weights.write_text('{"rounds": [[[1]]]}')
+    refused = train(str(recipe), *text, "--steps", "6", check=False)
+    assert refused.returncode == 2
+    assert "weights.json is for 1 worker, got 4" in refused.stderr
