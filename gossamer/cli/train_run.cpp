@@ -86,8 +86,16 @@ void write_summary(const TrainSpec& spec, const TrainResult& result,
   if (!out.empty()) write_file(out / "summary.json", summary_json(spec, result).dump(2) + "\n");
 }
 
+/// Before anything is read. A model of other data is refused once these are known.
+void check_model(const TrainSpec& spec) {
+  if (spec.model.empty()) return;
+  const ModelKind& model = find_model(spec.model);
+  const bool reads_images = model.input == InputKind::images;
+  if (reads_images == (spec.task == "images")) check_sizes(model, sizes_of(spec));
+}
+
 Task open_task(const TrainSpec& spec) {
-  if (!spec.model.empty()) check_sizes(find_model(spec.model), sizes_of(spec));  // before it reads
+  check_model(spec);
   const bool default_text = spec.data.empty() && spec.task == "text";
   const std::filesystem::path path =
       default_text ? python_sources() : std::filesystem::path(spec.data);

@@ -34,8 +34,7 @@ struct TrainResult {
 };
 
 /// Makes the run folder args.out and writes run.toml, or refuses a folder that already holds a run
-/// which `args` does not say to go on with. Without a folder it refuses a spec that needs one.
-/// Throws IoError where the system does.
+/// which `args` does not say to go on with. Throws IoError where the system does.
 void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args);
 
 /// Writes summary.json; nothing for an empty folder.
