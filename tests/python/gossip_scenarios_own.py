@@ -85,7 +85,7 @@ def other_file(rank: int, size: int) -> Any:
 
 def staggered(rank: int, size: int) -> Any:
     """By stagger: the disagreement after each step, of a model of several buckets."""
-    found = {}
+    found: dict[str, Any] = {}
     for stagger in (True, False):
         model = mlp(seed=3).double()
         optimizer = SGD(model.parameters(), lr=LR)

@@ -161,7 +161,7 @@ def test_matrices_of_any_kind_and_modifiers() -> None:
         gossamer.schedule_from_matrices(torch.tensor([A, B], dtype=torch.float64)).name
         == lists.name
     )
-    third = np.full((3, 3), 1 / 3, dtype=np.float32)
+    third: Any = np.full((3, 3), 1 / 3, dtype=np.float32)
     assert gossamer.schedule_from_matrices([third], [1, 2]).matrix(0) == [[1 / 3] * 3] * 3
     lazy = gossamer.schedule_from_matrices([A], lazy=True, global_average_every=2)
     assert [lazy.matrix(0)[0], lazy.matrix(1)[0]] == [[0.875, 0.125], [0.5, 0.5]]
