@@ -87,7 +87,7 @@ TEST(WorkloadFile, ComplaintsNameLineAndColumn) {
       {"parameters = 5\nbucket_sizes = [1]", "[w.toml:1:14] 'parameters' must be left out"},
       {"bucket_sizes = []", "[w.toml:1:16] 'bucket_sizes' must be 1 to 10000 numbers"},
       {"bucket_sizes = [-1]", "[w.toml:1:16] 'bucket_sizes' must be numbers"},
-      {"parameters = 5\ncompute = \"1\"", "[w.toml:2:11] unknown unit"},
+      {"parameters = 5\ncompute = \"1\"", "[w.toml:2:11] the unit is missing"},
       {"parameters = 5\ncompute = \"999h\"", "[w.toml:2:11] 'compute' must be at most"},
       {"parameters = 5\ncompute = 1", "[w.toml:2:11] 'compute' must be"},
       {"parameters = 5\ncompute = \"1s\"\njitter = \"normal\"", "[w.toml:3:10] 'jitter' must be"},
