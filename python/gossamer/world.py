@@ -122,10 +122,10 @@ def schedule_for(
 def _schedule(
     topology: str | _core.Schedule | _core.Method, hosts: list[int], seed: int
 ) -> _core.Schedule:
-    if isinstance(topology, _core.Method):
-        return topology.schedule(hosts, seed=seed)
     if isinstance(topology, str):
         return _core.make_schedule(topology, hosts, seed=seed)
+    if isinstance(topology, _core.Method):
+        return topology.schedule(hosts, seed=seed)
     if topology.workers != sum(hosts):
         raise ValueError(
             f"[Gossip] the schedule {topology.name} is for {topology.workers} "
