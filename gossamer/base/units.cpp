@@ -59,7 +59,7 @@ constexpr Unit kBitRates[] = {{"bit/s", 1e0 / 8},
 constexpr Unit kDecimalSizes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
 constexpr Unit kShortDurations[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 /// Splits "1.5 GB/s" into the number and the unit; the unit is empty where there is none.
 bool split_number(std::string_view text, double& number, std::string_view& unit) {
@@ -143,7 +143,7 @@ std::string meant_unit(const Quantity& quantity, std::string_view name) {
   if (name.empty()) {
     fail_argument({.place = place,
                    .what = "the unit is missing",
-                   .got = quoted(text),
+                   .got = in_quotes(text),
                    .remedy = "write a number and a unit, e.g. " + std::string(quantity.example)});
   }
   std::string names;
@@ -152,10 +152,10 @@ std::string meant_unit(const Quantity& quantity, std::string_view name) {
   }
   const std::string meant = meant_unit(quantity, name);
   const std::string number(text.substr(0, text.size() - name.size()));
-  const std::string hint = meant.empty() ? "" : "did you mean " + quoted(number + meant) + "? ";
+  const std::string hint = meant.empty() ? "" : "did you mean " + in_quotes(number + meant) + "? ";
   fail_argument({.place = place,
-                 .what = "unknown unit in " + quoted(text),
-                 .got = quoted(name),
+                 .what = "unknown unit in " + in_quotes(text),
+                 .got = in_quotes(name),
                  .remedy = hint + "valid: " + names});
 }
 
@@ -166,7 +166,7 @@ double parse_quantity(std::string_view text, std::string_view place, const Quant
   if (!split_number(text, number, name)) {
     fail_argument({.place = place,
                    .what = "not a " + std::string(quantity.kind),
-                   .got = quoted(text),
+                   .got = in_quotes(text),
                    .remedy = "write a number and a unit, e.g. " + std::string(quantity.example)});
   }
   for (const Unit& unit : quantity.units) {
@@ -216,7 +216,7 @@ std::int64_t parse_bytes(std::string_view text, std::string_view place) {
   // 1.1 · 1e6 is not whole in binary although 1.1MB is: accept what is whole to 12 digits.
   const double whole = std::round(bytes);
   if (std::abs(bytes - whole) > 1e-12 * bytes || whole >= 0x1p63) {
-    fail_argument({place, "a size must be a whole number of bytes below 2^63", quoted(text)});
+    fail_argument({place, "a size must be a whole number of bytes below 2^63", in_quotes(text)});
   }
   return static_cast<std::int64_t>(whole);
 }
