@@ -119,6 +119,20 @@ CommandPage report_page() {
                      .value = "FILE",
                      .help = "default: report.html in the run folder, in this folder for several"},
                     {.names = {"--json"}, .help = "print the figures as one JSON object"},
+                    {.names = {"--workers"},
+                     .value = "N|all",
+                     .help = "how many workers the timeline shows; at most 256",
+                     .fallback = "8",
+                     .group = "the timeline"},
+                    {.names = {"--steps"},
+                     .value = "N",
+                     .help = "how many steps of the AllReduce run, or of the first one",
+                     .fallback = "4",
+                     .group = "the timeline"},
+                    {.names = {"--from-step"},
+                     .value = "K",
+                     .help = "the first one; default: a third into the trace",
+                     .group = "the timeline"},
                     kHelpFlag}};
 }
 

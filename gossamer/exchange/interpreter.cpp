@@ -11,19 +11,19 @@
 namespace gossamer {
 namespace {
 
-using Payload = std::vector<double>;
-using Mailbox = std::map<std::tuple<int, int, int>, Payload>;  // (from, to, slot)
+using Values = std::vector<double>;
+using Mailbox = std::map<std::tuple<int, int, int>, Values>;  // (from, to, slot)
 
 struct Worker {
   int rank = 0;
   const Plan* plan = nullptr;
-  std::vector<Payload> buffers;
+  std::vector<Values> buffers;
   std::size_t phase = 0;
   bool sent = false;
 };
 
 std::span<double> view(Worker& worker, const Slice& slice) {
-  Payload& buffer = worker.buffers.at(static_cast<std::size_t>(slice.buffer));
+  Values& buffer = worker.buffers.at(static_cast<std::size_t>(slice.buffer));
   GOSSAMER_ASSERT(slice.offset >= 0 && slice.count >= 0);
   GOSSAMER_ASSERT(slice.offset + slice.count <= static_cast<std::int64_t>(buffer.size()));
   return {buffer.data() + slice.offset, static_cast<std::size_t>(slice.count)};
@@ -47,7 +47,7 @@ void send_all(Worker& worker, const Phase& phase, Mailbox& mail) {
   for (const Message& message : phase.sends) {
     const std::span<double> data = view(worker, message.slice);
     const bool fresh = mail.emplace(std::tuple{worker.rank, message.peer, message.slot},
-                                    Payload(data.begin(), data.end()))
+                                    Values(data.begin(), data.end()))
                            .second;
     if (!fresh) throw std::logic_error("two messages with one slot");
   }
@@ -68,7 +68,7 @@ void receive_all(Worker& worker, const Phase& phase, Mailbox& mail) {
     mail.erase(found);
   }
   for (const Sum& sum : phase.sums) {
-    Payload total(static_cast<std::size_t>(sum.into.count), 0.0);
+    Values total(static_cast<std::size_t>(sum.into.count), 0.0);
     for (const Slice& term : sum.terms) {
       const std::span<double> data = view(worker, term);
       GOSSAMER_ASSERT(data.size() == total.size());
@@ -96,8 +96,8 @@ bool advance(Worker& worker, Mailbox& mail, const Rounding& rounding) {
   return true;
 }
 
-Payload mix(Worker& worker) {
-  Payload result(static_cast<std::size_t>(worker.plan->count), 0.0);
+Values mix(Worker& worker) {
+  Values result(static_cast<std::size_t>(worker.plan->count), 0.0);
   for (const Piece& piece : worker.plan->pieces) {
     const auto begin = static_cast<std::size_t>(piece.offset);
     for (std::size_t k = 0; k < static_cast<std::size_t>(piece.count); ++k) {
@@ -109,7 +109,7 @@ Payload mix(Worker& worker) {
   return result;
 }
 
-Worker make_worker(int rank, const Plan& plan, const Payload& payload) {
+Worker make_worker(int rank, const Plan& plan, const Values& payload) {
   Worker worker{.rank = rank, .plan = &plan};
   GOSSAMER_ASSERT(static_cast<std::int64_t>(payload.size()) == plan.count);
   worker.buffers.push_back(payload);
