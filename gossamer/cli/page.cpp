@@ -29,7 +29,7 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 /// The words of a text in lines.
-std::vector<std::string> filled(std::string_view text, int columns) {
+std::vector<std::string> filled_text(std::string_view text, int columns) {
   std::vector<std::string> lines(1);
   std::istringstream in{std::string(text)};
   for (std::string word; in >> word;) {
@@ -90,7 +90,7 @@ std::string wrapped(std::string_view text, int columns) {
   std::string paragraph;
   const auto finish = [&] {
     if (paragraph.empty()) return;
-    for (const std::string& line : filled(paragraph, columns)) result += line + "\n";
+    for (const std::string& line : filled_text(paragraph, columns)) result += line + "\n";
     paragraph.clear();
   };
   for (const std::string& line : lines_of(text)) {
@@ -110,7 +110,7 @@ std::string wrapped_row(const std::string& name, const std::string& text, int wi
   const int own = width_of(name);
   int pad = own <= width ? width - own + 2 : 0;  // 0: the text begins in a line of its own
   std::string result = "  " + name;
-  for (const std::string& line : filled(text, columns - width - 4)) {
+  for (const std::string& line : filled_text(text, columns - width - 4)) {
     if (pad == 0) {
       result += "\n";
       pad = width + 4;

@@ -9,30 +9,33 @@
 namespace gossamer {
 namespace {
 
-constexpr const char* kRow = "  %-23s %10s %13s %10s %8s %14s\n";
+constexpr const char* kNeedsRow = "  %-23s %10s %13s %10s %8s %14s\n";
 
-std::string line(const char* form, auto... values) {
+std::string row_text(const char* form, auto... values) {
   char text[256];
   std::snprintf(text, sizeof text, form, values...);
   return text;
 }
 
-std::string three_digits(double value) { return std::isfinite(value) ? line("%.3g", value) : "-"; }
+std::string three_digits(double value) {
+  return std::isfinite(value) ? row_text("%.3g", value) : "-";
+}
 
 }  // namespace
 
 std::string needs_table(const std::vector<Need>& needs, bool knows_gpu) {
   if (needs.empty()) return "";
   std::string text = "what methods ask of these links:\n";
-  text += line(kRow, "method", "sent/host", "link/compute", "step", "exposed", "enough from");
+  text +=
+      row_text(kNeedsRow, "method", "sent/host", "link/compute", "step", "exposed", "enough from");
   for (const Need& need : needs) {
     const double exposed = need.step_s > 0 ? need.exposed_s / need.step_s : 0;
-    text +=
-        line(kRow, name_of(need.candidate).c_str(), format_bytes(need.sent_bytes).c_str(),
-             three_digits(need.over_compute).c_str(), format_duration(need.step_s).c_str(),
-             line("%.0f %%", 100 * exposed).c_str(),
-             std::isinf(need.enough_bytes_per_s) ? "none"
-                                                 : format_rate(need.enough_bytes_per_s).c_str());
+    text += row_text(
+        kNeedsRow, name_of(need.candidate).c_str(), format_bytes(need.sent_bytes).c_str(),
+        three_digits(need.over_compute).c_str(), format_duration(need.step_s).c_str(),
+        row_text("%.0f %%", 100 * exposed).c_str(),
+        std::isinf(need.enough_bytes_per_s) ? "none"
+                                            : format_rate(need.enough_bytes_per_s).c_str());
   }
   text += "link/compute: time of the bytes over compute time";
   const double gamma = needs.front().over_compute;
@@ -43,7 +46,7 @@ std::string needs_table(const std::vector<Need>& needs, bool knows_gpu) {
         "It hangs on tokens per worker, GPU and link: more parameters compute and send more "
         "alike.\n";
   }
-  text += line(
+  text += row_text(
       "exposed: the share of a step in which workers wait. enough from: the rate of links from\n"
       "which on a step takes at most %.0f %% longer than on links without a limit.\n",
       100 * (kEnough - 1));
