@@ -6,7 +6,7 @@
 
 namespace gossamer {
 
-std::string to_text(const Progress& p) {
+std::string to_text(const RunProgress& p) {
   char text[96];
   std::snprintf(text, sizeof text, "step %lld/%lld  loss %.3f  %.0f ms/step",
                 static_cast<long long>(p.step), static_cast<long long>(p.steps), p.loss,

@@ -10,7 +10,7 @@
 namespace gossamer {
 
 /// Where a run is.
-struct Progress {
+struct RunProgress {
   std::int64_t step = 0;
   std::int64_t steps = 0;
   double loss = 0;
@@ -18,7 +18,7 @@ struct Progress {
 };
 
 /// "step 12/60  loss 5.511  15 ms/step  1.2 s left".
-std::string to_text(const Progress& progress);
+std::string to_text(const RunProgress& progress);
 
 struct ProgressOptions {
   std::FILE* out = stderr;

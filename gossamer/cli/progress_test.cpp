@@ -12,11 +12,11 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Progress, SaysHowLongItWillTake) {
-  EXPECT_EQ(to_text(Progress{.step = 12, .steps = 60, .loss = 5.511, .step_s = 0.5}),
+  EXPECT_EQ(to_text(RunProgress{.step = 12, .steps = 60, .loss = 5.511, .step_s = 0.5}),
             "step 12/60  loss 5.511  500 ms/step  24 s left");
-  EXPECT_EQ(to_text(Progress{.step = 1, .steps = 7201, .loss = 1, .step_s = 1}),
+  EXPECT_EQ(to_text(RunProgress{.step = 1, .steps = 7201, .loss = 1, .step_s = 1}),
             "step 1/7201  loss 1.000  1000 ms/step  2 h left");
-  EXPECT_EQ(to_text(Progress{.step = 60, .steps = 60, .loss = 1, .step_s = 0.5}),
+  EXPECT_EQ(to_text(RunProgress{.step = 60, .steps = 60, .loss = 1, .step_s = 0.5}),
             "step 60/60  loss 1.000  500 ms/step");
 }
 
