@@ -56,8 +56,6 @@ const std::vector<Pattern>& table() {
   return rows;
 }
 
-std::string subject(const Pattern& pattern) { return "pattern " + std::string(pattern.name); }
-
 bool fits(const Pattern& pattern, std::string_view optimizer) {
   return pattern.optimizers.empty() ||
          std::ranges::find(pattern.optimizers, optimizer) != pattern.optimizers.end();
@@ -69,58 +67,18 @@ bool fits(const Pattern& pattern, std::string_view optimizer) {
     if (!names.empty()) names += ", ";
     names += name;
   }
-  fail_argument({.place = "pattern",
-                 .what = subject(pattern) + " works on the momentum of the optimizer",
-                 .got = std::string(optimizer),
-                 .remedy = "choose one of: " + names});
+  fail_argument(
+      {.place = "pattern",
+       .what = "pattern " + std::string(pattern.name) + " works on the momentum of the optimizer",
+       .got = std::string(optimizer),
+       .remedy = "choose one of: " + names});
 }
 
-[[noreturn]] void refuse_changing(const Pattern& pattern, const Schedule& schedule) {
-  fail_argument({.place = "pattern",
-                 .what = subject(pattern) + " needs the same symmetric W in every step",
-                 .got = schedule.name,
-                 .remedy = "choose a topology such as ring, grid, torus or complete, or pattern "
-                           "gradient_tracking, which follows any"});
-}
-
-[[noreturn]] void refuse_eigenvalues(const Pattern& pattern, const Schedule& schedule) {
-  fail_argument({.place = "pattern",
-                 .what = subject(pattern) + " needs all eigenvalues of W above " +
-                         std::to_string(pattern.above),
-                 .got = "some of " + schedule.name + " that are not",
-                 .remedy = "modify the topology with lazy: (I + W)/2"});
-}
-
-[[noreturn]] void refuse_weights(const Pattern& pattern, const Schedule& schedule) {
-  fail_argument({.place = "pattern",
-                 .what = subject(pattern) + " needs doubly stochastic W",
-                 .got = schedule.name,
-                 .remedy =
-                     "choose a topology whose weights are symmetric or circulant, or, where the "
-                     "columns sum to 1, pattern push_sum"});
-}
-
-/// outer_every of the first group, or of the first whose number cannot be.
-std::string outer_every_of(std::span<const Hyper> groups) {
-  const auto wrong = std::ranges::find_if(groups, [](const Hyper& h) { return h.outer_every < 1; });
-  return std::to_string((wrong == groups.end() ? groups.front() : *wrong).outer_every);
-}
-
-[[noreturn]] void refuse_no_outer_steps(const Pattern& pattern, std::span<const Hyper> groups) {
-  fail_argument({.place = "pattern",
-                 .what = subject(pattern) + " makes an outer step in every outer_every-th round",
-                 .got = "outer_every = " + outer_every_of(groups),
-                 .remedy = "set outer_every (--outer-every H) to 1 or more"});
-}
-
-[[noreturn]] void refuse_no_global_averages(const Pattern& pattern, const Schedule& schedule,
-                                            std::span<const Hyper> groups) {
-  const std::string every = outer_every_of(groups);
-  fail_argument({.place = "pattern",
-                 .what = subject(pattern) + " needs a global average in every outer_every-th round",
-                 .got = schedule.name + " with outer_every = " + every,
-                 .remedy = "modify the topology with global_average (--global-average " + every +
-                           "), or choose pattern noloco"});
+/// By group.
+std::vector<int> outer_every_of(std::span<const Hyper> groups) {
+  std::vector<int> all;
+  for (const Hyper& hyper : groups) all.push_back(hyper.outer_every);
+  return all;
 }
 
 }  // namespace
@@ -135,29 +93,13 @@ const Pattern& find_pattern(std::string_view name) {
 Condition unmet_condition(const Pattern& pattern, std::string_view optimizer,
                           const Schedule& schedule, std::span<const Hyper> groups) {
   if (!fits(pattern, optimizer)) return Condition::optimizer;
-  std::vector<int> outer_every;
-  for (const Hyper& hyper : groups) outer_every.push_back(hyper.outer_every);
-  return unmet_condition(pattern, schedule, outer_every);
+  return unmet_condition(pattern, schedule, outer_every_of(groups));
 }
 
 void check_pattern(const Pattern& pattern, std::string_view optimizer, const Schedule& schedule,
                    std::span<const Hyper> groups) {
-  switch (unmet_condition(pattern, optimizer, schedule, groups)) {
-    case Condition::none:
-      return;
-    case Condition::optimizer:
-      refuse_optimizer(pattern, optimizer);
-    case Condition::doubly_stochastic:
-      refuse_weights(pattern, schedule);
-    case Condition::static_symmetric:
-      refuse_changing(pattern, schedule);
-    case Condition::eigenvalues:
-      refuse_eigenvalues(pattern, schedule);
-    case Condition::outer_steps:
-      refuse_no_outer_steps(pattern, groups);
-    case Condition::global_averages:
-      refuse_no_global_averages(pattern, schedule, groups);
-  }
+  if (!fits(pattern, optimizer)) refuse_optimizer(pattern, optimizer);
+  check_conditions(pattern, schedule, outer_every_of(groups));
 }
 
 }  // namespace gossamer

@@ -185,10 +185,8 @@ void parse_arguments(CLI::App& app, const std::string& name, std::vector<std::st
   }
 }
 
-std::optional<int> parse_command_line(CLI::App& app, const std::string& name, int argc,
-                                      char** argv) {
+void parse_command_line(CLI::App& app, const std::string& name, int argc, char** argv) {
   parse_arguments(app, name, {argv + 1, argv + argc});
-  return std::nullopt;
 }
 
 void write_text_file(const std::string& place, const std::string& what, const std::string& path,

@@ -166,7 +166,7 @@ int run_completion(int argc, char** argv) {
   CLI::App app("Prints a script that completes commands, flags and their values.");
   app.add_option("shell", name, "bash, zsh or fish")->capture_default_str();
   app.footer(kFooter);
-  if (const auto code = parse_command_line(app, "completion", argc, argv)) return *code;
+  parse_command_line(app, "completion", argc, argv);
   std::vector<std::string_view> names;
   for (const Shell& shell : kShells) {
     names.push_back(shell.name);

@@ -128,7 +128,7 @@ int run_lab_figure(int argc, char** argv) {
   Options o;
   CLI::App app("Makes figures of decentralized optimization.");
   add_options(app, o);
-  if (const auto code = parse_command_line(app, "lab figure", argc, argv)) return *code;
+  parse_command_line(app, "lab figure", argc, argv);
   if (o.list) {
     print_list();
     return 0;

@@ -65,7 +65,7 @@ int run_man(int argc, char** argv) {
       "Prints the manual page: every command with its flags, from the same tables as their "
       "help.");
   app.footer(kFooter);
-  if (const auto code = parse_command_line(app, "man", argc, argv)) return *code;
+  parse_command_line(app, "man", argc, argv);
   const std::vector<CommandPage> pages = all_pages();
   std::string text = ".TH GOSSAMER 1\n.SH NAME\ngossamer \\- " + escaped(pages.front().about) +
                      "\n.SH SYNOPSIS\n.B gossamer\n" + escaped(pages.front().arguments) + "\n";

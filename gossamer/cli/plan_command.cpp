@@ -153,7 +153,7 @@ int run_plan(int argc, char** argv) {
                "gossamer plan");
   Options options;
   const Flags flags = add_options(app, options);
-  if (const auto code = parse_command_line(app, "plan", argc, argv)) return *code;
+  parse_command_line(app, "plan", argc, argv);
   if (options.published) {
     std::cout << (options.json ? published_json().dump() + "\n" : published_table()) << std::flush;
     return 0;

@@ -252,7 +252,7 @@ int run_simulate(int argc, char** argv) {
                "gossamer simulate");
   Options options;
   add_options(app, options);
-  if (const auto code = parse_command_line(app, "simulate", argc, argv)) return *code;
+  parse_command_line(app, "simulate", argc, argv);
   show(app, options);
   return 0;
 }

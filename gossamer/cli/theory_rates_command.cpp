@@ -114,7 +114,7 @@ int run_theory_rates(int argc, char** argv) {
   CLI::App app("Convergence rates of decentralized SGD and its variants, term by term.",
                "gossamer theory rates");
   const CLI::Option* rho = add_options(app, o);
-  if (const auto code = parse_command_line(app, "theory rates", argc, argv)) return *code;
+  parse_command_line(app, "theory rates", argc, argv);
   const TheoryMixing mixing =
       mixing_of(o.mixing, rho->count() > 0 ? &o.rho : nullptr, "theory rates");
   o.setting.mixing = mixing.strength;

@@ -104,7 +104,7 @@ int run_theory_transient(int argc, char** argv) {
   CLI::App app("Transient iterations: from which step on a method keeps up with parallel SGD.",
                "gossamer theory transient");
   const CLI::Option* rho = add_options(app, o);
-  if (const auto code = parse_command_line(app, "theory transient", argc, argv)) return *code;
+  parse_command_line(app, "theory transient", argc, argv);
   TheoryMixing mixing =
       mixing_of(o.mixing, rho->count() > 0 ? &o.rho : nullptr, "theory transient");
   mixing.strength.global_average_every = o.average_every;

@@ -123,7 +123,7 @@ int run_topology(int argc, char** argv) {
                "gossamer topology");
   Options options;
   add_options(app, options);
-  if (const auto code = parse_command_line(app, "topology", argc, argv)) return *code;
+  parse_command_line(app, "topology", argc, argv);
   if (options.list) {
     print_list();
     return 0;

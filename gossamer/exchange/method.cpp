@@ -7,11 +7,6 @@
 namespace gossamer {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what, const std::string& got,
-                         const std::string& remedy) {
-  fail_argument({.place = "method", .what = what, .got = got, .remedy = remedy});
-}
-
 void check_options(const MethodSpec& method, const PatternFacts& pattern) {
   for (const PatternOption& option : method.options) {
     if (std::ranges::find(pattern.options, option.name) != pattern.options.end()) continue;
@@ -19,35 +14,11 @@ void check_options(const MethodSpec& method, const PatternFacts& pattern) {
     for (const std::string_view name : pattern.options) {
       valid += (valid.empty() ? "it has " : ", ") + std::string(name);
     }
-    refuse("pattern " + std::string(pattern.name) + " has no number of this name", option.name,
-           valid.empty() ? "leave it out" : valid);
-  }
-}
-
-void check_condition(const MethodSpec& method, const PatternFacts& pattern,
-                     const Schedule& schedule) {
-  const int every[] = {static_cast<int>(option_of(method, "outer_every", 0))};
-  const std::string subject = "pattern " + std::string(pattern.name);
-  switch (unmet_condition(pattern, schedule, every)) {
-    case Condition::none:
-    case Condition::optimizer:
-      return;
-    case Condition::doubly_stochastic:
-      refuse(subject + " needs doubly stochastic W", schedule.name,
-             "take pattern push_sum, or another topology");
-    case Condition::static_symmetric:
-      refuse(subject + " needs the same symmetric W in every step", schedule.name,
-             "take ring, grid, torus or complete, or pattern gradient_tracking");
-    case Condition::eigenvalues:
-      refuse(subject + " needs all eigenvalues of W above " + std::to_string(pattern.above),
-             "some of " + schedule.name + " that are not", "add lazy: (I + W)/2");
-    case Condition::outer_steps:
-      refuse(subject + " makes an outer step in every outer_every-th round",
-             "outer_every = " + std::to_string(every[0]), "add outer_every=8, or another number");
-    case Condition::global_averages:
-      refuse(subject + " needs a global average in every outer_every-th round",
-             schedule.name + " with outer_every = " + std::to_string(every[0]),
-             "add average=" + std::to_string(every[0]) + ", or take pattern noloco");
+    fail_argument(
+        {.place = "method",
+         .what = "pattern " + std::string(pattern.name) + " has no number of this name",
+         .got = option.name,
+         .remedy = valid.empty() ? "leave it out" : valid});
   }
 }
 
@@ -78,7 +49,8 @@ Schedule schedule_of(const MethodSpec& method, const HostShape& shape) {
   const PatternFacts& pattern = facts_of(method);
   if (pattern.rounds == Rounds::complete) return complete_schedule(shape);
   Schedule schedule = make_schedule(method.schedule, shape);
-  check_condition(method, pattern, schedule);
+  const int outer_every[] = {static_cast<int>(option_of(method, "outer_every", 0))};
+  check_conditions(pattern, schedule, outer_every);
   return schedule;
 }
 
@@ -94,33 +66,44 @@ PlanOptions plan_options(const MethodSpec& method) {
   return plan_options(facts_of(method), group_method_of(method), method.codec, method.late);
 }
 
+void check_choices(std::string_view place, const PatternFacts& pattern, const Schedule& schedule,
+                   const Choices& choices) {
+  const auto refuse = [&](const std::string& what, const std::string& got,
+                          const std::string& remedy = {}) {
+    fail_argument({.place = std::string(place), .what = what, .got = got, .remedy = remedy});
+  };
+  if (choices.late == Late::skip && !may_skip_late(pattern)) {
+    refuse("late = \"skip\" needs payloads that are sent a step ahead",
+           "pattern " + std::string(pattern.name), "use pattern cwa, or late = \"wait\"");
+  }
+  if (choices.late == Late::skip && schedule.period == 0) {
+    refuse("late = \"skip\" needs a schedule with a period", schedule.name,
+           "choose another topology, or late = \"wait\"");
+  }
+  const std::string codec = "codec " + std::string(name_of(choices.codec));
+  if (choices.codec != Codec::fp32 && choices.group_method != GroupMethod::hierarchical) {
+    refuse("a codec needs the hierarchical group method", codec + " with another one",
+           "leave group_method as it is, or codec at fp32");
+  }
+  const bool is_weighted = pattern.weighs && schedule.stochasticity != Stochasticity::doubly;
+  if (choices.codec != Codec::fp32 && is_weighted) {
+    refuse("a codec preserves the mean with doubly stochastic W only",
+           codec + " with " + schedule.name, "choose another topology, or codec fp32");
+  }
+  if (choices.update == UpdateAt::backward && schedule.loss_driven) {
+    refuse("a schedule driven by the loss needs update = \"step\"",
+           "update = \"backward\" with " + schedule.name);
+  }
+}
+
 void check_method(const MethodSpec& method, const HostShape& shape) {
   const PatternFacts& pattern = facts_of(method);
   check_options(method, pattern);
-  const bool is_hierarchical = group_method_of(method) == GroupMethod::hierarchical;
-  if (method.codec != Codec::fp32 && !is_hierarchical) {
-    refuse("a codec needs hierarchical group averages", std::string(name_of(method.codec)),
-           pattern.is_ddp ? "take allreduce:" + std::string(name_of(method.codec))
-                          : "leave the group method out, or the codec");
-  }
-  const Schedule schedule = schedule_of(method, shape);
-  if (method.codec != Codec::fp32 && schedule.stochasticity != Stochasticity::doubly) {
-    refuse("a codec preserves the mean with doubly stochastic W only", schedule.name,
-           "take another topology, or leave the codec out");
-  }
-  if (update_of(method) == UpdateAt::backward && schedule.loss_driven) {
-    refuse("a schedule that is driven by the loss needs its updates after the backward",
-           schedule.name, "leave 'backward' out");
-  }
-  if (method.late == Late::wait) return;
-  if (!may_skip_late(pattern)) {
-    refuse("late = skip needs payloads that are sent a step ahead",
-           "pattern " + std::string(pattern.name), "take pattern cwa, or leave 'skip' out");
-  }
-  if (schedule.period == 0) {
-    refuse("late = skip needs a schedule with a period", schedule.name,
-           "take another topology, or leave 'skip' out");
-  }
+  check_choices("method", pattern, schedule_of(method, shape),
+                {.group_method = group_method_of(method),
+                 .codec = method.codec,
+                 .update = update_of(method),
+                 .late = method.late});
 }
 
 }  // namespace gossamer

@@ -65,7 +65,19 @@ PlanOptions plan_options(const PatternFacts& pattern, GroupMethod group_method, 
                          Late late);
 PlanOptions plan_options(const MethodSpec& method);
 
-/// Throws std::invalid_argument for what does not go together on these hosts, as the engine does.
+/// What is chosen beside pattern and schedule.
+struct Choices {
+  GroupMethod group_method = GroupMethod::hierarchical;
+  Codec codec = Codec::fp32;
+  UpdateAt update = UpdateAt::step;
+  Late late = Late::wait;
+};
+
+/// Throws std::invalid_argument, which begins with `place`, for choices that do not go together.
+void check_choices(std::string_view place, const PatternFacts& pattern, const Schedule& schedule,
+                   const Choices& choices);
+
+/// The same for the whole value on these hosts.
 void check_method(const MethodSpec& method, const HostShape& shape);
 
 /// A field of the value: `key` in TOML, as a flag (with dashes) and in Python, `word` in the name

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "gossamer/base/errors.h"
@@ -149,6 +150,57 @@ bool averages_globally(const Schedule& schedule, int every) {
   return true;
 }
 
+std::string subject(const PatternFacts& pattern) { return "pattern " + std::string(pattern.name); }
+
+[[noreturn]] void refuse_changing(const PatternFacts& pattern, const Schedule& schedule) {
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " needs the same symmetric W in every step",
+                 .got = schedule.name,
+                 .remedy = "choose a topology such as ring, grid, torus or complete, or pattern "
+                           "gradient_tracking, which follows any"});
+}
+
+[[noreturn]] void refuse_eigenvalues(const PatternFacts& pattern, const Schedule& schedule) {
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " needs all eigenvalues of W above " +
+                         std::to_string(pattern.above),
+                 .got = "some of " + schedule.name + " that are not",
+                 .remedy = "modify the topology with lazy: (I + W)/2"});
+}
+
+[[noreturn]] void refuse_weights(const PatternFacts& pattern, const Schedule& schedule) {
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " needs doubly stochastic W",
+                 .got = schedule.name,
+                 .remedy =
+                     "choose a topology whose weights are symmetric or circulant, or, where the "
+                     "columns sum to 1, pattern push_sum"});
+}
+
+/// That of the first group, or of the first whose number cannot be.
+std::string shown(std::span<const int> outer_every) {
+  const auto wrong = std::ranges::find_if(outer_every, [](int every) { return every < 1; });
+  return std::to_string(wrong == outer_every.end() ? outer_every.front() : *wrong);
+}
+
+[[noreturn]] void refuse_no_outer_steps(const PatternFacts& pattern,
+                                        std::span<const int> outer_every) {
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " makes an outer step in every outer_every-th round",
+                 .got = "outer_every = " + shown(outer_every),
+                 .remedy = "set outer_every (--outer-every H) to 1 or more"});
+}
+
+[[noreturn]] void refuse_no_global_averages(const PatternFacts& pattern, const Schedule& schedule,
+                                            std::span<const int> outer_every) {
+  const std::string every = shown(outer_every);
+  fail_argument({.place = "pattern",
+                 .what = subject(pattern) + " needs a global average in every outer_every-th round",
+                 .got = schedule.name + " with outer_every = " + every,
+                 .remedy = "modify the topology with global_average (--global-average " + every +
+                           "), or choose pattern noloco"});
+}
+
 }  // namespace
 
 std::span<const PatternFacts> pattern_facts() { return kPatterns; }
@@ -193,6 +245,25 @@ Condition unmet_condition(const PatternFacts& pattern, const Schedule& schedule,
     }
   }
   return Condition::none;
+}
+
+void check_conditions(const PatternFacts& pattern, const Schedule& schedule,
+                      std::span<const int> outer_every) {
+  switch (unmet_condition(pattern, schedule, outer_every)) {
+    case Condition::none:
+    case Condition::optimizer:
+      return;
+    case Condition::doubly_stochastic:
+      refuse_weights(pattern, schedule);
+    case Condition::static_symmetric:
+      refuse_changing(pattern, schedule);
+    case Condition::eigenvalues:
+      refuse_eigenvalues(pattern, schedule);
+    case Condition::outer_steps:
+      refuse_no_outer_steps(pattern, outer_every);
+    case Condition::global_averages:
+      refuse_no_global_averages(pattern, schedule, outer_every);
+  }
 }
 
 }  // namespace gossamer

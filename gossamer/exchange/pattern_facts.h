@@ -112,4 +112,8 @@ enum class Condition {
 Condition unmet_condition(const PatternFacts& pattern, const Schedule& schedule,
                           std::span<const int> outer_every);
 
+/// Throws std::invalid_argument where one is not met; names what to do.
+void check_conditions(const PatternFacts& pattern, const Schedule& schedule,
+                      std::span<const int> outer_every);
+
 }  // namespace gossamer

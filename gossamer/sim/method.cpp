@@ -30,18 +30,11 @@ PlanOptions plan_options(const SimMethod& method) {
 }
 
 void check_method(const SimMethod& method, const HostShape& shape) {
-  if (method.codec != Codec::fp32 && method.group_method != GroupMethod::hierarchical) {
-    fail_argument({.place = "sim",
-                   .what = "a codec needs hierarchical group averages",
-                   .got = std::string(name_of(method.codec)),
-                   .remedy = "take group_method hierarchical, or codec fp32"});
-  }
-  if (method.late == Late::skip && !may_skip_late(*method.pattern)) {
-    fail_argument({.place = "sim",
-                   .what = "late = skip needs payloads that are sent a step ahead",
-                   .got = "pattern " + std::string(method.pattern->name),
-                   .remedy = "take pattern cwa"});
-  }
+  check_choices("sim", *method.pattern, method.schedule,
+                {.group_method = method.group_method,
+                 .codec = method.codec,
+                 .update = method.update,
+                 .late = method.late});
   if (method.pattern->rounds == Rounds::complete) return;
   if (method.schedule.shape.workers_per_host != shape.workers_per_host) {
     fail_argument({.place = "sim",
@@ -53,11 +46,6 @@ void check_method(const SimMethod& method, const HostShape& shape) {
                    .what = "a schedule that is driven by the loss cannot be simulated",
                    .got = method.schedule.name,
                    .remedy = "take a global average every H steps instead"});
-  }
-  if (method.late == Late::skip && method.schedule.period == 0) {
-    fail_argument({.place = "sim",
-                   .what = "late = skip needs a schedule with a period",
-                   .got = method.schedule.name});
   }
 }
 
