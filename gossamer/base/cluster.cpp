@@ -28,6 +28,15 @@ int HostShape::host_of(int rank) const {
   return host;
 }
 
+std::vector<int> HostShape::hosts_by_rank() const {
+  std::vector<int> all;
+  for (int host = 0; host < hosts(); ++host) {
+    all.insert(all.end(),
+               static_cast<std::size_t>(workers_per_host[static_cast<std::size_t>(host)]), host);
+  }
+  return all;
+}
+
 HostShape even_hosts(int hosts, int per_host) {
   check_argument("cluster", hosts >= 1 && per_host >= 1,
                  "hosts and workers per host must be at least 1",

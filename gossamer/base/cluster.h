@@ -14,6 +14,7 @@ struct HostShape {
   int workers() const;
   int first_rank(int host) const;
   int host_of(int rank) const;
+  std::vector<int> hosts_by_rank() const;  ///< host_of() of all
 };
 
 /// `hosts` hosts with `per_host` workers each; throws std::invalid_argument unless both are ≥ 1.

@@ -2,7 +2,6 @@
 /// Parsing a subcommand's line, in the same way for all of them.
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,8 @@ extern const CLI::Validator kFromOneUp;
 /// std::invalid_argument, with the nearest flag for one that there is not.
 void parse_arguments(CLI::App& app, const std::string& name, std::vector<std::string> arguments);
 
-/// The same with argv[0] for the command; an exit code where that was all there is to do.
-std::optional<int> parse_command_line(CLI::App& app, const std::string& name, int argc,
-                                      char** argv);
+/// The same with argv[0] for the command.
+void parse_command_line(CLI::App& app, const std::string& name, int argc, char** argv);
 
 /// The flag of `app` that is meant by a word such as "--hots" or "--learning-rate"; empty: none.
 std::string nearest_flag(const CLI::App& app, const std::string& word);

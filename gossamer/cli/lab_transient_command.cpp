@@ -107,19 +107,17 @@ std::string rounded(double value) {
   return text;
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 void print(const Options& o, const std::vector<Row>& rows, double exponent, double by_theory) {
   if (o.json) {
     Json json{{"method", o.method},
               {"problem", o.problem},
-              {"exponent", number(exponent)},
-              {"bound_exponent", number(by_theory)}};
+              {"exponent", finite_json(exponent)},
+              {"bound_exponent", finite_json(by_theory)}};
     for (const Row& row : rows) {
       json["rows"].push_back({{"workers", row.workers},
                               {"rho", row.rho},
                               {"steps", row.steps ? Json(*row.steps) : Json(nullptr)},
-                              {"bound", number(row.bound)}});
+                              {"bound", finite_json(row.bound)}});
     }
     std::cout << json.dump() << '\n';
     return;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "gossamer/base/cluster_file.h"
 #include "gossamer/base/errors.h"
 
 namespace gossamer {
@@ -65,6 +66,15 @@ std::int64_t parse_amount(std::string_view flag, const std::string& text,
 HostShape parse_host_shape(int hosts, std::string_view per_host) {
   const std::vector<int> counts = parse_counts("--per-host", per_host);
   return counts.size() == 1 ? even_hosts(hosts, counts.front()) : HostShape{counts};
+}
+
+HostShape limited_host_shape(int hosts, int default_hosts, const std::string& per_host,
+                             const std::string& place) {
+  HostShape shape = host_shape_of(hosts, default_hosts, per_host, place);
+  if (shape.workers() <= kMostWorkers) return shape;
+  fail_argument({.place = place,
+                 .what = "there may be up to " + std::to_string(kMostWorkers) + " workers",
+                 .got = std::to_string(shape.workers())});
 }
 
 HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,

@@ -28,6 +28,10 @@ HostShape parse_host_shape(int hosts, std::string_view per_host);
 HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,
                         const std::string& place);
 
+/// The same, which refuses more than kMostWorkers.
+HostShape limited_host_shape(int hosts, int default_hosts, const std::string& per_host,
+                             const std::string& place);
+
 /// "4 hosts x 2 workers" or "3 hosts with 1, 2, 4 workers".
 std::string describe(const HostShape& shape);
 

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "gossamer/cli/text_table.h"
+
 namespace gossamer {
 namespace {
 
@@ -14,12 +16,6 @@ constexpr int kLeastColumns = 60;
 constexpr int kMostColumns = 120;
 constexpr int kUsualColumns = 80;
 constexpr int kWidestName = 28;
-
-/// In characters, of which UTF-8 takes several bytes.
-int width_of(std::string_view text) {
-  return static_cast<int>(
-      std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;

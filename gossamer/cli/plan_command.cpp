@@ -11,6 +11,7 @@
 #include "gossamer/cli/plan_needs.h"
 #include "gossamer/cli/published_table.h"
 #include "gossamer/cli/scenario_flags.h"
+#include "gossamer/cli/text_table.h"
 #include "gossamer/plan/ranking.h"
 
 namespace gossamer {
@@ -77,9 +78,8 @@ Json to_json(const RankedCandidate& c) {
             {"step_s", c.step_s},
             {"exposed_s", c.exposed_s},
             {"simulated", c.is_simulated}};
-  const bool ends = std::isfinite(c.total_s);
-  json["steps_ratio"] = ends ? Json(c.steps.ratio) : Json(nullptr);
-  json["total_s"] = ends ? Json(c.total_s) : Json(nullptr);
+  json["steps_ratio"] = finite_json(c.steps.ratio);
+  json["total_s"] = finite_json(c.total_s);
   return json;
 }
 
@@ -90,12 +90,6 @@ Json to_json(const Ranking& ranking) {
             {"slower", ranking.slower}};
   for (const RankedCandidate& c : ranking.candidates) json["candidates"].push_back(to_json(c));
   return json;
-}
-
-std::string two_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
 }
 
 void print(const Ranking& ranking, int show, const std::vector<MethodSpec>& asked) {
@@ -116,7 +110,7 @@ void print(const Ranking& ranking, int show, const std::vector<MethodSpec>& aske
     std::printf("%s %-*s %9s%s %10s %7s %14s\n", k == ranking.recommended ? ">" : " ", columns,
                 name_of(c.candidate).c_str(), format_duration(c.step_s).c_str(),
                 c.is_simulated ? "*" : " ", format_duration(c.exposed_s).c_str(),
-                is_known ? two_digits(c.steps.ratio).c_str() : "-",
+                is_known ? formatted("%.2f", c.steps.ratio).c_str() : "-",
                 is_known ? format_duration(c.total_s).c_str() : "not measured");
   };
   bool has_allreduce = false;

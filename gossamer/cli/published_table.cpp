@@ -1,22 +1,16 @@
 #include "gossamer/cli/published_table.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "gossamer/cli/text_table.h"
 #include "gossamer/model/published.h"
 #include "gossamer/model/published_fit.h"
 
 namespace gossamer {
 namespace {
 
-std::string line(const char* form, auto... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, form, values...);
-  return text;
-}
-
 std::string off_by(const FittedPoint& point, bool is_relative) {
-  return line("%+.1f %s", 100 * point.residual, is_relative ? "%" : "points");
+  return formatted("%+.1f %s", 100 * point.residual, is_relative ? "%" : "points");
 }
 
 /// Hours of a poster's row, and those of the model: its speed-up over the same all-reduce.
@@ -24,7 +18,7 @@ std::string hours_of(const std::string& task, const FittedPoint& point) {
   for (const PosterRow& row : poster_rows()) {
     if (row.task != task || row.topology != point.name) continue;
     const double allreduce = row.hours / (1 - row.speed_up);
-    return line("  %.2f h, model %.2f", row.hours, allreduce * (1 - point.predicted));
+    return formatted("  %.2f h, model %.2f", row.hours, allreduce * (1 - point.predicted));
   }
   return "";
 }
@@ -32,8 +26,8 @@ std::string hours_of(const std::string& task, const FittedPoint& point) {
 std::string hardware_of(const std::string& task) {
   for (const PosterRow& row : poster_rows()) {
     if (row.task == task) {
-      return line(" (poster: speed-up over all-reduce in %%, %s, %d hosts x %d)",
-                  std::string(row.hardware).c_str(), row.hosts, row.workers_per_host);
+      return formatted(" (poster: speed-up over all-reduce in %%, %s, %d hosts x %d)",
+                       std::string(row.hardware).c_str(), row.hosts, row.workers_per_host);
     }
   }
   return "";
@@ -44,25 +38,26 @@ std::string table_of(const PublishedCase& published) {
   const Fit fit = fit_constants(problem);
   const std::vector<FittedPoint> alone = predicted_from_others(problem);
   std::string text = fit.name + hardware_of(fit.name) + "\n";
-  text += line("  %zu numbers; fitted to them, %zu:", fit.points.size(), fit.constants.size());
-  for (const auto& [name, value] : fit.constants) text += line(" %s %.4g,", name.c_str(), value);
+  text += formatted("  %zu numbers; fitted to them, %zu:", fit.points.size(), fit.constants.size());
+  for (const auto& [name, value] : fit.constants)
+    text += formatted(" %s %.4g,", name.c_str(), value);
   text.back() = '\n';
   if (!published.predicted.empty()) {
     text += "  predicted from bytes:";
     for (const auto& [name, value] : published.predicted) {
-      text += line(" %s %.4g,", name.c_str(), value);
+      text += formatted(" %s %.4g,", name.c_str(), value);
     }
     text.back() = '\n';
   }
   const double scale = problem.is_relative ? 1 : 100;
   for (std::size_t k = 0; k < fit.points.size(); ++k) {
     const FittedPoint& point = fit.points[k];
-    text += line("  %-28s published %6.4g  fitted %6.4g, %-12s", point.name.c_str(),
-                 scale * point.measured, scale * point.predicted,
-                 off_by(point, problem.is_relative).c_str());
+    text += formatted("  %-28s published %6.4g  fitted %6.4g, %-12s", point.name.c_str(),
+                      scale * point.measured, scale * point.predicted,
+                      off_by(point, problem.is_relative).c_str());
     if (!alone.empty()) {
-      text += line("  from the others %6.4g, %-12s", scale * alone[k].predicted,
-                   off_by(alone[k], problem.is_relative).c_str());
+      text += formatted("  from the others %6.4g, %-12s", scale * alone[k].predicted,
+                        off_by(alone[k], problem.is_relative).c_str());
     }
     text += hours_of(fit.name, point);
     text.erase(text.find_last_not_of(' ') + 1);
@@ -82,8 +77,9 @@ std::string published_table() {
   for (const PublishedCase& published : published_cases()) text += table_of(published);
   text += "ImageNet, ResNet-50, 90 epochs, 8 GPUs per host (lecture)\n";
   for (const ImageNetPoint& point : imagenet_points()) {
-    text += line("  %-20s %3d hosts %6.1f h  top-1 %.2f %%\n", std::string(point.method).c_str(),
-                 point.hosts, point.hours, point.top1_percent);
+    text +=
+        formatted("  %-20s %3d hosts %6.1f h  top-1 %.2f %%\n", std::string(point.method).c_str(),
+                  point.hosts, point.hours, point.top1_percent);
   }
   return text;
 }

@@ -16,6 +16,7 @@
 #include "gossamer/cli/commands.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/cli/scenario_flags.h"
+#include "gossamer/cli/text_table.h"
 #include "gossamer/plan/forecast.h"
 
 namespace gossamer {
@@ -151,16 +152,13 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-/// Null for what JSON has no number for.
-Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json to_json(const Forecast& f) {
   Json json{{"method", name_of(f.candidate)}};
-  json["step_s"] = number_json(f.step_s);
-  json["compute_s"] = number_json(f.compute_s);
-  json["exposed_s"] = number_json(f.exposed_s);
-  json["model_step_s"] = number_json(f.model_s);
-  json["link_busy"] = number_json(f.link_busy);
+  json["step_s"] = finite_json(f.step_s);
+  json["compute_s"] = finite_json(f.compute_s);
+  json["exposed_s"] = finite_json(f.exposed_s);
+  json["model_step_s"] = finite_json(f.model_s);
+  json["link_busy"] = finite_json(f.link_busy);
   json["bytes_per_host_per_step"] = f.bytes_per_host;
   json["skipped"] = f.result.skipped;
   json["stuck"] = f.result.waits_for.size();
@@ -172,10 +170,7 @@ std::string seconds(double value) {
 }
 
 std::string with_form(const char* form, double value) {
-  if (!std::isfinite(value)) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, form, value);
-  return text;
+  return std::isfinite(value) ? formatted(form, value) : "-";
 }
 
 void print_table(const std::vector<Forecast>& forecasts) {

@@ -15,7 +15,6 @@ namespace {
 
 struct Options {
   MixingFlags mixing;
-  double lambda = 0;
   std::string parameters = "25M";
   DAdamSetting setting{.step_size = 1e-3, .steps = 100'000};
   bool json = false;
@@ -33,9 +32,9 @@ examples:
   gossamer theory bound --lambda 0.9 --steps 1000000 --step-size 1e-5
   gossamer theory bound ring --hosts 32 --json)";
 
-CLI::Option* add_options(CLI::App& app, Options& o) {
+void add_options(CLI::App& app, Options& o) {
   add_mixing_flags(app, o.mixing);
-  CLI::Option* lambda = add_rho_flag(app, "--lambda", o.lambda);
+  add_rho_flag(app, "--lambda", o.mixing);
   const auto add = [&](const char* name, double& value, const char* about) {
     app.add_option(name, value, about)->capture_default_str();
   };
@@ -50,7 +49,6 @@ CLI::Option* add_options(CLI::App& app, Options& o) {
   add("--excess-loss", o.setting.excess_loss, "F(x0) - F*: the loss at the start above the least");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(std::string(kRhoHelp) + kFooter);
-  return lambda;
 }
 
 double in_bound(const DAdamTerm& term, const DAdamBound& bound) {
@@ -127,10 +125,9 @@ int run_theory_bound(int argc, char** argv) {
   Options o;
   CLI::App app("The convergence bound of decentralized Adam, term by term.",
                "gossamer theory bound");
-  const CLI::Option* lambda = add_options(app, o);
+  add_options(app, o);
   parse_command_line(app, "theory bound", argc, argv);
-  const TheoryMixing mixing =
-      mixing_of(o.mixing, lambda->count() > 0 ? &o.lambda : nullptr, "theory bound");
+  const TheoryMixing mixing = mixing_of(o.mixing, "theory bound");
   o.setting.parameters =
       static_cast<double>(parse_amount("--parameters", o.parameters, "theory bound"));
   o.setting.lambda = mixing.strength.rho;

@@ -1,8 +1,5 @@
 #include "gossamer/cli/theory_flags.h"
 
-#include <cmath>
-
-#include "gossamer/base/cluster_file.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/options.h"
@@ -10,18 +7,6 @@
 #include "gossamer/model/topology_orders.h"
 
 namespace gossamer {
-namespace {
-
-HostShape mixing_shape(const MixingFlags& flags, const std::string& place) {
-  HostShape shape = host_shape_of(flags.hosts, flags.default_hosts, flags.per_host, place);
-  if (shape.workers() <= kMostWorkers) return shape;
-  fail_argument({.place = place,
-                 .what = "there may be up to " + std::to_string(kMostWorkers) + " workers",
-                 .got = std::to_string(shape.workers())});
-}
-
-}  // namespace
-
 const char* const kRhoHelp =
     R"(rho is |W - J| of a static graph; a schedule of tau rounds (4 where they never repeat) that leave
 c of a disagreement counts as 1 - (1 - c)/tau.
@@ -43,27 +28,27 @@ void add_mixing_flags(CLI::App& app, MixingFlags& f) {
       ->check(kFromOneUp);
 }
 
-CLI::Option* add_rho_flag(CLI::App& app, const std::string& name, double& rho) {
-  CLI::Option* option =
-      app.add_option(name, rho, "in place of the topology's |W - J|")->check(CLI::Range(0.0, 1.0));
+void add_rho_flag(CLI::App& app, const std::string& name, MixingFlags& f) {
+  CLI::Option* option = app.add_option(name, f.rho, "in place of the topology's |W - J|")
+                            ->check(CLI::Range(0.0, 1.0));
   for (const char* other : {"topology", "--degree", "--seed", "--lazy", "--rounds-per-step"}) {
     option->excludes(app.get_option(other));
   }
-  return option;
 }
 
-TheoryMixing mixing_of(const MixingFlags& flags, const double* rho, const std::string& place) {
-  TheoryMixing mixing{.shape = mixing_shape(flags, place)};
+TheoryMixing mixing_of(const MixingFlags& flags, const std::string& place) {
+  TheoryMixing mixing{
+      .shape = limited_host_shape(flags.hosts, flags.default_hosts, flags.per_host, place)};
   const int workers = mixing.shape.workers();
-  if (rho != nullptr) {
-    mixing.strength = {.workers = workers, .rho = *rho};
+  if (flags.rho) {
+    mixing.strength = {.workers = workers, .rho = *flags.rho};
   } else {
     mixing.topology = find_topology(flags.spec.topology).name;
     for (const std::string& modifier : modifiers_of(flags.spec))
       mixing.topology += " + " + modifier;
     mixing.strength = theory_mixing(make_schedule(flags.spec, mixing.shape));
   }
-  mixing.text = (rho == nullptr ? mixing.topology + ", " : "") + describe(mixing.shape) + " = " +
+  mixing.text = (flags.rho ? "" : mixing.topology + ", ") + describe(mixing.shape) + " = " +
                 std::to_string(workers) + (workers == 1 ? " worker" : " workers");
   return mixing;
 }
@@ -73,7 +58,5 @@ Json to_json(const TheoryMixing& mixing) {
           {"workers", mixing.strength.workers},
           {"rho", mixing.strength.rho}};
 }
-
-Json finite_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 }  // namespace gossamer

@@ -2,6 +2,7 @@
 /// How strongly workers mix, as the commands of `gossamer theory` are told.
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "gossamer/base/json.h"
@@ -15,13 +16,14 @@ struct MixingFlags {
   int hosts = 0;  ///< 0: default_hosts, or as many as per_host has numbers
   int default_hosts = 16;
   std::string per_host = "1";
+  std::optional<double> rho;  ///< in place of the topology's
 };
 
 /// Adds the topology, positional, its modifiers and the hosts.
 void add_mixing_flags(CLI::App& app, MixingFlags& flags);
 
 /// The flag `name`, a number from 0 to 1 that takes the place of the topology's ρ.
-CLI::Option* add_rho_flag(CLI::App& app, const std::string& name, double& rho);
+void add_rho_flag(CLI::App& app, const std::string& name, MixingFlags& flags);
 
 /// For --help: what rho is of a schedule.
 extern const char* const kRhoHelp;
@@ -33,14 +35,10 @@ struct TheoryMixing {
   MixingStrength strength;
 };
 
-/// `rho` is null where the topology's counts. Throws std::invalid_argument that begins with
-/// `place`.
-TheoryMixing mixing_of(const MixingFlags& flags, const double* rho, const std::string& place);
+/// Throws std::invalid_argument that begins with `place`.
+TheoryMixing mixing_of(const MixingFlags& flags, const std::string& place);
 
 /// {"topology", "workers", "rho"}.
 Json to_json(const TheoryMixing& mixing);
-
-/// null where the value is not finite.
-Json finite_json(double value);
 
 }  // namespace gossamer

@@ -14,7 +14,6 @@ namespace {
 
 struct Options {
   MixingFlags mixing;
-  double rho = 0;
   int average_every = 16;
   RateSetting setting{.mixing = {}, .steps = 10'000};
   bool json = false;
@@ -35,9 +34,9 @@ examples:
   gossamer theory rates one_peer_exponential --hosts 32 --b 0
   gossamer theory rates --hosts 64 --rho 0.9 --sigma 0.5 --global-average 8 --json)";
 
-CLI::Option* add_options(CLI::App& app, Options& o) {
+void add_options(CLI::App& app, Options& o) {
   add_mixing_flags(app, o.mixing);
-  CLI::Option* rho = add_rho_flag(app, "--rho", o.rho);
+  add_rho_flag(app, "--rho", o.mixing);
   app.add_option("--steps", o.setting.steps, "T")->capture_default_str();
   app.add_option("--sigma", o.setting.sigma, "noise of a worker's gradient")->capture_default_str();
   app.add_option("--b", o.setting.b, "how far the workers' gradients differ; 0: iid data")
@@ -47,7 +46,6 @@ CLI::Option* add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(std::string(kRhoHelp) + kFooter);
-  return rho;
 }
 
 void print_json(const TheoryMixing& mixing, const RateSetting& setting,
@@ -113,10 +111,9 @@ int run_theory_rates(int argc, char** argv) {
   Options o;
   CLI::App app("Convergence rates of decentralized SGD and its variants, term by term.",
                "gossamer theory rates");
-  const CLI::Option* rho = add_options(app, o);
+  add_options(app, o);
   parse_command_line(app, "theory rates", argc, argv);
-  const TheoryMixing mixing =
-      mixing_of(o.mixing, rho->count() > 0 ? &o.rho : nullptr, "theory rates");
+  const TheoryMixing mixing = mixing_of(o.mixing, "theory rates");
   o.setting.mixing = mixing.strength;
   o.setting.mixing.global_average_every = o.average_every;
   (o.json ? print_json : print_text)(mixing, o.setting, evaluate_rates(o.setting));

@@ -160,7 +160,7 @@ int run_theory_speedup(int argc, char** argv) {
   parse_command_line(app, "theory speedup", argc, argv);
   if (!o.variance.empty()) o.sigma.clear();
   for (const double variance : o.variance) o.sigma.push_back(std::sqrt(variance));
-  const TheoryMixing mixing = mixing_of(o.mixing, nullptr, "theory speedup");
+  const TheoryMixing mixing = mixing_of(o.mixing, "theory speedup");
   const Schedule schedule = make_schedule(o.mixing.spec, mixing.shape);
   const std::vector<Row> rows = rows_of(o, schedule);
   SpeedUpCurves curves;

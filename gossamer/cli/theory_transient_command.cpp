@@ -14,7 +14,6 @@ namespace {
 
 struct Options {
   MixingFlags mixing;
-  double rho = 0;
   int average_every = 16;
   bool json = false;
 };
@@ -35,15 +34,14 @@ examples:
   gossamer theory transient one_peer_exponential --hosts 64
   gossamer theory transient --hosts 100 --rho 0.99 --global-average 8 --json)";
 
-CLI::Option* add_options(CLI::App& app, Options& o) {
+void add_options(CLI::App& app, Options& o) {
   add_mixing_flags(app, o.mixing);
-  CLI::Option* rho = add_rho_flag(app, "--rho", o.rho);
+  add_rho_flag(app, "--rho", o.mixing);
   app.add_option("--global-average", o.average_every, "H, of global_average only")
       ->check(kFromOneUp)
       ->capture_default_str();
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(std::string(kRhoHelp) + kFooter);
-  return rho;
 }
 
 void print_json(const TheoryMixing& mixing) {
@@ -103,10 +101,9 @@ int run_theory_transient(int argc, char** argv) {
   Options o;
   CLI::App app("Transient iterations: from which step on a method keeps up with parallel SGD.",
                "gossamer theory transient");
-  const CLI::Option* rho = add_options(app, o);
+  add_options(app, o);
   parse_command_line(app, "theory transient", argc, argv);
-  TheoryMixing mixing =
-      mixing_of(o.mixing, rho->count() > 0 ? &o.rho : nullptr, "theory transient");
+  TheoryMixing mixing = mixing_of(o.mixing, "theory transient");
   mixing.strength.global_average_every = o.average_every;
   (o.json ? print_json : print_text)(mixing);
   return 0;

@@ -84,10 +84,7 @@ std::vector<Leg> group_legs(const std::vector<int>& members, std::int64_t elemen
                             const PlanOptions& options) {
   const HostShape shape{members};
   const Round everybody = complete_round(shape.workers());
-  std::vector<int> host_of;
-  for (std::size_t h = 0; h < members.size(); ++h) {
-    host_of.insert(host_of.end(), static_cast<std::size_t>(members[h]), static_cast<int>(h));
-  }
+  const std::vector<int> host_of = shape.hosts_by_rank();
   const bool one_stands_for_all = shape.workers() > kCountedExactly;
   const bool begins_inside =
       options.group_method == GroupMethod::hierarchical && std::ranges::max(members) > 1;

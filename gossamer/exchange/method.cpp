@@ -14,11 +14,10 @@ void check_options(const MethodSpec& method, const PatternFacts& pattern) {
     for (const std::string_view name : pattern.options) {
       valid += (valid.empty() ? "it has " : ", ") + std::string(name);
     }
-    fail_argument(
-        {.place = "method",
-         .what = "pattern " + std::string(pattern.name) + " has no number of this name",
-         .got = option.name,
-         .remedy = valid.empty() ? "leave it out" : valid});
+    fail_argument({.place = "method",
+                   .what = "pattern " + std::string(pattern.name) + " has no number of this name",
+                   .got = option.name,
+                   .remedy = valid.empty() ? "leave it out" : valid});
   }
 }
 

@@ -184,19 +184,18 @@ bool is_pattern(std::string_view name) {
          std::ranges::find(pattern_facts(), name, &PatternFacts::name) != pattern_facts().end();
 }
 
-std::string topology_of(std::string_view name, bool may_be_pattern) {
-  if (is_schedule_file(name)) return std::string(name);
+/// Of a method that is named by its topology alone.
+std::string topology_of(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Topology& topology : topologies()) {
     const bool is_alias = !topology.alias.empty() && name == topology.alias;
-    if (name == topology.name || is_alias) return std::string(topology.name);
+    if (name == topology.name || is_alias) return full_name(name);
     names.push_back(topology.name);
   }
-  if (may_be_pattern) {
-    names.push_back(ddp_facts().name);
-    for (const PatternFacts& pattern : pattern_facts()) names.push_back(pattern.name);
-  }
-  fail_unknown_name("method", may_be_pattern ? "method" : "topology", name, names);
+  if (is_schedule_file(name)) return full_name(name);
+  names.push_back(ddp_facts().name);
+  for (const PatternFacts& pattern : pattern_facts()) names.push_back(pattern.name);
+  fail_unknown_name("method", "method", name, names);
 }
 
 /// PATTERN@TOPOLOGY, or what stands for it.
@@ -209,7 +208,7 @@ void read_head(const std::string& head, std::string_view text, MethodSpec& metho
                    .remedy = remedy});
   };
   if (parts.size() == 1 && !is_pattern(head)) {
-    method.schedule.topology = topology_of(head, true);
+    method.schedule.topology = topology_of(head);
     return;
   }
   method.pattern = parts[0];
@@ -217,7 +216,7 @@ void read_head(const std::string& head, std::string_view text, MethodSpec& metho
   const bool has_topology = parts.size() == 2;
   if (parts.size() > 2) refuse("for example atc@ring");
   if (has_topology == (pattern.rounds == Rounds::schedule)) {
-    if (has_topology) method.schedule.topology = topology_of(parts[1], false);
+    if (has_topology) method.schedule.topology = full_name(parts[1]);
     return;
   }
   refuse(has_topology ? "leave the topology out: " + parts[0] + " averages over all workers"

@@ -9,15 +9,6 @@
 namespace gossamer {
 namespace {
 
-std::vector<int> hosts_by_worker(const HostShape& shape) {
-  std::vector<int> hosts;
-  for (int h = 0; h < shape.hosts(); ++h) {
-    hosts.insert(hosts.end(),
-                 static_cast<std::size_t>(shape.workers_per_host[static_cast<std::size_t>(h)]), h);
-  }
-  return hosts;
-}
-
 /// The loads of a group that has these many members on each of its hosts, by index of the host.
 ExchangeLoad load_of_group(const std::vector<int>& members, const ExchangedPayload& payload) {
   ExchangeLoad load{.members = {}, .hosts = std::vector<HostLoad>(members.size())};
@@ -43,7 +34,7 @@ ExchangeLoad load_of_group(const std::vector<int>& members, const ExchangedPaylo
 class GroupLoads {
  public:
   GroupLoads(const HostShape& shape, const ExchangedPayload& payload)
-      : host_of_(hosts_by_worker(shape)), payload_(payload) {}
+      : host_of_(shape.hosts_by_rank()), payload_(payload) {}
 
   ExchangeLoad of(const std::vector<int>& group) {
     std::vector<int> hosts;
@@ -109,7 +100,7 @@ std::vector<ExchangeLoad> exchange_loads(const Round& round, const HostShape& sh
     }
     return loads;
   }
-  const std::vector<int> host_of = hosts_by_worker(shape);
+  const std::vector<int> host_of = shape.hosts_by_rank();
   for (int receiver = 0; receiver < round.workers; ++receiver) {
     for (const Entry& entry : round.rows[static_cast<std::size_t>(receiver)]) {
       if (entry.worker == receiver) continue;
@@ -132,6 +123,28 @@ std::vector<HostLoad> host_loads(const Round& round, const HostShape& shape,
     }
   }
   return total;
+}
+
+std::vector<MeanLoad> mean_loads(const Schedule& schedule, int rounds,
+                                 const ExchangedPayload& payload) {
+  std::vector<MeanLoad> loads(schedule.shape.workers_per_host.size());
+  for (int t = 0; t < rounds; ++t) {
+    for (const HostLoad& host : host_loads(round_at(schedule, t), schedule.shape, payload)) {
+      MeanLoad& load = loads[static_cast<std::size_t>(host.host)];
+      load.sent_bytes += static_cast<double>(host.sent_bytes) / rounds;
+      load.received_bytes += static_cast<double>(host.received_bytes) / rounds;
+    }
+  }
+  return loads;
+}
+
+double busiest_link_s(const ClusterSpec& cluster, const std::vector<MeanLoad>& loads) {
+  double most = 0;
+  for (std::size_t h = 0; h < loads.size(); ++h) {
+    const double bytes = std::max(loads[h].sent_bytes, loads[h].received_bytes);
+    most = std::max(most, bytes / cluster.hosts[h].link.rate_bytes_per_s);
+  }
+  return most;
 }
 
 }  // namespace gossamer

@@ -7,7 +7,7 @@
 #include "gossamer/base/cluster.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/exchange/plan.h"
-#include "gossamer/graph/round.h"
+#include "gossamer/graph/schedule.h"
 
 namespace gossamer {
 
@@ -55,6 +55,19 @@ struct ExchangeLoad {
 /// Cost: linear in workers and edges, apart from compiling one group of each form.
 std::vector<ExchangeLoad> exchange_loads(const Round& round, const HostShape& shape,
                                          const ExchangedPayload& payload);
+
+/// What a host sends and receives per step, on average.
+struct MeanLoad {
+  double sent_bytes = 0;
+  double received_bytes = 0;
+};
+
+/// By host, over the first `rounds` rounds of the schedule.
+std::vector<MeanLoad> mean_loads(const Schedule& schedule, int rounds,
+                                 const ExchangedPayload& payload);
+
+/// Seconds that the busiest direction of a link needs for them.
+double busiest_link_s(const ClusterSpec& cluster, const std::vector<MeanLoad>& loads);
 
 /// By host, the sum over all exchanges of the round.
 std::vector<HostLoad> host_loads(const Round& round, const HostShape& shape,

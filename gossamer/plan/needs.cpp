@@ -28,6 +28,13 @@ double slowest_link(const ClusterSpec& cluster) {
   return least;
 }
 
+/// Of the host that has most to do, in its busier direction.
+double most_bytes(const std::vector<MeanLoad>& loads) {
+  double most = 0;
+  for (const MeanLoad& load : loads) most = std::max({most, load.sent_bytes, load.received_bytes});
+  return most;
+}
+
 class Method {
  public:
   Method(const ClusterSpec& cluster, const Workload& workload, const MethodSpec& candidate)
@@ -43,31 +50,10 @@ class Method {
     return step_times(scaled(cluster_, factor), workload_, schedule_, options_);
   }
 
-  struct Load {
-    double bytes = 0;
-    double seconds = 0;
-  };
-  /// Per step of the host that has most to do, mean over the rounds.
-  Load load() const {
-    const ExchangedPayload payload{
-        .elements = elements_of(workload_), .dtype = workload_.dtype, .plan = options_.plan};
-    std::vector<double> sent(cluster_.hosts.size());
-    std::vector<double> received(cluster_.hosts.size());
-    for (int t = 0; t < schedule_.period; ++t) {
-      for (const HostLoad& host : host_loads(round_at(schedule_, t), schedule_.shape, payload)) {
-        const auto h = static_cast<std::size_t>(host.host);
-        sent[h] += static_cast<double>(host.sent_bytes) / schedule_.period;
-        received[h] += static_cast<double>(host.received_bytes) / schedule_.period;
-      }
-    }
-    Load most;
-    for (std::size_t h = 0; h < sent.size(); ++h) {
-      const double bytes = std::max(sent[h], received[h]);
-      const double rate = cluster_.hosts[h].link.rate_bytes_per_s;
-      most.bytes = std::max(most.bytes, bytes);
-      most.seconds = std::max(most.seconds, bytes * options_.overhead / rate);
-    }
-    return most;
+  std::vector<MeanLoad> loads() const {
+    return mean_loads(
+        schedule_, schedule_.period,
+        {.elements = elements_of(workload_), .dtype = workload_.dtype, .plan = options_.plan});
   }
 
   /// The least factor of the links' rates that is enough.
@@ -110,10 +96,11 @@ std::vector<Need> needs_of(const ClusterSpec& cluster, const Workload& workload)
       candidate.codec = codec;
       const Method method(cluster, workload, candidate);
       const StepTimes times = method.times(1);
-      const Method::Load load = method.load();
+      const std::vector<MeanLoad> loads = method.loads();
+      const double link_s = busiest_link_s(cluster, loads) * kEthernetOverhead;
       needs.push_back({.candidate = candidate,
-                       .sent_bytes = load.bytes,
-                       .over_compute = load.seconds / workload.compute.mean_s,
+                       .sent_bytes = most_bytes(loads),
+                       .over_compute = link_s / workload.compute.mean_s,
                        .step_s = times.mean_step_s,
                        .exposed_s = times.exposed_s,
                        .enough_bytes_per_s = slowest * method.enough()});

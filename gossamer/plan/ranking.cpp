@@ -148,18 +148,12 @@ class Ranker {
     const Schedule& schedule = mixing_of(plain).schedule;
     const bool is_whole = schedule.period >= 1 && schedule.period <= kLongPeriod;
     const int rounds = is_whole ? schedule.period : kRandomRounds;
-    ExchangedPayload payload{.dtype = workload_.dtype, .plan = model_options(plain).plan};
-    for (const std::int64_t elements : workload_.buckets) payload.elements += elements;
-    std::vector<double> seconds(2 * cluster_.hosts.size());
-    for (int t = 0; t < rounds; ++t) {
-      for (const HostLoad& load : host_loads(round_at(schedule, t), shape_, payload)) {
-        const auto h = static_cast<std::size_t>(load.host);
-        const double rate = cluster_.hosts[h].link.rate_bytes_per_s * rounds;
-        seconds[2 * h] += static_cast<double>(load.sent_bytes) / rate;
-        seconds[2 * h + 1] += static_cast<double>(load.received_bytes) / rate;
-      }
-    }
-    return std::ranges::max(seconds) * (is_whole ? 1 : kMayBeLess);
+    const ExchangedPayload payload{.elements = elements_of(workload_),
+                                   .dtype = workload_.dtype,
+                                   .plan = model_options(plain).plan};
+    const double seconds =
+        gossamer::busiest_link_s(cluster_, mean_loads(schedule, rounds, payload));
+    return seconds * (is_whole ? 1 : kMayBeLess);
   }
 
   /// Of all workers together; as the first one has it.

@@ -37,10 +37,12 @@ int ingress_of(int host) { return 2 * host + 1; }
 }  // namespace
 
 Network::Network(const ClusterSpec& cluster, const Framing& framing, Events& events)
-    : cluster_(cluster), framing_(framing), events_(events) {
+    : cluster_(cluster),
+      framing_(framing),
+      events_(events),
+      host_of_(cluster.shape().hosts_by_rank()) {
   for (std::size_t h = 0; h < cluster.hosts.size(); ++h) {
     const double rate = cluster.hosts[h].link.rate_bytes_per_s * kNs;
-    for (int w = 0; w < cluster.hosts[h].workers; ++w) host_of_.push_back(static_cast<int>(h));
     for (int side = 0; side < 2; ++side) {
       links_.push_back({.spec_bytes_per_ns = rate, .bytes_per_ns = rate, .crossing = {}});
     }

@@ -5,13 +5,10 @@ The name is that of all commands, so that what `plan` and `simulate` say is what
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from gossamer import _core
-
-if TYPE_CHECKING:
-    from gossamer.setup import Settings
 
 _DEFAULTS: dict[str, Any] = {
     "pattern": "cwa",
@@ -25,16 +22,16 @@ _DEFAULTS: dict[str, Any] = {
 """What a name says, with the defaults that say nothing."""
 
 
-def expanded(settings: Settings) -> Settings:
-    """The settings with what the method's name says, if they have one.
+def expanded(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of Gossip with what the method's name says, if they have one.
 
     Raises ValueError for arguments that would say it twice, and for methods that no Gossip runs.
     """
-    method = settings.topology
+    method = arguments["topology"]
     if not isinstance(method, _core.Method):
-        return settings
+        return dict(arguments)
     for name, default in _DEFAULTS.items():
-        value = getattr(settings, name)
+        value = arguments[name]
         if value != default:
             raise ValueError(
                 f"[Gossip] topology={method!r} says {name} as well, got {name}={value!r}; leave it "
@@ -50,13 +47,13 @@ def expanded(settings: Settings) -> Settings:
             f"[Gossip] groups average hierarchically here, got {method!r}; leave group= out"
         )
     options = {k: int(v) if v == int(v) else v for k, v in method.pattern_options.items()}
-    return dataclasses.replace(
-        settings,
-        pattern=method.pattern,
-        pattern_options=options or None,
-        codec=method.codec,
-        update="step" if method.averages_gradients else method.update,
-        late=method.late,
-        staleness=method.staleness,
-        stagger=method.stagger,
-    )
+    return {
+        **arguments,
+        "pattern": method.pattern,
+        "pattern_options": options or None,
+        "codec": method.codec,
+        "update": "step" if method.averages_gradients else method.update,
+        "late": method.late,
+        "staleness": method.staleness,
+        "stagger": method.stagger,
+    }

@@ -85,7 +85,8 @@ class Settings:
     @classmethod
     def of(cls, arguments: dict[str, Any]) -> Settings:
         """From all that Gossip was called with, by name."""
-        return named.expanded(cls(**{each.name: arguments[each.name] for each in fields(cls)}))
+        arguments = named.expanded(arguments)
+        return cls(**{each.name: arguments[each.name] for each in fields(cls)})
 
     def check(self) -> None:
         """Raises ValueError for what no Gossip can be made with."""
