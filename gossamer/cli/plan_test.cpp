@@ -135,7 +135,7 @@ TEST(PlanCommand, PublishedTellsFittedFromPredictedAndHasTheHours) {
 }
 
 TEST(PlanCommand, MistakesAreOneClearMessage) {
-  const std::pair<const char*, const char*> cases[] = {
+  const program_run::Complaint cases[] = {
       {"plan --steps-ratio 0", "[plan] --steps-ratio"},
       {"plan --optimizer lion", "[plan] unknown value of --optimizer, got 'lion'"},
       {"plan --clusters x.toml",
@@ -147,13 +147,7 @@ TEST(PlanCommand, MistakesAreOneClearMessage) {
       {"plan --gpu a100 --utilisation 2", "[plan] --utilisation"},
       {"plan --workload nowhere.toml", "[nowhere.toml] cannot be read"},
   };
-  for (const auto& [arguments, beginning] : cases) {
-    const Result result = run(arguments);
-    EXPECT_NE(result.code, 0) << arguments;
-    EXPECT_EQ(result.out, "") << arguments;
-    EXPECT_TRUE(result.err.starts_with(beginning)) << arguments << "\n" << result.err;
-    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
-  }
+  expect_complaints(cases);
 }
 
 }  // namespace

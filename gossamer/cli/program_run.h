@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 
 #ifndef GOSSAMER_PROGRAM
@@ -49,6 +51,23 @@ inline Result run(const std::string& arguments) {
   result.err = content_of(errors);
   fs::remove(errors);
   return result;
+}
+
+/// A line of arguments, and how the one line of its complaint begins.
+struct Complaint {
+  const char* arguments;
+  const char* beginning;
+};
+
+/// Each fails, says nothing on stdout, and one line on stderr.
+inline void expect_complaints(std::span<const Complaint> cases) {
+  for (const auto& [arguments, beginning] : cases) {
+    const Result result = run(arguments);
+    EXPECT_NE(result.code, 0) << arguments;
+    EXPECT_EQ(result.out, "") << arguments;
+    EXPECT_TRUE(result.err.starts_with(beginning)) << arguments << "\n" << result.err;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  }
 }
 
 inline bool renewing() {

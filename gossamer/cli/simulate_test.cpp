@@ -74,7 +74,7 @@ TEST(SimulateCommand, ReadsFilesAndWritesATrace) {
 }
 
 TEST(SimulateCommand, MistakesAreOneClearMessage) {
-  const std::pair<const char*, const char*> cases[] = {
+  const program_run::Complaint cases[] = {
       {"simulate rign", "[method] unknown method, got 'rign'; did you mean 'ring'?"},
       {"simulate aer --stepz 4", "[simulate] unknown argument, got '--stepz'; did you mean"},
       {"simulate aer --slow 9:2", "[simulate] there is no worker 9; there are 0 to 3"},
@@ -92,13 +92,7 @@ TEST(SimulateCommand, MistakesAreOneClearMessage) {
       {"simulate aer --cluster nowhere.toml", "[nowhere.toml] cannot be read"},
       {"simulate aer --cluster x.toml --hosts 3", "[simulate] --cluster and --hosts contradict"},
   };
-  for (const auto& [arguments, beginning] : cases) {
-    const Result result = run(arguments);
-    EXPECT_NE(result.code, 0) << arguments;
-    EXPECT_EQ(result.out, "") << arguments;
-    EXPECT_TRUE(result.err.starts_with(beginning)) << arguments << "\n" << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  }
+  expect_complaints(cases);
 }
 
 }  // namespace

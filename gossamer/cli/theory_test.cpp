@@ -289,7 +289,7 @@ TEST(TheoryCommand, SpeedUpDrawsAPanelForEachSigmaAndALineForEachOmega) {
 }
 
 TEST(TheoryCommand, MistakesAreOneClearMessage) {
-  const std::pair<const char*, const char*> cases[] = {
+  const program_run::Complaint cases[] = {
       {"theory bund", "[gossamer theory] unknown command, got 'bund'; did you mean 'bound'"},
       {"theory bound --beta1 0.9995", "[DAdam bound] beta1 must lie between 0 and beta2"},
       {"theory bound --parameters many", "[theory bound] --parameters takes a number"},
@@ -305,13 +305,7 @@ TEST(TheoryCommand, MistakesAreOneClearMessage) {
       {"theory speedup --sigma 0.1 --variance 0.01", "[theory speedup] --"},
       {"theory speedup --figure /nowhere/at/all.svg", "[theory speedup] cannot write the figure"},
   };
-  for (const auto& [arguments, beginning] : cases) {
-    const Result result = run(arguments);
-    EXPECT_NE(result.code, 0) << arguments;
-    EXPECT_EQ(result.out, "") << arguments;
-    EXPECT_TRUE(result.err.starts_with(beginning)) << arguments << "\n" << result.err;
-    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
-  }
+  expect_complaints(cases);
 }
 
 }  // namespace
