@@ -1,7 +1,8 @@
 """Who is compared on the emulated cluster: a model, a step, and what must hold afterwards."""
 
 import torch
-from methods import Entry, Job, alone, ddp, decent_dp, gossamer
+from methods import Entry, Job, alone, ddp, decent_dp, gossamer, named
+from settings import PATTERNS
 from sleeping_model import SleepingModel
 
 LR = 1e-2
@@ -73,4 +74,5 @@ CONTENDERS: dict[str, Entry] = {
         bytes_per_element=260 / 256,
         mean_error=1e-3,
     ),
+    **{words: named(words, error) for words, error in PATTERNS.items()},
 }

@@ -201,3 +201,17 @@ def gossamer(
         topology, rounds, average_every, averages_gradients, bytes_per_element, error, link_rates
     )
     return Entry(make, mixing, skips_late)
+
+
+def named(words: str, mean_error: float = 1e-5) -> Entry:
+    """Ours, by the words that the command line takes; the limit follows from the bytes measured."""
+
+    def make(job: Job) -> Contender:
+        from gossamer import Gossip, Method
+
+        optimizer = _optimizer(job)
+        gossip = Gossip(job.model, optimizer, topology=Method(words))
+        step = _train(job, job.model, optimizer)
+        return Contender(step, gossip.close, mean_error=mean_error, averaged=gossip.averaged)
+
+    return Entry(make)

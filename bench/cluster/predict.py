@@ -21,6 +21,7 @@ ROOT = FOLDER.parents[1]
 sys.path[:0] = [str(ROOT / "tools")]
 
 import cluster as emulated  # noqa: E402
+from settings import PATTERNS  # noqa: E402
 from sleeping_model import FORWARD_SHARE, LAYERS, payload_bytes  # noqa: E402
 
 PROGRAM = ROOT / "build" / "bin" / "gossamer"
@@ -47,6 +48,7 @@ METHODS = {
     "gossamer gradients ring average 4": "ring:int8:gradients=1:average=4",
     "gossamer ring skip": "ring:skip",
     "gossamer one-peer skip": "one_peer_ring:skip",
+    **{words: words for words in PATTERNS},
 }
 # DistributedDataParallel's first bucket has 1 MB, the next ones 25 MB.
 DDP_FIRST_LAYERS = 3

@@ -36,6 +36,21 @@ GAMMA_2 = (
     "gossamer gradients ring average 4",
     "gossamer allreduce int8",
 )
+# Methods by the words of the command line, and how far the mean over the workers may be from plain
+# SGD's: an outer momentum adds to it, and weights of directed graphs are not doubly stochastic.
+PATTERNS = {
+    "atc@aer": 1e-5,
+    "exact_diffusion@ring:lazy": 1e-5,
+    "extra@ring": 1e-5,
+    "gradient_tracking@aer": 1e-5,
+    "gradient_tracking_atc@ring": 1e-5,
+    "dsgd_ac@aer": 1e-5,
+    "push_sum@random_directed": float("inf"),
+    "slowmo@complete:local=2:average=4:outer_every=4": float("inf"),
+    "noloco@aer:outer_every=4": float("inf"),
+    "gradient_gossip@aer:int8:rounds=2": 1e-3,
+    "aer:local=2": 1e-5,
+}
 AER = ("ddp", "decent-dp aer", "gossamer aer", "gossamer one-peer-ring")
 
 
@@ -78,6 +93,8 @@ SETTINGS = (
     # A ring all-reduce over all workers takes twice the compute.
     Setting("gamma2", "4x2", "48.8Mbit/s", GAMMA_2),
     Setting("gamma2 16", "4x4", "52.3Mbit/s", GAMMA_2),
+    Setting("patterns", "4x2", "48.8Mbit/s", tuple(PATTERNS), steps=16),
+    Setting("patterns fast", "4x2", "97.6Mbit/s", tuple(PATTERNS), steps=16),
     Setting(
         "jitter",
         "4x2",

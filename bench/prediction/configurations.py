@@ -11,7 +11,8 @@ class Scene:
     """A cluster and what its workers do. `gamma`: the time that the links need for the bytes of a
     ring all-reduce between hosts, over `compute_s`; with unequal links, of those with factor 1.
     `jitter`: deviation of the compute time over its mean. `rates` and `speeds`: factors by host;
-    empty: all 1."""
+    empty: all 1. `inside`: the time that all parameters take from one worker of a host to another,
+    over `compute_s`; 0: none."""
 
     hosts: tuple[int, ...]  # workers of each
     gamma: float
@@ -21,6 +22,7 @@ class Scene:
     speeds: tuple[float, ...] = ()
     compute_s: float = 0.05
     parameters: int = 100_000
+    inside: float = 0.0
 
     @property
     def name(self) -> str:
@@ -33,6 +35,8 @@ class Scene:
             text += f", jitter {self.jitter:g}"
         if self.latency_s >= 1e-3:
             text += f", {1e3 * self.latency_s:g} ms"
+        if self.inside:
+            text += f", inside {self.inside:g}"
         if self.rates:
             text += f", a link x {min(self.rates):g}"
         if self.speeds:
@@ -49,9 +53,13 @@ class Scene:
 
 def cluster_toml(scene: Scene) -> str:
     ones = (1.0,) * len(scene.hosts)
+    inside = ""
+    if scene.inside:
+        rate = 4 * scene.parameters / (scene.inside * scene.compute_s)
+        inside = f'inside_rate = "{rate:.0f}B/s"\n'
     return "".join(
         f'[[hosts]]\nworkers = {workers}\nlink_rate = "{factor * scene.rate_bits_per_s:.0f}bit/s"\n'
-        f'link_latency = "{1e6 * scene.latency_s:.0f}us"\nspeed = {speed}\n'
+        f'link_latency = "{1e6 * scene.latency_s:.0f}us"\nspeed = {speed}\n{inside}'
         for workers, factor, speed in zip(
             scene.hosts, scene.rates or ones, scene.speeds or ones, strict=True
         )
@@ -135,6 +143,26 @@ PATTERNS: tuple[tuple[Scene, tuple[str, ...]], ...] = (
             "ring:rounds=2",
         ),
     ),
+)
+
+# Hosts of 4 to 8 workers with links of their own; the first is 65 M parameters on 25 Gbit/s and
+# 10 GB/s inside, 70 ms of compute, in small. Computing is slept for 200 ms: 32 workers on two cores
+# need some 8 ms per step to be woken, whatever they send.
+_INSIDE = tuple(
+    replace(scene, compute_s=0.2)
+    for scene in (
+        Scene((8,) * 4, 1.86, inside=0.37),
+        Scene((8,) * 4, 1.86, inside=1.2),
+        Scene((8,) * 4, 0.46, inside=0.37),
+        Scene((8,) * 2, 1, inside=0.1),
+        Scene((4,) * 4, 2, inside=0.37),
+        Scene((4,) * 4, 0.5, inside=1),
+        Scene((4,) * 2, 3, inside=0.5),
+        Scene((6,) * 3, 1, jitter=0.1, inside=0.3),
+    )
+)
+INSIDE: tuple[tuple[Scene, tuple[str, ...]], ...] = tuple(
+    (scene, ("allreduce", "allreduce:int8", "aer", "complete:int8")) for scene in _INSIDE
 )
 
 STEPS_RATIO = 1.2  # as the training on the emulated cluster has it, docs/results.md

@@ -1,6 +1,7 @@
 """One configuration: what `gossamer simulate` says, and what engines do (step_times.cpp)."""
 
 import json
+import math
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -62,16 +63,20 @@ class Bench:
             places = {"CLUSTER": str(cluster), "WORKLOAD": str(workload)}
             return call([places.get(word, word) for word in words])
 
-    def simulate(self, scene: Scene, method: str, steps: int) -> float:
+    def simulate(self, scene: Scene, method: str, steps: int) -> tuple[float, float]:
+        """Seconds per step by the simulator, and by the recursion of plan (NaN: it has none)."""
         words = [str(self.programs.gossamer), "simulate", method, "--json"]
         words += ["--cluster", "CLUSTER", "--workload", "WORKLOAD", "--seed", str(SEED)]
         words += ["--steps", str(steps), "--warm-up", str(WARM_UP)]
-        return float(self._with_files(scene, words)["methods"][0]["step_s"])
+        answer = self._with_files(scene, words)["methods"][0]
+        model = answer["model_step_s"]
+        return float(answer["step_s"]), math.nan if model is None else float(model)
 
-    def predict(self, scene: Scene, method: str) -> tuple[int, float]:
-        """The steps that are to be measured, and the mean of the same ones as predicted."""
-        steps = steps_for(self.simulate(scene, method, FEWEST), self.seconds)
-        return steps, self.simulate(scene, method, steps)
+    def predict(self, scene: Scene, method: str) -> tuple[int, float, float]:
+        """The steps that are to be measured, and the mean of the same ones as predicted: simulated,
+        and by the recursion."""
+        steps = steps_for(self.simulate(scene, method, FEWEST)[0], self.seconds)
+        return steps, *self.simulate(scene, method, steps)
 
     def plan(self, scene: Scene, steps_ratio: float) -> dict[str, Any]:
         words = [str(self.programs.gossamer), "plan", "--json"]

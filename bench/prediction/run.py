@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from configurations import GROUPS, PATTERNS, SIDES, Scene
+from configurations import GROUPS, INSIDE, PATTERNS, SIDES, Scene
 from launching import Bench, Programs
 from sides import Side, agreement, measure_side
 
@@ -36,6 +36,7 @@ class Row:
     method: str
     steps: int
     predicted_s: float
+    model_s: float  # by the recursion of plan; NaN: it has none
     measured_s: tuple[float, ...]  # by launch
     compute_s: float
     cpu_load: float  # the most of all launches, in cores
@@ -50,13 +51,14 @@ class Row:
 
 
 def measure_row(bench: Bench, scene: Scene, method: str, repetitions: int) -> Row:
-    steps, predicted = bench.predict(scene, method)
+    steps, predicted, model = bench.predict(scene, method)
     launches = [bench.measure(scene, method, steps) for _ in range(repetitions)]
     return Row(
         scene=scene.name,
         method=method,
         steps=steps,
         predicted_s=predicted,
+        model_s=model,
         measured_s=tuple(launch["step_s"] for launch in launches),
         compute_s=launches[0]["compute_s"],
         cpu_load=max(launch["cpu_load"] for launch in launches),
@@ -88,7 +90,7 @@ def print_row(row: Row) -> None:
     print(
         f"{row.scene:38}{row.method:22}{1e3 * row.median_s:8.1f} "
         f"({1e3 * least:.1f}-{1e3 * most:.1f}){1e3 * row.predicted_s:9.1f}"
-        f"{100 * row.error:+7.1f} %  cpu {row.cpu_load:.2f}",
+        f"{100 * row.error:+7.1f} %{1e3 * row.model_s:9.1f}  cpu {row.cpu_load:.2f}",
         flush=True,
     )
 
@@ -108,7 +110,9 @@ def measure_rows(
     failures: list[str],
     groups: tuple[tuple[Scene, tuple[str, ...]], ...] = GROUPS,
 ) -> list[Row]:
-    print(f"{'scene':38}{'method':22}{'measured ms':>21}{'predicted':>11}{'error':>7}")
+    print(
+        f"{'scene':38}{'method':22}{'measured ms':>21}{'predicted':>11}{'error':>7}{'by plan':>11}"
+    )
     rows: list[Row] = []
     for scene, methods in GROUPS[:QUICK_GROUPS] if is_quick else groups:
         for method in methods:
@@ -146,7 +150,9 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="write everything here as well")
     parser.add_argument("--quick", action="store_true", help="a few configurations, once each")
-    parser.add_argument("--only", choices=["steps", "patterns", "sides"], help="half of it")
+    parser.add_argument(
+        "--only", choices=["steps", "patterns", "inside", "sides"], help="a part of it"
+    )
     parser.add_argument("--programs", type=Path, default=ROOT / "build" / "bin", help="folder")
     arguments = parser.parse_args()
     programs = Programs(arguments.programs)
@@ -161,6 +167,8 @@ def main() -> int:
         rows = measure_rows(bench, arguments.quick, failures)
     if arguments.only in (None, "patterns") and not arguments.quick:
         rows += measure_rows(bench, False, failures, PATTERNS)
+    if arguments.only in (None, "inside") and not arguments.quick:
+        rows += measure_rows(bench, False, failures, INSIDE)
     if arguments.only in (None, "sides"):
         sides = measure_sides(bench, arguments.quick, failures)
     if arguments.json:

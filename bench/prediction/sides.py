@@ -56,7 +56,7 @@ def measure_side(bench: Bench, scene: Scene) -> Side:
     seconds = []
     best = best_of_each(plan["candidates"])
     for candidate in best:
-        steps, _ = bench.predict(scene, candidate["method"])
+        steps, *_ = bench.predict(scene, candidate["method"])
         seconds.append(bench.measure(scene, candidate["method"], steps)["step_s"])
     allreduce, gossip = best
     return Side(

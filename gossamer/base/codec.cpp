@@ -7,11 +7,10 @@
 namespace gossamer {
 
 Codec find_codec(std::string_view name) {
-  constexpr std::array kCodecs{Codec::fp32, Codec::bf16, Codec::int8};
-  std::array<std::string_view, kCodecs.size()> names;
-  for (std::size_t i = 0; i < kCodecs.size(); ++i) {
-    names[i] = name_of(kCodecs[i]);
-    if (names[i] == name) return kCodecs[i];
+  std::array<std::string_view, std::size(kAllCodecs)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = name_of(kAllCodecs[i]);
+    if (names[i] == name) return kAllCodecs[i];
   }
   fail_unknown_name("codec", "codec", name, names);
 }

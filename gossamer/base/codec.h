@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "gossamer/base/dtype.h"
@@ -18,18 +19,29 @@ enum class Codec { fp32, bf16, int8 };
 inline constexpr std::size_t kCodecBlock = 256;
 inline constexpr std::size_t kCodecBlockBytes = sizeof(float) + kCodecBlock;
 
-/// The word users type: "fp32", "bf16", "int8".
-constexpr std::string_view name_of(Codec codec) {
-  switch (codec) {
-    case Codec::fp32:
-      return "fp32";
-    case Codec::bf16:
-      return "bf16";
-    case Codec::int8:
-      return "int8";
-  }
-  __builtin_unreachable();
+struct CodecFacts {
+  std::string_view name;          ///< the word users type
+  std::size_t element_bytes = 0;  ///< 0: as many as the elements' own type has
+  std::size_t block = 0;          ///< elements that share a scale of 4 bytes; 0: there is none
+  /// Whether what coding leaves out is kept and coded with the next payload: bf16 is off by less
+  /// than a step of training, int8 is not.
+  bool carries_error = false;
+};
+
+/// In the order of the enumeration. What codes and decodes is in kernels/codec.cpp, by this order.
+inline constexpr CodecFacts kCodecs[] = {
+    {.name = "fp32"},
+    {.name = "bf16", .element_bytes = 2},
+    {.name = "int8", .element_bytes = 1, .block = kCodecBlock, .carries_error = true},
+};
+inline constexpr Codec kAllCodecs[] = {Codec::fp32, Codec::bf16, Codec::int8};
+static_assert(std::size(kCodecs) == std::size(kAllCodecs));
+
+constexpr const CodecFacts& facts_of(Codec codec) {
+  return kCodecs[static_cast<std::size_t>(codec)];
 }
+
+constexpr std::string_view name_of(Codec codec) { return facts_of(codec).name; }
 
 /// The codec of that name. Throws std::invalid_argument that lists the names for any other word.
 Codec find_codec(std::string_view name);
@@ -37,16 +49,11 @@ Codec find_codec(std::string_view name);
 /// Bytes of `count` ≥ 0 coded elements; `dtype` matters to fp32 only. The first k elements of a
 /// longer vector lie in its first coded_bytes(codec, k) bytes.
 constexpr std::size_t coded_bytes(Codec codec, std::int64_t count, DType dtype = DType::f32) {
+  const CodecFacts& facts = facts_of(codec);
   const auto elements = static_cast<std::size_t>(count);
-  switch (codec) {
-    case Codec::fp32:
-      return elements * size_of(dtype);
-    case Codec::bf16:
-      return elements * 2;
-    case Codec::int8:
-      return elements + (elements + kCodecBlock - 1) / kCodecBlock * sizeof(float);
-  }
-  __builtin_unreachable();
+  const std::size_t each = facts.element_bytes == 0 ? size_of(dtype) : facts.element_bytes;
+  const std::size_t blocks = facts.block == 0 ? 0 : (elements + facts.block - 1) / facts.block;
+  return elements * each + blocks * sizeof(float);
 }
 
 }  // namespace gossamer

@@ -31,9 +31,8 @@ Lane::Lane(const Bucket& bucket, int index, const Pattern& pattern, const Optimi
     optimizer_state_ = take_vectors(bucket.optimizer_state, optimizer.state.size());
   }
   pattern_state_ = take_vectors(bucket.pattern_state, pattern.state.size());
-  // bf16 is off by less than a step of training; int8 is not, so its error is carried on.
   const std::size_t all_payloads = pattern.payloads.size() + pattern.then.size();
-  const std::size_t carried = codec == Codec::int8 ? all_payloads : 0;
+  const std::size_t carried = facts_of(codec).carries_error ? all_payloads : 0;
   for (std::size_t k = 0; k < carried; ++k) codec_state_.push_back(make_vector());
 }
 

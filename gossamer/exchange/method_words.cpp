@@ -161,7 +161,7 @@ const MethodField* field_of_value(std::string_view value) {
   if (std::ranges::find(kUpdates, value, &Choice<UpdateAt>::name) != std::end(kUpdates)) {
     return std::ranges::find(kFields, "update", &MethodField::key);
   }
-  for (const Codec codec : {Codec::fp32, Codec::bf16, Codec::int8}) {
+  for (const Codec codec : kAllCodecs) {
     if (value == name_of(codec)) return std::ranges::find(kFields, "codec", &MethodField::key);
   }
   return nullptr;

@@ -1,6 +1,7 @@
 #include "gossamer/kernels/codec.h"
 
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "gossamer/base/errors.h"
@@ -41,6 +42,26 @@ void decode_add_uncoded(const Decoding<T>& job) {
     std::memcpy(&element, job.coded + (job.offset + i) * sizeof(T), sizeof(T));
     job.into[i] += element;
   }
+}
+
+/// What a codec does, beside its facts in base/codec.h.
+template <class T>
+struct Coding {
+  void (*encode)(const Encoding<T>&);
+  void (*decode)(const Decoding<T>&);
+  void (*decode_add)(const Decoding<T>&);
+};
+
+template <class T>
+Coding<T> coding_of(Codec codec) {
+  const KernelTable<T>& kernels = active_kernels<T>();
+  const Coding<T> codings[] = {
+      {encode_uncoded<T>, decode_uncoded<T>, decode_add_uncoded<T>},
+      {kernels.encode_bf16, kernels.decode_bf16, kernels.decode_add_bf16},
+      {kernels.encode_int8, kernels.decode_int8, kernels.decode_add_int8},
+  };
+  static_assert(std::size(codings) == std::size(kCodecs));
+  return codings[static_cast<std::size_t>(codec)];
 }
 
 void require_size(bool good, std::string_view place, std::string_view what, std::size_t got,
@@ -87,44 +108,20 @@ void encode(Codec codec, const EncodeArgs<T>& args) {
                         .own = static_cast<T>(args.own),
                         .keep = static_cast<T>(args.keep),
                         .error = args.error};
-  switch (codec) {
-    case Codec::fp32:
-      return encode_uncoded(job);
-    case Codec::bf16:
-      return active_kernels<T>().encode_bf16(job);
-    case Codec::int8:
-      return active_kernels<T>().encode_int8(job);
-  }
-  __builtin_unreachable();
+  coding_of<T>(codec).encode(job);
 }
 
 template <class T>
 void decode(Codec codec, std::span<const std::byte> coded, std::int64_t offset, std::span<T> into) {
   const Decoding<T> job = decoding("decode", codec, coded, offset, into);
-  switch (codec) {
-    case Codec::fp32:
-      return decode_uncoded(job);
-    case Codec::bf16:
-      return active_kernels<T>().decode_bf16(job);
-    case Codec::int8:
-      return active_kernels<T>().decode_int8(job);
-  }
-  __builtin_unreachable();
+  coding_of<T>(codec).decode(job);
 }
 
 template <class T>
 void decode_add(Codec codec, std::span<const std::byte> coded, std::int64_t offset,
                 std::span<T> into) {
   const Decoding<T> job = decoding("decode_add", codec, coded, offset, into);
-  switch (codec) {
-    case Codec::fp32:
-      return decode_add_uncoded(job);
-    case Codec::bf16:
-      return active_kernels<T>().decode_add_bf16(job);
-    case Codec::int8:
-      return active_kernels<T>().decode_add_int8(job);
-  }
-  __builtin_unreachable();
+  coding_of<T>(codec).decode_add(job);
 }
 
 template void encode(Codec, const EncodeArgs<float>&);

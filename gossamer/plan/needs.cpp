@@ -11,7 +11,6 @@ namespace gossamer {
 namespace {
 
 constexpr const char* kAskedMethods[] = {"allreduce", "aer", "complete:local=4"};
-constexpr Codec kAskedCodecs[] = {Codec::fp32, Codec::bf16, Codec::int8};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kStride = 8;      // of the search for a bracket
 constexpr double kFarthest = 1e9;  // of the rate that is given
@@ -91,7 +90,7 @@ std::vector<Need> needs_of(const ClusterSpec& cluster, const Workload& workload)
   const double slowest = slowest_link(cluster);
   if (cluster.hosts.size() < 2 || std::isinf(slowest)) return needs;
   for (const char* name : kAskedMethods) {
-    for (Codec codec : kAskedCodecs) {
+    for (Codec codec : kAllCodecs) {
       MethodSpec candidate = parse_method(name);
       candidate.codec = codec;
       const Method method(cluster, workload, candidate);

@@ -17,19 +17,18 @@
 namespace gossamer {
 namespace {
 
-constexpr Codec kCodecs[] = {Codec::fp32, Codec::bf16, Codec::int8};
 constexpr int kLocalSteps = 4;
 constexpr int kGlobalAverage = 32;
 constexpr int kModelSteps = 32;
 constexpr int kWarmUp = 8;
 constexpr int kMostSimulatedSteps = 32;  // beside the warm-up
 constexpr int kFewestSimulatedSteps = 4;
-constexpr double kMostMessages = 50'000;  // of a simulation: some hundredths of a second
-constexpr double kRounding = 1e-9;        // of a step
-constexpr double kMayBeFaster = 0.98;     // compute times that are drawn vary from their mean
-constexpr int kLongPeriod = 64;           // of longer schedules, and those without a period,
-constexpr int kRandomRounds = 4;          // so many rounds stand for all
-constexpr double kMayBeLess = 0.7;        // which the others may undercut so far
+constexpr double kMostMessages = 400'000;  // of a simulation: some tenths of a second
+constexpr double kRounding = 1e-9;         // of a step
+constexpr double kMayBeFaster = 0.98;      // compute times that are drawn vary from their mean
+constexpr int kLongPeriod = 64;            // of longer schedules, and those without a period,
+constexpr int kRandomRounds = 4;           // so many rounds stand for all
+constexpr double kMayBeLess = 0.7;         // which the others may undercut so far
 
 bool can_serve(const MethodSpec& candidate, const ClusterSpec& cluster) {
   try {
@@ -136,9 +135,8 @@ class Ranker {
     const auto [at, is_new] = link_s_.try_emplace(candidate.schedule.topology);
     if (is_new)
       at->second = busiest_link_s({.schedule = {.topology = candidate.schedule.topology}});
-    const double width = candidate.codec == Codec::fp32   ? 1
-                         : candidate.codec == Codec::bf16 ? 0.5
-                                                          : 0.25;
+    const double width = static_cast<double>(coded_bytes(candidate.codec, kCodecBlock)) /
+                         static_cast<double>(coded_bytes(Codec::fp32, kCodecBlock));
     const double mixes =
         candidate.schedule.global_average > 0 ? 1 - 1.0 / candidate.schedule.global_average : 1;
     return at->second * width * mixes / candidate.schedule.local_steps;
@@ -293,12 +291,12 @@ std::size_t simplest(const std::vector<RankedCandidate>& candidates, bool is_all
 
 std::vector<MethodSpec> candidates_for(const ClusterSpec& cluster) {
   std::vector<MethodSpec> candidates{{.pattern = "ddp"}};
-  for (Codec codec : kCodecs) candidates.push_back({.pattern = "allreduce", .codec = codec});
+  for (Codec codec : kAllCodecs) candidates.push_back({.pattern = "allreduce", .codec = codec});
   for (const Topology& topology : topologies()) {
     if (topology.stochasticity != Stochasticity::doubly) continue;  // for push_sum only
     const MethodSpec plain{.schedule = {.topology = std::string(topology.name)}};
     if (!can_serve(plain, cluster)) continue;
-    for (Codec codec : kCodecs) {
+    for (Codec codec : kAllCodecs) {
       MethodSpec candidate = plain;
       candidate.codec = codec;
       candidates.push_back(candidate);

@@ -15,7 +15,7 @@ struct RankedCandidate {
   MethodSpec candidate;
   double step_s = 0;          ///< mean time of a step
   double exposed_s = 0;       ///< the part of it in which workers wait for others
-  bool is_simulated = false;  ///< else by the recursion, which is up to some percent below
+  bool is_simulated = false;  ///< else by the recursion, which is up to a fifth below
   StepsRatio steps;
   double total_s = 0;  ///< steps of all-reduce · ratio · step_s
 };
@@ -34,8 +34,8 @@ struct RankingOptions {
   double too_close = 0.05;
   /// Within so much of the best time the simplest is.
   double alike = 0.01;
-  int simulated = 3;  ///< how many of the best are simulated
-  int wanted = 10;    ///< how many of the best are ranked; the others are known to be slower
+  int simulated = 10;  ///< how many of the best are simulated, where that is quick
+  int wanted = 10;     ///< how many of the best are ranked; the others are known to be slower
   std::vector<MethodSpec> also = {};  ///< ranked beside what is compared anyway
 };
 
