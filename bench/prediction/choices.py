@@ -1,6 +1,6 @@
 """Whether `gossamer plan` chooses what `gossamer simulate` finds best, on a grid of clusters.
 
-    bench/prediction/choices.py --json choices.json     (about half an hour)
+    bench/prediction/choices.py --json choices.json     (an hour)
     bench/prediction/choices.py --quick                 (a minute)
 
 Four hosts of 1 to 8 workers, 1 to 300 GB/s inside a host, 1 to 100 Gbit/s between hosts; 65 M
@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PER_HOST = tuple(range(1, 9))
 INSIDE_GBYTE_PER_S = (1, 3, 10, 30, 100, 300)
 LINK_GBIT_PER_S = (1, 2, 4, 6, 10, 16, 25, 50, 100)
-STEPS, WARM_UP = 32, 20
+WARM_UP = 20
+STEPS, AVERAGING_STEPS = 60, 64  # whole periods of nearly all schedules
 WORST_FACTOR, WORST_APART = 1.05, 0.10
 
 
@@ -58,10 +59,15 @@ def compare(program: Path, per_host: int, inside: float, link: float) -> Case:
     scene += ["--link-rate", f"{link}Gbit/s", "--parameters", "65M", "--compute", "70ms"]
     plan = call(program, ["plan", *scene, "--show", "1000"])["candidates"]
     planned = {each["method"]: each for each in plan}
-    counts = ["--steps", str(STEPS), "--warm-up", str(WARM_UP)]
+    averaging = [method for method in planned if ":average" in method]
+    others = [method for method in planned if ":average" not in method]
     simulated = {
         each["method"]: each["step_s"]
-        for each in call(program, ["simulate", *planned, *scene, *counts])["methods"]
+        for methods, steps in ((averaging, AVERAGING_STEPS), (others, STEPS))
+        for each in call(
+            program,
+            ["simulate", *methods, *scene, "--steps", str(steps), "--warm-up", str(WARM_UP)],
+        )["methods"]
     }
     total = {
         method: simulated[method] * each["steps_ratio"]
@@ -108,7 +114,8 @@ def main() -> int:
     methods = sum(case.methods for case in cases)
     print(
         f"{len(cases)} cases, {methods} methods: the first choice takes "
-        f"{statistics.median(factors):.3f} (median) to {max(factors):.3f} of the best's time; plan and simulate are at most "
+        f"{statistics.median(factors):.3f} (median) to {max(factors):.3f} of the best's time; "
+        "plan and simulate are at most "
         f"{100 * max(case.apart for case in cases):.1f} % apart in the ten best, and in the others "
         f"{100 * max(case.recursion_apart for case in cases):.1f} %, "
         f"{sum(case.recursion_far for case in cases)} of them more than {100 * WORST_APART:.0f} %"

@@ -19,11 +19,11 @@ namespace {
 
 constexpr int kLocalSteps = 4;
 constexpr int kGlobalAverage = 32;
-constexpr int kModelSteps = 32;
 constexpr int kWarmUp = 8;
-constexpr int kMostSimulatedSteps = 32;  // beside the warm-up
+constexpr int kModelSteps = 24;      // beside the warm-up, and made whole periods
+constexpr int kSimulatedSteps = 32;  // the same
 constexpr int kFewestSimulatedSteps = 4;
-constexpr double kMostMessages = 400'000;  // of a simulation: some tenths of a second
+constexpr double kMostMessages = 250'000;  // of a simulation: some tenths of a second
 constexpr double kRounding = 1e-9;         // of a step
 constexpr double kMayBeFaster = 0.98;      // compute times that are drawn vary from their mean
 constexpr int kLongPeriod = 64;            // of longer schedules, and those without a period,
@@ -71,7 +71,7 @@ class Ranker {
     RankedCandidate ranked{.candidate = candidate};
     const Schedule& schedule = mixing_of(candidate).schedule;
     MaxPlusOptions options = model_options(candidate);
-    options.steps = kModelSteps;
+    options.steps = kWarmUp + whole_periods(candidate, kModelSteps);
     options.warm_up = kWarmUp;
     const ClusterSpec links = links_for(candidate, cluster_, workload_);
     const StepTimes times =
@@ -85,7 +85,7 @@ class Ranker {
   std::int64_t affordable_steps(const MethodSpec& candidate) {
     const auto most =
         static_cast<std::int64_t>(kMostMessages / std::max(1.0, messages_per_step(candidate)));
-    return std::min<std::int64_t>(most, kWarmUp + kMostSimulatedSteps);
+    return std::min<std::int64_t>(most, kWarmUp + whole_periods(candidate, kSimulatedSteps));
   }
 
   RankedCandidate by_simulation(const MethodSpec& candidate, std::int64_t steps) {
@@ -107,6 +107,13 @@ class Ranker {
     Schedule schedule;
     double rho = 0;
   };
+
+  /// At least `steps`, as many as make whole periods: a part of one may take much less than the
+  /// rest. Of long periods, and without any, just `steps`.
+  int whole_periods(const MethodSpec& candidate, int steps) {
+    const int period = mixing_of(candidate).schedule.period;
+    return period < 1 || period > kLongPeriod ? steps : (steps + period - 1) / period * period;
+  }
 
   double averaged_by(const MethodSpec& candidate) {
     if (candidate.pattern != "gradient_gossip") return 1;
@@ -326,7 +333,7 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
     unranked.leave_out(candidate);
     ranking.candidates.push_back(
         is_modelled(candidate) ? ranker.by_model(candidate)
-                               : ranker.by_simulation(candidate, kWarmUp + kMostSimulatedSteps));
+                               : ranker.by_simulation(candidate, kWarmUp + kSimulatedSteps));
   }
   const int wanted = std::max(1, options.wanted);
   std::set<std::string> simulated;
