@@ -25,23 +25,35 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
            .remedy = "give the job more memory, and a container more of /dev/shm"});
 }
 
-}  // namespace
-
-void Descriptor::reset() {
-  if (number_ >= 0) ::close(number_);
-  number_ = -1;
+/// Where files of memory may be run, systems ask that this one is not; older ones do not know the
+/// word.
+int make_file() {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  constexpr unsigned kNoExecSeal = 0x0008U;  // MFD_NOEXEC_SEAL of Linux 6.3
+  const int file = ::memfd_create("gossamer", kFlags | kNoExecSeal);
+  return file >= 0 || errno != EINVAL ? file : ::memfd_create("gossamer", kFlags);
 }
 
-SharedMemory::SharedMemory(std::size_t bytes)
-    : file_(::memfd_create("gossamer", MFD_CLOEXEC | MFD_ALLOW_SEALING)), size_(bytes) {
-  if (!file_ || ::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0 ||
-      ::fcntl(file_.get(), F_ADD_SEALS, kSeals) != 0) {
+/// Whoever gets the descriptor can neither resize nor write it; systems before Linux 5.1 know only
+/// the former.
+bool seal(int file) {
+  constexpr int kNoFurtherWriters = 0x0010;  // F_SEAL_FUTURE_WRITE
+  return ::fcntl(file, F_ADD_SEALS, kSeals | kNoFurtherWriters) == 0 ||
+         (errno == EINVAL && ::fcntl(file, F_ADD_SEALS, kSeals) == 0);
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(std::size_t bytes) : file_(make_file()), size_(bytes) {
+  if (!file_ || ::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) {
     fail("the system gives no shared memory", bytes);
   }
-  if (bytes == 0) return;
-  void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
-  if (mapped == MAP_FAILED) fail("shared memory cannot be mapped", bytes);
-  data_ = static_cast<std::byte*>(mapped);
+  if (bytes > 0) {
+    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+    if (mapped == MAP_FAILED) fail("shared memory cannot be mapped", bytes);
+    data_ = static_cast<std::byte*>(mapped);
+  }
+  if (!seal(file_.get())) fail("the system gives no shared memory", bytes);
 }
 
 SharedMemory::~SharedMemory() {

@@ -2,27 +2,10 @@
 /// Memory that other processes of this host can read in place.
 
 #include <cstddef>
-#include <utility>
+
+#include "gossamer/base/descriptor.h"
 
 namespace gossamer {
-
-/// A file descriptor, closed with its owner.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() { reset(); }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  int get() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
-  void reset();
-
- private:
-  int number_;
-};
 
 /// Zeroed pages that live as long as somebody maps them and have no name, so that nothing is left
 /// behind by a process that is killed. A page takes memory once it is touched.

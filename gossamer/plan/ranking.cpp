@@ -331,9 +331,9 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
   }
   for (const MethodSpec& candidate : options.also) {
     unranked.leave_out(candidate);
-    ranking.candidates.push_back(
-        is_modelled(candidate) ? ranker.by_model(candidate)
-                               : ranker.by_simulation(candidate, kWarmUp + kSimulatedSteps));
+    ranking.candidates.push_back(is_modelled(candidate)
+                                     ? ranker.by_model(candidate)
+                                     : ranker.by_simulation(candidate, kWarmUp + kSimulatedSteps));
   }
   const int wanted = std::max(1, options.wanted);
   std::set<std::string> simulated;

@@ -3,6 +3,9 @@
 namespace gossamer {
 namespace {
 
+constexpr std::size_t kMostWaiting = 65'536;
+constexpr std::size_t kMostWaitingBytes = std::size_t{32} << 20;
+
 PacketResult write(const PacketSocket& socket, const Words& words, std::span<const std::byte> data,
                    const std::shared_ptr<const SharedMemory>& memory) {
   return socket.send(words, data, memory ? memory->descriptor() : -1);
@@ -14,14 +17,32 @@ void Connection::say(const Words& words, std::span<const std::byte> data,
                      const std::shared_ptr<const SharedMemory>& memory) {
   if (!socket_ || ended_) return;
   last_said_ = Clock::now();
-  if (waiting_.empty() && write(socket_, words, data, memory) != PacketResult::later) return;
+  const bool may_be_said = !holds_ && waiting_.empty();
+  if (may_be_said && write(socket_, words, data, memory) != PacketResult::later) return;
   waiting_.push_back({words, {data.begin(), data.end()}, memory});
+  waiting_bytes_ += data.size();
+}
+
+bool Connection::is_overfull() const {
+  return waiting_.size() > kMostWaiting || waiting_bytes_ > kMostWaitingBytes;
+}
+
+/// Nothing has been said before: there is room in the socket.
+void Connection::greet(const Greeting& greeting) {
+  write(socket_, greeting.words, greeting.text, nullptr);
+  last_said_ = Clock::now();
+}
+
+void Connection::speak() {
+  holds_ = false;
+  flush();
 }
 
 void Connection::flush() {
-  while (!waiting_.empty()) {
+  while (!holds_ && !waiting_.empty()) {
     const Packet& next = waiting_.front();
     if (write(socket_, next.words, next.data, next.memory) == PacketResult::later) return;
+    waiting_bytes_ -= next.data.size();
     waiting_.pop_front();  // what can be written no more is noticed by whoever reads
   }
 }

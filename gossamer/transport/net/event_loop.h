@@ -21,6 +21,10 @@ namespace gossamer {
 class EventLoop {
  public:
   enum class Kind : std::uint32_t { none, door, stream_door, stranger, out, in, process };
+  /// Of news that are not a peer's yet.
+  static constexpr bool is_of_reception(Kind kind) {
+    return kind == Kind::door || kind == Kind::stream_door || kind == Kind::stranger;
+  }
   struct Key {
     Kind kind = Kind::none;
     std::uint32_t number = 0;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -45,6 +46,11 @@ struct Alone {
   }
 };
 
+/// What a guest that says it is worker `rank` answers to worker 0.
+inline Meeting meeting_with(std::uint64_t rank, const Nonce& asked) {
+  return {.caller = {.rank = rank}, .called = 0, .asked = asked, .told = random_nonce()};
+}
+
 /// Somebody who connects to a worker over TCP and says what the test wants.
 class Guest {
  public:
@@ -52,17 +58,16 @@ class Guest {
       : stream_(connect_stream({kGuestHost, port}), keys, Tls::End::connects) {}
 
   /// The nonce of the challenge.
-  conformance::Bytes challenged() {
-    wait([&] { return !nonce_.empty(); });
-    return nonce_;
+  Nonce challenged() {
+    wait([&] { return nonce_.has_value(); });
+    return nonce_.value_or(Nonce{});
   }
   void introduce(std::uint64_t rank, const std::string& token) {
-    const conformance::Bytes asked = challenged();
-    const Nonce own = random_nonce();
-    conformance::Bytes text(own.begin(), own.end());
-    const auto proof = proof_of(token, "hello", {.rank = rank}, asked, own);
-    text.insert(text.end(), proof.begin(), proof.end());
-    say({.say = Say::hello, .number = rank}, text);
+    const Meeting meeting = meeting_with(rank, challenged());
+    const Greeting greeting = hello(token, meeting);
+    say(greeting.words, greeting.text);
+    const SessionKeys keys = session_keys(token, meeting);
+    stream_.authenticate(keys.caller, keys.called);
   }
   void say(const Words& words, std::span<const std::byte> text = {}) {
     stream_.say(words, text);
@@ -73,6 +78,10 @@ class Guest {
   }
   bool is_welcome() {
     return wait([&] { return welcome_; });
+  }
+  /// Whether the worker says good-bye.
+  bool is_sent_away() {
+    return wait([&] { return sent_away_; });
   }
   bool has_ended() const { return stream_.has_ended(); }
   int descriptor() const { return stream_.descriptor(); }
@@ -94,8 +103,9 @@ class Guest {
       stream_.write();
       stream_.read({.heard =
                         [&](const Words& words, std::span<const std::byte> text) {
-                          if (words.say == Say::challenge) nonce_.assign(text.begin(), text.end());
+                          if (words.say == Say::challenge) nonce_ = nonce_of(words, text);
                           welcome_ = welcome_ || words.say == Say::welcome;
+                          sent_away_ = sent_away_ || words.say == Say::bye;
                         },
                     .landing = [](const Words&) { return std::span<std::byte>(); },
                     .landed = [](const Words&) {}});
@@ -105,8 +115,9 @@ class Guest {
   }
 
   Stream stream_;
-  conformance::Bytes nonce_;
+  std::optional<Nonce> nonce_;
   bool welcome_ = false;
+  bool sent_away_ = false;
 };
 
 }  // namespace gossamer

@@ -13,22 +13,42 @@ constexpr int kPacketsAtOnce = 64;
 
 }  // namespace
 
-/// Whether there is a connection for what this worker says; at the first time it is made.
-bool LocalPeer::connect() {
-  if (has_connected_) return true;
+bool LocalPeer::reach() {
+  if (has_connected_) return false;
   has_connected_ = true;
-  out_ = Connection(PacketSocket::connect(address_));
-  if (!out_) return false;
+  PacketSocket socket = PacketSocket::connect(address_);
+  if (!socket) return end("the peer has left");
+  if (!socket.is_of_this_user()) return end("a process of another user has the peer's name");
+  out_ = Connection(std::move(socket), true);
   last_heard_ = Clock::now();
-  out_.say({.say = Say::hello,
-            .number = own_.rank,
-            .bytes = own_.generation,
-            .offset = own_.card.size()},
-           bytes_of(token_ + own_.card));
-  return true;
+  return false;
 }
 
-bool LocalPeer::reach() { return !connect() && end("the peer has left"); }
+/// Proves who this is, as Note [Meeting] says.
+bool LocalPeer::answer(const Words& words, std::span<const std::byte> text) {
+  if (greeted_) return false;
+  if (version_of(words) != kWireVersion) return end(other_version(words));
+  const auto nonce = nonce_of(words, text);
+  if (!nonce) return end("somebody else has the peer's name");
+  greeted_ = true;
+  meeting_ = {.caller = own_,
+              .called = static_cast<std::uint64_t>(peer_),
+              .asked = *nonce,
+              .told = random_nonce()};
+  out_.greet(hello(token_, meeting_));
+  return false;
+}
+
+bool LocalPeer::hear_welcome(const Words& words, std::span<const std::byte> text) {
+  if (trusted_) return false;
+  const auto generation = generation_of(token_, meeting_, words, text);
+  trusted_ = generation == generation_;
+  if (trusted_) {
+    out_.speak();
+    return false;
+  }
+  return end(generation ? "the peer restarted" : "somebody else has the peer's name");
+}
 
 /// The number under which the peer knows a memory.
 std::uint32_t LocalPeer::announce(const std::shared_ptr<const SharedMemory>& memory) {
@@ -68,14 +88,32 @@ bool LocalPeer::send(const Pointer& operation, const NetPayload& payload) {
 }
 
 bool LocalPeer::receive(const Pointer& operation) {
-  const auto offer = offers_.find(operation->tag);
-  if (offer == offers_.end() && refused(*operation)) return true;
+  const std::optional<Offer> offer = take_offer(operation->tag);
+  if (!offer && refused(*operation)) return true;
   add_pending(operation);
-  if (offer == offers_.end()) return false;
-  const Offer taken = std::move(offer->second);
-  offers_.erase(offer);
+  if (!offer) return false;
   receives_.erase(operation->tag);
-  return match(taken, *operation);
+  return match(*offer, *operation);
+}
+
+/// Until a receive with its tag is there.
+bool LocalPeer::keep_offer(Offer offer) {
+  take_offer(offer.words.tag);  // another one with this tag is forgotten
+  offered_bytes_ += offer.data.size();
+  offer_tags_.insert_or_assign(offer.words.number, offer.words.tag);
+  offers_.emplace(offer.words.tag, std::move(offer));
+  const bool is_much = offer_tags_.size() > kMostOpen || offered_bytes_ > kMostOpenBytes;
+  return is_much && close(kTooMuch);
+}
+
+std::optional<LocalPeer::Offer> LocalPeer::take_offer(Tag tag) {
+  const auto found = offers_.find(tag);
+  if (found == offers_.end()) return std::nullopt;
+  std::optional<Offer> offer = std::move(found->second);
+  offers_.erase(found);
+  offer_tags_.erase(offer->words.number);
+  offered_bytes_ -= offer->data.size();
+  return offer;
 }
 
 /// Ends a receive by an offer with its tag.
@@ -152,9 +190,11 @@ void LocalPeer::retire(EventLoop& loop) {
 
 bool LocalPeer::watch(EventLoop& loop) {
   if (is_retired_) return false;
+  bool any = false;
+  if (out_.is_overfull() || in_.is_overfull()) any = close(kTooMuch);
   watch(loop, out_, EventLoop::Kind::out);
   watch(loop, in_, EventLoop::Kind::in);
-  return false;
+  return any;
 }
 
 void LocalPeer::watch(EventLoop& loop, Connection& connection, EventLoop::Kind kind) {
@@ -188,6 +228,11 @@ bool LocalPeer::hear(Connection& connection) {
     Descriptor descriptor;
     const PacketResult result = connection.socket().receive(words, data, descriptor);
     if (result == PacketResult::later) break;
+    if (result == PacketResult::starved) {
+      return close({"this process has no descriptor left for the peer's memory; raise `ulimit -n`",
+                    "the peer has no descriptors left"}) ||
+             any;
+    }
     if (result == PacketResult::ended) {
       connection.set_ended();
       if (&connection == &out_) lent_.clear();  // nobody is left who could read it
@@ -222,13 +267,15 @@ bool LocalPeer::bury() {
 
 bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
                          Descriptor descriptor) {
-  if (words.say == Say::bye) {
-    return end_over(connection, text_of(data));
-  }
   const bool about_own = &connection == &out_;
+  if (about_own && words.say == Say::challenge) return answer(words, data);
+  if (about_own && words.say == Say::welcome) return hear_welcome(words, data);
+  if (about_own && !trusted_) return end("somebody else has the peer's name");
+  if (words.say == Say::bye) return end_over(connection, text_of(data));
   switch (words.say) {
     case Say::memory:
       if (about_own || closed_receives_) return false;
+      if (mappings_.size() >= kMostOpen) return close(kTooMuch);
       mappings_[words.number] = std::make_shared<SharedMapping>(std::move(descriptor), words.bytes);
       return false;
     case Say::forget:
@@ -237,12 +284,7 @@ bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector
     case Say::offer:
       return !about_own && hear_offer(words, data);
     case Say::withdraw:
-      if (!about_own && std::erase_if(offers_, [&](const auto& entry) {
-                          return entry.second.words.number == words.number;
-                        }) > 0) {
-        say_about(Say::back, words.number);
-      }
-      return false;
+      return !about_own && hear_withdraw(words);
     case Say::taken:
       return about_own && hear_taken(words);
     case Say::back:
@@ -252,14 +294,22 @@ bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector
     case Say::hello:
     case Say::alive:
     case Say::bye:
-    case Say::challenge:  // this and the following are said over streams
+    case Say::challenge:
     case Say::welcome:
-    case Say::ready:
+    case Say::ready:  // this and the following are said over streams
     case Say::unready:
     case Say::data:
     case Say::stopped:
       return false;
   }
+  return false;
+}
+
+bool LocalPeer::hear_withdraw(const Words& words) {
+  const auto tag = offer_tags_.find(words.number);
+  if (tag == offer_tags_.end()) return false;
+  take_offer(tag->second);
+  say_about(Say::back, words.number);
   return false;
 }
 
@@ -274,8 +324,7 @@ bool LocalPeer::hear_offer(const Words& words, std::vector<std::byte>& data) {
   const auto receive = receives_.find(words.tag);
   Offer offer{words, std::move(data), memory};
   if (receive == receives_.end()) {
-    offers_.insert_or_assign(words.tag, std::move(offer));
-    return false;
+    return keep_offer(std::move(offer));
   }
   const Pointer operation = receive->second;
   receives_.erase(receive);
@@ -332,6 +381,10 @@ void LocalPeer::forget_sends() {
   for (auto& [number, lent] : lent_) lent.send = nullptr;
 }
 
-void LocalPeer::forget_receives() { offers_.clear(); }
+void LocalPeer::forget_receives() {
+  offers_.clear();
+  offer_tags_.clear();
+  offered_bytes_ = 0;
+}
 
 }  // namespace gossamer

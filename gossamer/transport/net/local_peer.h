@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -48,7 +49,8 @@ class LocalPeer final : public Peer {
   void forget_sends() override;
   void forget_receives() override;
 
-  bool connect();
+  bool answer(const Words& words, std::span<const std::byte> text);
+  bool hear_welcome(const Words& words, std::span<const std::byte> text);
   std::uint32_t announce(const std::shared_ptr<const SharedMemory>& memory);
   void forget_memories();
   bool hear(Connection& connection);
@@ -56,6 +58,9 @@ class LocalPeer final : public Peer {
   void watch(EventLoop& loop, Connection& connection, EventLoop::Kind kind);
   bool hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
                 Descriptor descriptor);
+  bool keep_offer(Offer offer);
+  std::optional<Offer> take_offer(Tag tag);
+  bool hear_withdraw(const Words& words);
   bool hear_offer(const Words& words, std::vector<std::byte>& data);
   bool hear_taken(const Words& words);
   bool hear_back(const Words& words);
@@ -65,15 +70,20 @@ class LocalPeer final : public Peer {
 
   const std::string address_;
   bool has_connected_ = false;
-  Connection out_;  ///< made by this worker, for its offers
-  Connection in_;   ///< made by the peer, for the peer's
+  bool greeted_ = false;  ///< hello has been said over out_
+  bool trusted_ = false;  ///< the peer has proved who it is over out_
+  Meeting meeting_;       ///< over out_
+  Connection out_;        ///< made by this worker, for its offers
+  Connection in_;         ///< made by the peer, for the peer's
 
   std::uint64_t last_offer_ = 0;
   std::unordered_map<std::uint64_t, Lent> lent_;
   std::uint32_t last_memory_ = 0;
   std::map<std::weak_ptr<const SharedMemory>, std::uint32_t, std::owner_less<>> announced_;
 
-  std::map<Tag, Offer> offers_;  ///< not taken yet
+  std::map<Tag, Offer> offers_;                        ///< not taken yet
+  std::unordered_map<std::uint64_t, Tag> offer_tags_;  ///< the same by number
+  std::size_t offered_bytes_ = 0;                      ///< of those that travelled with them
   std::unordered_map<std::uint64_t, std::shared_ptr<const SharedMapping>> mappings_;
 };
 

@@ -192,7 +192,8 @@ TEST(NetTls, APeerThatAnswersWithoutItFailsTheRequestSoon) {
   pollfd knock{.fd = door.socket.get(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&knock, 1, 20'000), 1);
   Stream plain(accept_stream(door.socket));
-  plain.say({.say = Say::challenge}, random_nonce());
+  const Greeting greeting = challenge(random_nonce());
+  plain.say(greeting.words, greeting.text);
   plain.write();
   const auto failure = finish_failed(*transport, received);
   EXPECT_EQ(failure.peer, 1);

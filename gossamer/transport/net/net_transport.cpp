@@ -6,7 +6,6 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
-#include "gossamer/kernels/copy.h"
 #include "gossamer/transport/bell.h"
 #include "gossamer/transport/net/card.h"
 #include "gossamer/transport/net/event_loop.h"
@@ -46,9 +45,10 @@ class NetTransport final : public Transport {
   Peer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   template <class Post>
   Request post(const Pointer& operation, const Post& post);
-  NetPayload place(std::span<const std::byte> payload, const Owner& owner);
   bool expire_due(Deadline now);
   void hear(EventLoop::Key key);
+  bool hear_at_door(EventLoop::Key key);
+  bool hear_peer(EventLoop::Key key);
   void make_peer(std::size_t rank, const Card& card);
   bool replace(const Introduction& who);
   bool let_in(Arrival arrival);
@@ -115,8 +115,10 @@ NetTransport::NetTransport(const NetOptions& options)
 
 /// The peer of a rank, which can be reached as its card says.
 void NetTransport::make_peer(std::size_t rank, const Card& card) {
-  const Introduction own{
-      .rank = static_cast<std::uint64_t>(rank_), .generation = generation_, .card = to_text(mine_)};
+  const Introduction own{.rank = static_cast<std::uint64_t>(rank_),
+                         .member = static_cast<std::uint64_t>(rank_),
+                         .generation = generation_,
+                         .card = to_text(mine_)};
   const int number = static_cast<int>(rank);
   const PeerOptions options{
       .own = own, .peer = number, .generation = card.generation, .token = token_};
@@ -140,17 +142,6 @@ NetTransport::~NetTransport() {
   for (const auto& peer : peers_) {
     if (peer) peer->finish(limit);
   }
-}
-
-/// Where peers can read a payload. Copies what they cannot.
-NetPayload NetTransport::place(std::span<const std::byte> payload, const Owner& owner) {
-  if (owner.shared() && owner.shared()->contains(payload.data(), payload.size())) {
-    return {payload, owner.shared(), owner.shared()};
-  }
-  if (payload.size() <= kInlineBytes) return {payload};
-  const StagedBlock block = staging_.take(payload.size());
-  copy_streaming(block.data, payload.data(), payload.size());
-  return {{block.data, payload.size()}, block.memory, block.keeps};
 }
 
 template <class Post>
@@ -179,7 +170,8 @@ Request NetTransport::send(int to, Tag tag, std::span<const std::byte> payload, 
                                                                      .posted = Clock::now(),
                                                                      .deadline = deadline});
   const bool is_local = is_local_[static_cast<std::size_t>(to)];
-  const NetPayload placed = is_local ? place(payload, owner) : NetPayload{.bytes = payload};
+  const NetPayload placed =
+      is_local ? place(staging_, payload, owner) : NetPayload{.bytes = payload};
   operation->lends = placed.memory != nullptr && placed.memory == owner.shared();
   return post(operation, [&](Peer& peer) {
     if (peer.shares_memory() == is_local) return peer.send(operation, placed);
@@ -299,32 +291,34 @@ TransportInfo NetTransport::describe() const {
 
 void NetTransport::hear(EventLoop::Key key) {
   bool any = false;
-  const int rank = static_cast<int>(key.number);
   {
     const std::lock_guard lock(mutex_);
-    switch (key.kind) {
-      case EventLoop::Kind::none:
-        return;
-      case EventLoop::Kind::door:
-      case EventLoop::Kind::stream_door:
-      case EventLoop::Kind::stranger: {
-        auto arrival = reception_.hear(key);
-        any = arrival && let_in(std::move(*arrival));
-        break;
-      }
-      case EventLoop::Kind::out:
-      case EventLoop::Kind::in:
-        any = peer(rank).hear(key.kind);
-        any = peer(rank).watch(loop_) || any;
-        break;
-      case EventLoop::Kind::process:
-        if (!loop_.has_process_ended(key.number)) return;  // that was a former generation's
-        any = peer(rank).bury();
-        any = peer(rank).watch(loop_) || any;
-        break;
-    }
+    any = EventLoop::is_of_reception(key.kind) ? hear_at_door(key) : hear_peer(key);
   }
   if (any) ring();
+}
+
+/// Somebody for whom the system has nothing left is not let in; it may try again.
+bool NetTransport::hear_at_door(EventLoop::Key key) {
+  try {
+    auto arrival = reception_.hear(key);
+    return arrival && let_in(std::move(*arrival));
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
+bool NetTransport::hear_peer(EventLoop::Key key) {
+  const int rank = static_cast<int>(key.number);
+  const bool is_end = key.kind == EventLoop::Kind::process;
+  if (is_end && !loop_.has_process_ended(key.number)) return false;  // of a former generation
+  bool any = false;
+  try {
+    any = is_end ? peer(rank).bury() : peer(rank).hear(key.kind);
+  } catch (const IoError& error) {
+    any = peer(rank).close({error.what(), "the peer can hear no more"});
+  }
+  return peer(rank).watch(loop_) || any;
 }
 
 /// A second connection of a worker, or one of another kind than its place asks for, is closed; so
@@ -391,6 +385,7 @@ std::unique_ptr<Transport> make_net_transport(const NetOptions& options) {
                    .what = "a rank must be one of the workers",
                    .got = std::to_string(options.rank) + " of " + std::to_string(options.workers)});
   }
+  allow_many_descriptors();  // every worker of another host takes two, and shells start with 1024
   return std::make_unique<NetTransport>(options);
 }
 

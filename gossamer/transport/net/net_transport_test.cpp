@@ -13,7 +13,7 @@
 #include "gossamer/transport/conformance_fixture.h"
 #include "gossamer/transport/net/guest.h"
 #include "gossamer/transport/net/net_team.h"
-#include "gossamer/transport/net/packet_socket.h"
+#include "gossamer/transport/net/packet_guest.h"
 #include "gossamer/transport/net/stream_peer.h"
 
 namespace gossamer {
@@ -30,26 +30,12 @@ void say(const PacketSocket& socket, const Words& words, const std::string& text
   EXPECT_EQ(socket.send(words, std::as_bytes(std::span(text)), -1), PacketResult::done);
 }
 
-/// Whether the other end hangs up.
-bool is_hung_up(const PacketSocket& socket) {
-  Words words;
-  Bytes data;
-  Descriptor descriptor;
-  const Deadline limit = in_ms(20'000);
-  while (Clock::now() < limit) {
-    const PacketResult result = socket.receive(words, data, descriptor);
-    if (result == PacketResult::ended) return true;
-    if (result == PacketResult::later) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
-
 TEST(NetTransport, HangsUpOnWhoeverDoesNotKnowTheToken) {
   const Alone alone;
   for (const char* token : {"", "open sesamf", "open sesame2"}) {
     const PacketSocket stranger = PacketSocket::connect(alone.name);
     ASSERT_TRUE(stranger);
-    say(stranger, {.say = Say::hello, .number = 1}, token);
+    introduce(stranger, 1, token);
     EXPECT_TRUE(is_hung_up(stranger)) << token;
   }
 }
@@ -58,13 +44,14 @@ TEST(NetTransport, HangsUpOnRanksThatDoNotExistAndOnTheSecondOfARank) {
   const Alone alone;
   for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {
     const PacketSocket stranger = PacketSocket::connect(alone.name);
-    say(stranger, {.say = Say::hello, .number = rank}, kGuestToken);
+    introduce(stranger, rank, kGuestToken);
     EXPECT_TRUE(is_hung_up(stranger)) << rank;
   }
   const PacketSocket first = PacketSocket::connect(alone.name);
-  say(first, {.say = Say::hello, .number = 1}, kGuestToken);
+  introduce(first, 1, kGuestToken);
+  EXPECT_EQ(next_packet(first).words.say, Say::welcome);
   const PacketSocket second = PacketSocket::connect(alone.name);
-  say(second, {.say = Say::hello, .number = 1}, kGuestToken);
+  introduce(second, 1, kGuestToken);
   EXPECT_TRUE(is_hung_up(second));
   EXPECT_FALSE(first.has_news());
 }
@@ -82,7 +69,7 @@ TEST(NetTransport, AnOfferOfMemoryThatWasNotGivenEndsTheEdge) {
                            Words{.say = Say::memory, .number = 7, .bytes = 8}}) {
     const Alone alone;
     const PacketSocket liar = PacketSocket::connect(alone.name);
-    say(liar, {.say = Say::hello, .number = 1}, kGuestToken);
+    introduce(liar, 1, kGuestToken);
     say(liar, lie);
     Bytes landing(8);
     const Request request = alone.transport->receive(1, {}, landing, in_ms(20'000));
@@ -113,14 +100,10 @@ TEST(NetStreams, LetsInWhoeverKnowsTheTokenAndNobodyElse) {
 TEST(NetStreams, HangsUpOnARepeatedHello) {
   const Alone alone({.share_memory = false});
   Guest first(alone.port);
-  const Bytes asked = first.challenged();
-  const Nonce own = random_nonce();
-  Bytes text(own.begin(), own.end());
-  const auto proof = proof_of(kGuestToken, "hello", {.rank = 1}, asked, own);
-  text.insert(text.end(), proof.begin(), proof.end());
+  const Greeting said = hello(kGuestToken, meeting_with(1, first.challenged()));
   Guest replay(alone.port);  // with what it has overheard
   replay.challenged();
-  replay.say({.say = Say::hello, .number = 1}, text);
+  replay.say(said.words, said.text);
   EXPECT_TRUE(replay.is_hung_up());
 }
 

@@ -14,6 +14,7 @@
 namespace gossamer {
 namespace {
 
+constexpr int kStrangersAtOnce = 16;
 constexpr int kKind = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 struct Address {
@@ -63,12 +64,16 @@ PacketSocket PacketSocket::connect(const std::string& name) {
 }
 
 PacketSocket PacketSocket::accept() const {
-  for (;;) {
+  for (int i = 0; i < kStrangersAtOnce; ++i) {
     Descriptor next(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!next) return {};
     if (peer_of(next.get()).uid == ::geteuid()) return PacketSocket(std::move(next));
   }
+  errno = EAGAIN;
+  return {};
 }
+
+bool PacketSocket::is_of_this_user() const { return peer_of(socket_.get()).uid == ::geteuid(); }
 
 pid_t PacketSocket::process() const { return peer_of(socket_.get()).pid; }
 
@@ -123,10 +128,15 @@ PacketResult PacketSocket::receive(Words& words, std::vector<std::byte>& data,
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    int number = -1;
-    std::memcpy(&number, CMSG_DATA(header), sizeof(int));
-    descriptor = Descriptor(number);
+    // There is room for more than the one that belongs here.
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
+      int number = -1;
+      std::memcpy(&number, reinterpret_cast<const char*>(header) + at, sizeof(int));
+      Descriptor given(number);
+      if (!descriptor) descriptor = std::move(given);
+    }
   }
+  if ((message.msg_flags & MSG_CTRUNC) != 0 && !descriptor) return PacketResult::starved;
   const bool whole = static_cast<std::size_t>(got) >= sizeof(words) &&
                      (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
   if (!whole || words.magic != Words{}.magic) return PacketResult::ended;

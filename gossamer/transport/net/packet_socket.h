@@ -14,7 +14,8 @@
 
 namespace gossamer {
 
-enum class PacketResult { done, later, ended };
+/// starved: the process has no room for a descriptor that came with it.
+enum class PacketResult { done, later, ended, starved };
 
 /// One end of a connection, or what listens for them. Never blocks.
 class PacketSocket {
@@ -26,12 +27,14 @@ class PacketSocket {
   static PacketSocket listen(const std::string& name);
   /// Connects to such a name; an empty socket where nobody listens.
   static PacketSocket connect(const std::string& name);
-  /// The next that connects, if it is of the same user; an empty socket without one.
+  /// The next that connects, if it is of the same user; an empty socket without one, and errno.
   PacketSocket accept() const;
 
   int descriptor() const { return socket_.get(); }
   explicit operator bool() const { return static_cast<bool>(socket_); }
   void reset() { socket_.reset(); }
+  /// Whether the process at the other end, or the one that listens there, is of this user.
+  bool is_of_this_user() const;
   /// The process at the other end, or 0 where that cannot be seen.
   pid_t process() const;
 

@@ -6,6 +6,9 @@
 
 namespace gossamer {
 
+const Ending kTooMuch{.here = "the peer says more than it waits for answers to",
+                      .there = "the peer does not take so much without an answer"};
+
 void Peer::count_on_from(const Peer& former) {
   used_ = former.used_;
   sent_ = former.sent_;

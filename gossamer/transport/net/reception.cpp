@@ -1,5 +1,8 @@
 #include "gossamer/transport/net/reception.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
 #include <utility>
 
 namespace gossamer {
@@ -7,6 +10,8 @@ namespace {
 
 constexpr std::chrono::seconds kIntroduction{5};
 constexpr std::size_t kMostStrangers = 256;
+// So that who has come already does not wait for all who come.
+constexpr int kAtOnce = 16;
 
 /// A word that nobody can guess.
 std::string random_name() {
@@ -19,14 +24,6 @@ std::string random_name() {
   return name;
 }
 
-/// What follows hello: `before` bytes, then the card. Nothing where the lengths differ.
-std::optional<Introduction> introduction_of(const Words& words, std::span<const std::byte> text,
-                                            std::size_t before) {
-  if (text.size() < before || text.size() - before != words.offset) return std::nullopt;
-  return Introduction{
-      .rank = words.number, .generation = words.bytes, .card = text_of(text.subspan(before))};
-}
-
 }  // namespace
 
 Reception::Reception(ReceptionOptions options, EventLoop& loop)
@@ -36,10 +33,8 @@ Reception::Reception(ReceptionOptions options, EventLoop& loop)
       name_(random_name()),
       loop_(loop),
       door_(PacketSocket::listen(name_)) {
-  loop_.watch(door_.descriptor(), {EventLoop::Kind::door, 0}, false);
-  if (options.address.empty()) return;
-  stream_door_ = listen_for_streams(options.address);
-  loop_.watch(stream_door_.socket.get(), {EventLoop::Kind::stream_door, 0}, false);
+  if (!options.address.empty()) stream_door_ = listen_for_streams(options.address);
+  watch_doors();
 }
 
 std::optional<Arrival> Reception::hear(EventLoop::Key key) {
@@ -59,58 +54,89 @@ std::optional<Arrival> Reception::hear(EventLoop::Key key) {
 }
 
 void Reception::open_door() {
-  while (PacketSocket next = door_.accept()) admit({.socket = std::move(next), .stream = {}});
+  for (int i = 0; i < kAtOnce; ++i) {
+    PacketSocket next = door_.accept();
+    if (!next) return rest();
+    Stranger stranger{.socket = std::move(next), .stream = {}, .nonce = random_nonce()};
+    const Greeting greeting = challenge(stranger.nonce);
+    stranger.socket.send(greeting.words, greeting.text, -1);
+    admit(std::move(stranger));
+  }
 }
 
 void Reception::open_stream_door() {
-  while (Descriptor next = accept_stream(stream_door_.socket)) {
+  for (int i = 0; i < kAtOnce; ++i) {
+    Descriptor next = accept_stream(stream_door_.socket);
+    if (!next) return rest();
+    std::string host = host_of_peer(next.get());
     Stranger stranger{.socket = {},
                       .stream = Stream(std::move(next), keys_, Tls::End::accepts),
-                      .nonce = random_nonce()};
-    stranger.stream.say({.say = Say::challenge}, stranger.nonce);
+                      .nonce = random_nonce(),
+                      .host = std::move(host)};
+    const Greeting greeting = challenge(stranger.nonce);
+    stranger.stream.say(greeting.words, greeting.text);
     stranger.stream.write();
     admit(std::move(stranger));
   }
 }
 
+/// Who cannot be let in because no descriptors are left stays at the door, which would be news for
+/// ever.
+void Reception::rest() {
+  if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+  rests_ = true;
+  loop_.forget(door_.descriptor());
+  if (stream_door_.socket) loop_.forget(stream_door_.socket.get());
+}
+
+void Reception::watch_doors() {
+  loop_.watch(door_.descriptor(), {EventLoop::Kind::door, 0}, false);
+  if (!stream_door_.socket) return;
+  loop_.watch(stream_door_.socket.get(), {EventLoop::Kind::stream_door, 0}, false);
+}
+
+void Reception::turn_one_away() {
+  std::map<std::string_view, std::size_t> waiting;
+  for (const auto& [number, stranger] : strangers_) ++waiting[stranger.host];
+  const auto most = std::ranges::max_element(waiting, {}, [](const auto& e) { return e.second; });
+  const auto oldest = std::ranges::find_if(
+      strangers_, [&](const auto& entry) { return entry.second.host == most->first; });
+  loop_.forget(oldest->second.descriptor());
+  strangers_.erase(oldest);
+}
+
 void Reception::admit(Stranger stranger) {
-  if (strangers_.size() >= kMostStrangers) return;  // which closes it
+  if (strangers_.size() >= kMostStrangers) turn_one_away();
   stranger.limit = Clock::now() + kIntroduction;
   loop_.watch(stranger.descriptor(), {EventLoop::Kind::stranger, ++last_stranger_}, false);
   strangers_.emplace(last_stranger_, std::move(stranger));
 }
 
-/// Over a local socket the kernel has said whose process it is; the token itself follows hello.
+/// Who has proved to be a worker is answered by a proof, and may say all else.
 std::optional<Arrival> Reception::hear_stranger(Stranger& stranger, bool& leaves) const {
   Words words;
-  std::vector<std::byte> data;
+  std::vector<std::byte> text;
   Descriptor descriptor;
-  const PacketResult result = stranger.socket.receive(words, data, descriptor);
+  const PacketResult result = stranger.socket.receive(words, text, descriptor);
   if (result == PacketResult::later) return std::nullopt;
-  const auto who = introduction_of(words, data, token_.size());
-  const bool is_known =
-      result == PacketResult::done && words.say == Say::hello && who &&
-      are_equal(bytes_of(token_), std::span<const std::byte>(data).first(token_.size()));
-  leaves = !is_known;
-  if (!is_known) return std::nullopt;
-  return Arrival{.who = *who, .socket = std::move(stranger.socket), .stream = {}};
+  const auto meeting = result == PacketResult::done
+                           ? meeting_of(token_, own_.rank, stranger.nonce, words, text)
+                           : std::nullopt;
+  leaves = !meeting;
+  if (!meeting) return std::nullopt;
+  const Greeting greeting = welcome(token_, *meeting, own_.generation);
+  stranger.socket.send(greeting.words, greeting.text, -1);
+  return Arrival{.who = meeting->caller, .socket = std::move(stranger.socket), .stream = {}};
 }
 
-/// Over TCP the first words prove that the stranger knows the token, and are answered by a proof.
+/// The same over TCP.
 std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) const {
   bool has_spoken = false;
-  std::optional<Introduction> who;
-  std::vector<std::byte> nonce;
+  std::optional<Meeting> meeting;
   const auto hear_first = [&](const Words& words, std::span<const std::byte> text) {
     stranger.stream.pause();
     has_spoken = true;
-    const std::size_t size = stranger.nonce.size();
-    if (words.say != Say::hello || text.size() < size) return;
-    nonce.assign(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(size));
-    const auto said = introduction_of(words, text, size + kProofBytes);
-    if (!said) return;
-    const auto proof = proof_of(token_, "hello", *said, stranger.nonce, nonce);
-    if (are_equal(text.subspan(size, kProofBytes), proof)) who = said;
+    meeting = meeting_of(token_, own_.rank, stranger.nonce, words, text);
   };
   const auto refuse = [&](const Words&) {
     stranger.stream.pause();
@@ -120,13 +146,16 @@ std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) 
   stranger.stream.read({.heard = hear_first, .landing = refuse, .landed = [](const Words&) {}});
   if (!has_spoken) stranger.stream.write();  // after a handshake of TLS, the challenge
   leaves = has_spoken || stranger.stream.has_ended();
-  if (!who) return std::nullopt;
-  stranger.stream.say({.say = Say::welcome, .bytes = own_.generation},
-                      proof_of(token_, "welcome", own_, nonce, nonce));
-  return Arrival{.who = *who, .socket = {}, .stream = std::move(stranger.stream)};
+  if (!meeting) return std::nullopt;
+  const Greeting greeting = welcome(token_, *meeting, own_.generation);
+  stranger.stream.say(greeting.words, greeting.text);
+  const SessionKeys keys = session_keys(token_, *meeting);
+  stranger.stream.authenticate(keys.called, keys.caller);
+  return Arrival{.who = meeting->caller, .socket = {}, .stream = std::move(stranger.stream)};
 }
 
 void Reception::beat(Deadline now) {
+  if (std::exchange(rests_, false)) watch_doors();
   std::erase_if(strangers_, [&](auto& entry) {
     if (now < entry.second.limit) return false;
     loop_.forget(entry.second.descriptor());

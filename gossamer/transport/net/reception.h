@@ -1,10 +1,10 @@
 #pragma once
 /// Reception: where others connect, and what they must prove before they are let in.
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/handshake.h"
@@ -28,7 +28,9 @@ struct ReceptionOptions {
   std::shared_ptr<const TlsKeys> keys = nullptr;  ///< streams are over TLS where there are some
 };
 
-/// Not for several threads at once. A stranger has a few seconds, and few may wait at once.
+/// Not for several threads at once. A stranger has a few seconds. Few may wait at once; where more
+/// come, those go first that have waited longest of the host that has most of them, so that whoever
+/// comes from elsewhere, or answers at once, is heard.
 class Reception {
  public:
   /// Listens on this host and on the address. Throws as listen_for_streams() does. The loop must
@@ -41,7 +43,7 @@ class Reception {
   const StreamAddress& address() const { return stream_door_.address; }
   /// There is news of a kind door or stranger; who has come, if somebody has.
   std::optional<Arrival> hear(EventLoop::Key key);
-  /// Sends away who has been there for too long.
+  /// Sends away who has been there for too long, and opens the doors again.
   void beat(Deadline now);
 
  private:
@@ -49,13 +51,17 @@ class Reception {
     PacketSocket socket;
     Stream stream;
     Nonce nonce = {};
-    Deadline limit;
+    std::string host = {};  ///< it comes from; empty: this one
+    Deadline limit = {};
     int descriptor() const { return stream ? stream.descriptor() : socket.descriptor(); }
   };
 
   void open_door();
   void open_stream_door();
   void admit(Stranger stranger);
+  void turn_one_away();
+  void rest();
+  void watch_doors();
   std::optional<Arrival> hear_stranger(Stranger& stranger, bool& leaves) const;
   std::optional<Arrival> hear_stream(Stranger& stranger, bool& leaves) const;
 
@@ -66,7 +72,8 @@ class Reception {
   EventLoop& loop_;
   PacketSocket door_;
   StreamDoor stream_door_;
-  std::unordered_map<std::uint32_t, Stranger> strangers_;
+  bool rests_ = false;                           ///< the doors are not watched until the next beat
+  std::map<std::uint32_t, Stranger> strangers_;  ///< in the order in which they came
   std::uint32_t last_stranger_ = 0;
 };
 

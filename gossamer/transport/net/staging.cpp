@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "gossamer/kernels/copy.h"
+
 namespace gossamer {
 namespace {
 
@@ -50,6 +52,16 @@ StagedBlock Staging::take(std::size_t bytes) {
     pool->free[size].push_back(block);
   };
   return {block.memory, block.data, std::shared_ptr<const void>(block.data, put_back)};
+}
+
+NetPayload place(Staging& staging, std::span<const std::byte> payload, const Owner& owner) {
+  if (owner.shared() && owner.shared()->contains(payload.data(), payload.size())) {
+    return {payload, owner.shared(), owner.shared()};
+  }
+  if (payload.size() <= kInlineBytes) return {payload};
+  const StagedBlock block = staging.take(payload.size());
+  copy_streaming(block.data, payload.data(), payload.size());
+  return {{block.data, payload.size()}, block.memory, block.keeps};
 }
 
 }  // namespace gossamer

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/peer.h"
 
 namespace gossamer {
 
@@ -27,5 +28,8 @@ class Staging {
   struct Pool;
   std::shared_ptr<Pool> pool_;
 };
+
+/// Where peers of this host can read a payload. Copies what they cannot.
+NetPayload place(Staging& staging, std::span<const std::byte> payload, const Owner& owner);
 
 }  // namespace gossamer

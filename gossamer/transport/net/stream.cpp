@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "gossamer/transport/net/crc32c.h"
 #include "gossamer/transport/net/stream_socket.h"
 
 namespace gossamer {
@@ -20,15 +19,17 @@ constexpr std::size_t kMostText = 1024;
 constexpr std::size_t kBytesAtOnce = std::size_t{512} << 10;
 constexpr std::size_t kBytesToWake = std::size_t{128} << 10;
 
-std::uint32_t checksum_of(Words words) {
-  words.checksum = 0;
-  return crc32c(std::as_bytes(std::span(&words, 1)));
-}
-
 bool makes_sense(const Words& words) {
   const std::size_t limit = words.say == Say::data ? kFrameBytes : kMostText;
-  return words.magic == Words{}.magic && words.checksum == checksum_of(words) &&
-         words.follows <= limit;
+  return words.magic == Words{}.magic && words.follows <= limit;
+}
+
+/// What only the other end can have written, of this frame.
+FrameCode head_of(FrameSeal& seal, const Words& words, const FrameCode& body) {
+  seal.begin(FrameSeal::Part::head);
+  seal.add(std::as_bytes(std::span(&words, 1)));
+  seal.add(body);
+  return seal.end();
 }
 
 }  // namespace
@@ -37,9 +38,21 @@ Stream::Stream(Descriptor socket, const std::shared_ptr<const TlsKeys>& keys, Tl
     : socket_(std::move(socket)),
       tls_(socket_ && keys ? std::make_unique<Tls>(keys, socket_.get(), end) : nullptr) {}
 
-/// 0 over TLS, which authenticates every record.
-std::uint32_t Stream::checksum(std::span<const std::byte> bytes, std::uint32_t before) const {
-  return tls_ ? 0 : crc32c(bytes, before);
+void Stream::authenticate(const FrameKey& says, const FrameKey& hears) {
+  if (tls_) return;
+  said_seal_ = std::make_unique<FrameSeal>(says);
+  heard_seal_ = std::make_unique<FrameSeal>(hears);
+  for (Frame& frame : early_) words_.push_back(std::move(frame));
+  early_.clear();
+}
+
+void Stream::seal(Header& header, std::span<const std::byte> body) {
+  if (!said_seal_ || is_greeting(header.words.say)) return;
+  said_seal_->begin(FrameSeal::Part::body);
+  said_seal_->add(body);
+  header.body = said_seal_->end();
+  header.head = head_of(*said_seal_, header.words, header.body);
+  said_seal_->next();
 }
 
 ssize_t Stream::send(std::array<iovec, 2>& parts) {
@@ -62,9 +75,8 @@ void Stream::say(Words words, std::span<const std::byte> text) {
   if (!socket_ || ended_) return;
   last_said_ = Clock::now();
   words.follows = static_cast<std::uint32_t>(text.size());
-  words.body = checksum(text);
-  words.checksum = checksum_of(words);
-  words_.push_back({.words = words, .own = {text.begin(), text.end()}, .body = {}});
+  std::deque<Frame>& queue = may_speak() || is_greeting(words.say) ? words_ : early_;
+  queue.push_back({.header = {.words = words}, .own = {text.begin(), text.end()}, .body = {}});
 }
 
 void Stream::start(std::uint64_t number, std::span<const std::byte> payload) {
@@ -75,7 +87,7 @@ void Stream::start(std::uint64_t number, std::span<const std::byte> payload) {
 void Stream::stop(std::uint64_t number) {
   std::erase_if(payloads_, [&](const Payload& payload) { return payload.number == number; });
   const bool is_half_way =
-      has_frame_ && frame_.words.say == Say::data && frame_.words.number == number;
+      has_frame_ && frame_.header.words.say == Say::data && frame_.header.words.number == number;
   if (!is_half_way) return;
   frame_.own.assign(frame_.body.begin(), frame_.body.end());
   frame_.body = frame_.own;
@@ -87,21 +99,21 @@ bool Stream::next_frame() {
     frame_ = std::move(words_.front());
     frame_.body = frame_.own;
     words_.pop_front();
+    seal(frame_.header, frame_.body);
     return true;
   }
-  if (payloads_.empty()) return false;
+  if (payloads_.empty() || !may_speak()) return false;
   Payload payload = payloads_.front();
   payloads_.pop_front();
   const std::size_t count = std::min(kFrameBytes, payload.bytes.size() - payload.offset);
   const std::span<const std::byte> body = payload.bytes.subspan(payload.offset, count);
-  frame_ = {.words = {.say = Say::data,
-                      .number = payload.number,
-                      .offset = payload.offset,
-                      .body = checksum(body),
-                      .follows = static_cast<std::uint32_t>(count)},
+  frame_ = {.header = {.words = {.say = Say::data,
+                                 .number = payload.number,
+                                 .offset = payload.offset,
+                                 .follows = static_cast<std::uint32_t>(count)}},
             .own = {},
             .body = body};
-  frame_.words.checksum = checksum_of(frame_.words);
+  seal(frame_.header, body);
   payload.offset += count;
   frame_.is_last = payload.offset == payload.bytes.size();
   if (!frame_.is_last) payloads_.push_back(payload);
@@ -123,35 +135,43 @@ void Stream::write() {
   while (socket_ && !ended_ && may_send && total < kBytesAtOnce) {
     if (!has_frame_) has_frame_ = next_frame();
     if (!has_frame_) break;
-    const std::size_t head = std::min(frame_.written, sizeof(Words));
+    const std::size_t head = std::min(frame_.written, sizeof(Header));
     const std::size_t body = frame_.written - head;
     std::array<iovec, 2> parts = {
-        {{reinterpret_cast<std::byte*>(&frame_.words) + head, sizeof(Words) - head},
+        {{reinterpret_cast<std::byte*>(&frame_.header) + head, sizeof(Header) - head},
          {const_cast<std::byte*>(frame_.body.data()) + body, frame_.body.size() - body}}};
     const ssize_t sent = send(parts);
     if (!was_sent(sent)) break;
     frame_.written += static_cast<std::size_t>(sent);
     total += static_cast<std::size_t>(sent);
-    if (frame_.written < sizeof(Words) + frame_.body.size()) continue;
+    if (frame_.written < sizeof(Header) + frame_.body.size()) continue;
     has_frame_ = false;
-    if (frame_.is_last) finished_.push_back(frame_.words.number);
+    if (frame_.is_last) finished_.push_back(frame_.header.words.number);
   }
   if (tls_ && !ended_) was_sent(tls_->flush());
 }
 
+/// Whether a frame's code, where it has one, is right.
+bool Stream::is_right(const Header& header) {
+  if (!makes_sense(header.words)) return false;
+  if (tls_ || is_greeting(header.words.say)) return true;
+  return heard_seal_ && are_equal(header.head, head_of(*heard_seal_, header.words, header.body));
+}
+
 /// The words are there; what follows them goes to a landing, is kept as text, or is dropped.
 void Stream::begin_body(const StreamListener& listener) {
-  if (!makes_sense(heard_)) {
+  if (!is_right(heard_)) {
     ended_ = is_spoiled_ = true;
     return;
   }
   in_body_ = true;
-  checksum_ = 0;
-  left_ = heard_.follows;
+  is_sealed_ = !tls_ && !is_greeting(heard_.words.say);
+  if (is_sealed_) heard_seal_->begin(FrameSeal::Part::body);
+  left_ = heard_.words.follows;
   landing_ = nullptr;
   text_.clear();
-  if (heard_.say == Say::data) {
-    const std::span<std::byte> landing = listener.landing(heard_);
+  if (heard_.words.say == Say::data) {
+    const std::span<std::byte> landing = listener.landing(heard_.words);
     if (!landing.empty()) landing_ = landing.data();
   } else {
     text_.resize(left_);
@@ -163,14 +183,18 @@ void Stream::begin_body(const StreamListener& listener) {
 void Stream::end_body(const StreamListener& listener) {
   in_body_ = false;
   header_ = 0;
-  if (checksum_ != heard_.body) {
-    ended_ = is_spoiled_ = true;
-    return;
+  if (is_sealed_) {
+    const FrameCode code = heard_seal_->end();
+    heard_seal_->next();
+    if (!are_equal(code, heard_.body)) {
+      ended_ = is_spoiled_ = true;
+      return;
+    }
   }
-  if (heard_.say == Say::data) {
-    listener.landed(heard_);
+  if (heard_.words.say == Say::data) {
+    listener.landed(heard_.words);
   } else {
-    listener.heard(heard_, text_);
+    listener.heard(heard_.words, text_);
   }
 }
 
@@ -182,19 +206,19 @@ void Stream::read(const StreamListener& listener) {
   if (tls_) tls_->allow(kBytesAtOnce);
   // What TLS has taken from the socket has to be read now: the system tells of it no more.
   while (socket_ && !ended_ && !pauses_ && (tls_ || total < kBytesAtOnce)) {
-    if (header_ == sizeof(Words) && !in_body_) {
+    if (header_ == sizeof(Header) && !in_body_) {
       begin_body(listener);
       continue;
     }
-    // What is left of a body, and the next words with it; or what is left of the words.
+    // What is left of a body, and the next header with it; or what is left of the header.
     const bool drops = landing_ == nullptr;
     const std::size_t body = !in_body_ ? 0 : drops ? std::min(left_, dropped.size()) : left_;
-    const bool reads_words = body == left_ || !in_body_;
-    Words next = heard_;
+    const bool reads_header = body == left_ || !in_body_;
+    Header next = heard_;
     const std::size_t have = in_body_ ? 0 : header_;
     std::array<iovec, 2> parts = {
         {{drops ? dropped.data() : landing_, body},
-         {reinterpret_cast<std::byte*>(&next) + have, reads_words ? sizeof(Words) - have : 0}}};
+         {reinterpret_cast<std::byte*>(&next) + have, reads_header ? sizeof(Header) - have : 0}}};
     const ssize_t got = receive(parts);
     if (got <= 0) {
       if (got < 0 && errno == EINTR) continue;
@@ -210,7 +234,7 @@ void Stream::read(const StreamListener& listener) {
     if (in_body_) {
       const std::size_t of_body = std::min(bytes, left_);
       const auto* const body_begin = static_cast<const std::byte*>(parts[0].iov_base);
-      checksum_ = checksum({body_begin, of_body}, checksum_);
+      if (is_sealed_) heard_seal_->add({body_begin, of_body});
       left_ -= of_body;
       bytes -= of_body;
       if (landing_ != nullptr) landing_ += of_body;
@@ -248,7 +272,8 @@ void Stream::fit_window(double bytes_per_s) {
 }
 
 void Stream::drop(std::uint64_t number) {
-  if (in_body_ && heard_.say == Say::data && heard_.number == number) landing_ = nullptr;
+  if (in_body_ && heard_.words.say == Say::data && heard_.words.number == number)
+    landing_ = nullptr;
 }
 
 void Stream::finish(Deadline limit) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/frame_seal.h"
 #include "gossamer/transport/net/receive_window.h"
 #include "gossamer/transport/net/tls.h"
 #include "gossamer/transport/net/words.h"
@@ -27,8 +28,9 @@ struct StreamListener {
 };
 
 /// Payloads are cut into frames, and those under way take turns; other words go before the next
-/// frame. All that travels has a CRC-32C, or, over TLS, what that has instead of it; a frame with
-/// another one than it says ends the stream. Not for several threads at once. Never blocks.
+/// frame. Greetings go as they are; all other frames are authenticated, by TLS or by the keys that
+/// authenticate() got, and one that was changed on the way ends the stream. Not for several threads
+/// at once. Never blocks.
 class Stream {
  public:
   Stream() = default;
@@ -49,6 +51,10 @@ class Stream {
   Clock::time_point last_said() const { return last_said_; }
   Clock::time_point last_heard() const { return last_heard_; }
 
+  /// From now on the two ends say and hear more than greetings, under these keys; over TLS they
+  /// may from the beginning.
+  void authenticate(const FrameKey& says, const FrameKey& hears);
+  /// What cannot be authenticated yet waits until it can.
   void say(Words words, std::span<const std::byte> text = {});
   /// Begins to send a payload, which must stay until take_finished() has its number, or stop().
   void start(std::uint64_t number, std::span<const std::byte> payload);
@@ -58,10 +64,12 @@ class Stream {
   void write();
   /// The numbers of payloads that have left entirely since it was last asked.
   std::vector<std::uint64_t> take_finished() { return std::exchange(finished_, {}); }
+  /// More waits to be said than an end that reads would leave.
+  bool is_overfull() const { return !ended_ && words_.size() + early_.size() > kMostWaiting; }
   bool is_behind() const {
     if (tls_ && tls_->is_behind()) return !ended_;
     if (tls_ && !tls_->is_ready()) return false;  // the handshake waits for the other end
-    return !ended_ && (has_frame_ || !words_.empty() || !payloads_.empty());
+    return !ended_ && (has_frame_ || !words_.empty() || (may_speak() && !payloads_.empty()));
   }
 
   /// Reads what has come.
@@ -76,8 +84,16 @@ class Stream {
   void reset() { *this = Stream(); }
 
  private:
-  struct Frame {
+  struct Header {
     Words words;
+    FrameCode body = {};  ///< of what follows
+    FrameCode head = {};  ///< of the above
+  };
+  static_assert(sizeof(Header) == 96);
+  static constexpr std::size_t kMostWaiting = 65'536;
+
+  struct Frame {
+    Header header;
     std::vector<std::byte> own;  ///< what follows, unless it lies in a payload
     std::span<const std::byte> body;
     std::size_t written = 0;
@@ -89,7 +105,9 @@ class Stream {
     std::size_t offset = 0;
   };
 
-  std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before = 0) const;
+  bool may_speak() const { return tls_ || said_seal_; }
+  void seal(Header& header, std::span<const std::byte> body);
+  bool is_right(const Header& header);
   ssize_t send(std::array<iovec, 2>& parts);
   ssize_t receive(std::array<iovec, 2>& parts);
   bool was_sent(ssize_t result);
@@ -104,24 +122,27 @@ class Stream {
   bool ended_ = false;
   int error_ = 0;
   bool is_spoiled_ = false;
-  bool is_fit_ = false;  ///< see fit_buffer()
+  bool is_fit_ = false;                    ///< see fit_buffer()
+  std::unique_ptr<FrameSeal> said_seal_;   ///< none: over TLS, or until authenticate()
+  std::unique_ptr<FrameSeal> heard_seal_;  ///< the same
   Clock::time_point last_said_ = {};
   Clock::time_point last_heard_ = {};
 
+  std::deque<Frame> early_;  ///< until authenticate()
   std::deque<Frame> words_;
   std::deque<Payload> payloads_;
   std::vector<std::uint64_t> finished_;
   Frame frame_;  ///< being written
   bool has_frame_ = false;
 
-  Words heard_;  ///< being read
+  Header heard_;  ///< being read
   bool in_body_ = false;
+  bool is_sealed_ = false;  ///< what is being read
   bool pauses_ = false;
   std::size_t header_ = 0;  ///< bytes of it that are there
   std::size_t left_ = 0;    ///< bytes that follow it and are not there yet
   std::byte* landing_ = nullptr;
-  std::uint32_t checksum_ = 0;  ///< of those that are
-  std::size_t wanted_ = 1;      ///< bytes, before which there is no news
+  std::size_t wanted_ = 1;  ///< bytes, before which there is no news
   std::vector<std::byte> text_;
   ReceiveWindow window_;
 };

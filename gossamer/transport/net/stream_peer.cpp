@@ -14,8 +14,8 @@ namespace {
 // For the first meeting.
 constexpr std::chrono::seconds kPatience{30};
 
-const Ending kSpoiled{.here = "what came from the peer has another checksum than what it sent",
-                      .there = "the peer received something else than was sent to it"};
+const Ending kSpoiled{.here = "what came from the peer was changed on the way",
+                      .there = "what was sent to the peer was changed on the way"};
 
 std::string reason_of(const Stream& stream) {
   const std::string reason = "the peer has ended, or the link to it";
@@ -47,6 +47,7 @@ bool StreamPeer::begin_if_ready(const Pointer& send) {
   const auto ready = ready_.find(send->tag);
   if (ready == ready_.end()) return false;
   const Ready found = ready->second;
+  ready_tags_.erase(found.number);
   ready_.erase(ready);
   return begin(send, found);
 }
@@ -130,6 +131,7 @@ void StreamPeer::forget_sends() {
   for (const auto& [number, send] : streaming_) in_.stop(number);
   streaming_.clear();
   ready_.clear();
+  ready_tags_.clear();
 }
 
 void StreamPeer::forget_receives() {
@@ -179,6 +181,7 @@ bool StreamPeer::watch(EventLoop& loop) {
 
 bool StreamPeer::watch(EventLoop& loop, Stream& stream, EventLoop::Kind kind) {
   if (!stream) return false;
+  if (stream.is_overfull()) close(kTooMuch);
   if (!stream.has_ended()) {
     loop.watch(stream.descriptor(), {kind, static_cast<std::uint32_t>(peer_)}, stream.is_behind());
     return false;
@@ -239,7 +242,7 @@ bool StreamPeer::end_over(EventLoop::Kind kind, const std::string& reason) {
 
 bool StreamPeer::hear_out(const Words& words, std::span<const std::byte> text) {
   if (words.say == Say::bye) return end_over(EventLoop::Kind::out, text_of(text));
-  if (words.say == Say::challenge) return answer(text);
+  if (words.say == Say::challenge) return answer(words, text);
   if (words.say == Say::welcome) return hear_welcome(words, text);
   if (!trusted_) return end("somebody else listens at " + address_.host);
   if (words.say == Say::refuse) return hear_refuse(words);
@@ -248,29 +251,28 @@ bool StreamPeer::hear_out(const Words& words, std::span<const std::byte> text) {
 }
 
 bool StreamPeer::hear_welcome(const Words& words, std::span<const std::byte> text) {
-  const Introduction who{.rank = static_cast<std::uint64_t>(peer_), .generation = words.bytes};
-  const bool is_the_worker = are_equal(text, proof_of(token_, "welcome", who, nonce_, nonce_));
-  trusted_ = is_the_worker && words.bytes == generation_;
   if (trusted_) return false;
-  return end(is_the_worker ? "the peer restarted" : "somebody else listens at " + address_.host);
+  const auto generation = generation_of(token_, meeting_, words, text);
+  trusted_ = generation == generation_;
+  if (trusted_) return false;
+  return end(generation ? "the peer restarted" : "somebody else listens at " + address_.host);
 }
 
 /// Proves who this is, and says what it waits for.
-bool StreamPeer::answer(std::span<const std::byte> nonce) {
+bool StreamPeer::answer(const Words& words, std::span<const std::byte> text) {
   if (greeted_) return false;
+  if (version_of(words) != kWireVersion) return end(other_version(words));
+  const auto nonce = nonce_of(words, text);
+  if (!nonce) return end("somebody else listens at " + address_.host);
   greeted_ = true;
-  nonce_ = random_nonce();
-  std::vector<std::byte> text(nonce_.begin(), nonce_.end());
-  const auto add = [&](std::span<const std::byte> bytes) {
-    text.insert(text.end(), bytes.begin(), bytes.end());
-  };
-  add(proof_of(token_, "hello", own_, nonce, nonce_));
-  add(bytes_of(own_.card));
-  out_.say({.say = Say::hello,
-            .number = own_.rank,
-            .bytes = own_.generation,
-            .offset = own_.card.size()},
-           text);
+  meeting_ = {.caller = own_,
+              .called = static_cast<std::uint64_t>(peer_),
+              .asked = *nonce,
+              .told = random_nonce()};
+  const Greeting greeting = hello(token_, meeting_);
+  out_.say(greeting.words, greeting.text);
+  const SessionKeys keys = session_keys(token_, meeting_);
+  out_.authenticate(keys.caller, keys.called);
   for (const auto& [number, receive] : landing_) say_ready(*receive);
   return false;
 }
@@ -286,16 +288,26 @@ bool StreamPeer::hear_in(const Words& words, std::span<const std::byte> text) {
 bool StreamPeer::hear_ready(const Words& words) {
   const auto send = sends_.find(words.tag);
   if (send == sends_.end() || send->second->taken) {
+    if (ready_tags_.size() >= kMostOpen) return close(kTooMuch);
     ready_.insert_or_assign(words.tag, Ready{words.number, words.bytes});
+    ready_tags_.insert_or_assign(words.number, words.tag);
     return false;
   }
   const Pointer operation = send->second;
   return begin(operation, {words.number, words.bytes});
 }
 
+void StreamPeer::forget_ready(std::uint64_t number) {
+  const auto tag = ready_tags_.find(number);
+  if (tag == ready_tags_.end()) return;
+  const auto ready = ready_.find(tag->second);
+  if (ready != ready_.end() && ready->second.number == number) ready_.erase(ready);
+  ready_tags_.erase(tag);
+}
+
 /// A send that was under way waits for another receive.
 bool StreamPeer::hear_unready(const Words& words) {
-  std::erase_if(ready_, [&](const auto& entry) { return entry.second.number == words.number; });
+  forget_ready(words.number);
   const auto send = streaming_.find(words.number);
   if (send == streaming_.end()) return false;
   in_.stop(words.number);

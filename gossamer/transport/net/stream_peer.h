@@ -58,12 +58,13 @@ class StreamPeer final : public Peer {
   void say_ready(NetOperation& receive);
   bool hear_out(const Words& words, std::span<const std::byte> text);
   bool hear_in(const Words& words, std::span<const std::byte> text);
-  bool answer(std::span<const std::byte> nonce);
+  bool answer(const Words& words, std::span<const std::byte> text);
   bool hear_welcome(const Words& words, std::span<const std::byte> text);
   bool hear_refuse(const Words& words);
   bool hear_stopped(const Words& words);
   bool hear_ready(const Words& words);
   bool hear_unready(const Words& words);
+  void forget_ready(std::uint64_t number);
   std::span<std::byte> landing_of(const Words& words);
   bool hear_landed(const Words& words);
   bool end_over(EventLoop::Kind kind, const std::string& reason);
@@ -77,13 +78,14 @@ class StreamPeer final : public Peer {
   Deadline first_try_ = {};
   Stream out_;            ///< made by this worker, for what it receives
   Stream in_;             ///< made by the peer, for what this worker sends
-  Nonce nonce_ = {};      ///< said over out_
+  Meeting meeting_;       ///< over out_
   bool greeted_ = false;  ///< hello has been said over out_
   bool trusted_ = false;  ///< the peer has proved who it is over out_
   std::uint64_t last_number_ = 0;
   std::map<std::uint64_t, Pointer> landing_;              ///< receives, by number
   std::unordered_map<std::uint64_t, Pointer> streaming_;  ///< sends under way, by the peer's number
   std::map<Tag, Ready> ready_;                            ///< receives of the peer without a send
+  std::unordered_map<std::uint64_t, Tag> ready_tags_;     ///< the same by the peer's number
 };
 
 }  // namespace gossamer

@@ -45,16 +45,23 @@ struct Alone {
   }
 };
 
+void challenge_with(Stream& stream, const Nonce& nonce) {
+  const Greeting greeting = challenge(nonce);
+  stream.say(greeting.words, greeting.text);
+  stream.write();
+}
+
 /// Reads until worker 0 has said that it waits for a payload, and sends that.
 void serve(Stream& stream, const Bytes& payload) {
   const Nonce nonce = random_nonce();
-  stream.say({.say = Say::challenge}, nonce);
-  stream.write();
+  challenge_with(stream, nonce);
   bool is_served = false;
   const auto hear = [&](const Words& words, std::span<const std::byte> text) {
-    if (words.say == Say::hello) {
-      const auto asked = text.first(sizeof(Nonce));
-      stream.say({.say = Say::welcome}, proof_of(kToken, "welcome", {.rank = 1}, asked, asked));
+    if (const auto meeting = meeting_of(kToken, 1, nonce, words, text)) {
+      const Greeting greeting = welcome(kToken, *meeting, 0);
+      stream.say(greeting.words, greeting.text);
+      const SessionKeys keys = session_keys(kToken, *meeting);
+      stream.authenticate(keys.called, keys.caller);
     }
     if (words.say != Say::ready) return;
     stream.start(words.number, payload);
@@ -78,8 +85,7 @@ TEST(StreamPeer, ConnectsAgainUntilTheyHaveMet) {
   const Request received = alone.transport->receive(1, {}, landing, patience());
   for (int i = 0; i < 2; ++i) {
     Stream hung_up = alone.accepted();
-    if (i == 1) hung_up.say({.say = Say::challenge}, random_nonce());
-    hung_up.write();
+    if (i == 1) challenge_with(hung_up, random_nonce());
   }
   Stream stream = alone.accepted();
   serve(stream, payload);

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -105,6 +106,19 @@ Descriptor accept_stream(const Descriptor& door) {
   Descriptor socket(::accept4(door.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket) set_up(socket.get());
   return socket;
+}
+
+std::string host_of_peer(int socket) {
+  Name name;
+  name.length = sizeof(name.value);
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  if (::getpeername(socket, name.get(), &name.length) != 0) return "";
+  const bool is_four = name.value.ss_family == AF_INET;
+  const void* address =
+      is_four ? static_cast<const void*>(&reinterpret_cast<sockaddr_in*>(&name.value)->sin_addr)
+              : &reinterpret_cast<sockaddr_in6*>(&name.value)->sin6_addr;
+  const char* done = ::inet_ntop(name.value.ss_family, address, text.data(), text.size());
+  return done == nullptr ? "" : done;
 }
 
 bool fit_buffer(int socket) {

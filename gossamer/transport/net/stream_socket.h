@@ -27,6 +27,8 @@ StreamDoor listen_for_streams(const std::string& host);
 Descriptor connect_stream(const StreamAddress& address);
 /// The next that connects; an empty descriptor without one.
 Descriptor accept_stream(const Descriptor& door);
+/// The address at the other end, in numbers; empty where the system does not say.
+std::string host_of_peer(int socket);
 /// Over a way that is short enough, has the system keep few bytes under way, which stay in the
 /// caches then; false where it is not, or not known yet.
 bool fit_buffer(int socket);

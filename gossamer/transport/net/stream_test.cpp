@@ -24,6 +24,9 @@ using conformance::pattern;
 
 constexpr const char* kLoopback = "127.0.0.1";
 
+constexpr FrameKey kKey = {std::byte{7}};
+constexpr std::size_t kHeaderBytes = 96;
+
 struct SocketPair {
   Descriptor first;
   Descriptor second;
@@ -39,6 +42,7 @@ SocketPair make_sockets() {
 Bytes written(std::span<const std::byte> payload) {
   SocketPair sockets = make_sockets();
   Stream stream(std::move(sockets.first));
+  stream.authenticate(kKey, kKey);
   stream.say({.say = Say::alive});
   stream.start(7, payload);
   Bytes all;
@@ -66,6 +70,7 @@ struct Heard {
 Heard hear(std::span<const std::byte> bytes, std::size_t size, std::size_t portion) {
   SocketPair sockets = make_sockets();
   Stream stream(std::move(sockets.first));
+  stream.authenticate(kKey, kKey);
   Heard heard{.landing = Bytes(size)};
   const StreamListener listener{
       .heard = [&](const Words&, std::span<const std::byte>) { ++heard.words; },
@@ -101,15 +106,51 @@ TEST(Stream, BringsWhatWasSentInPortionsOfAnySize) {
 TEST(Stream, EndsAtABitThatChangedWhereverItIs) {
   const Bytes payload = pattern(3000, 2);
   const Bytes good = written(payload);
-  ASSERT_EQ(good.size(), 2 * sizeof(Words) + payload.size());
-  for (std::size_t at = 0; at < good.size(); at += at < 2 * sizeof(Words) ? 1 : 97) {
+  ASSERT_EQ(good.size(), 2 * kHeaderBytes + payload.size());
+  for (std::size_t at = 0; at < good.size(); at += at < 2 * kHeaderBytes ? 1 : 97) {
     Bytes bad = good;
     bad[at] ^= std::byte{4};
     const Heard heard = hear(bad, payload.size(), 500);
     EXPECT_TRUE(heard.has_ended && heard.is_spoiled) << at;
     EXPECT_EQ(heard.landed, 0U) << at;
-    EXPECT_EQ(heard.words, at < sizeof(Words) ? 0 : 1) << at;
+    EXPECT_EQ(heard.words, at < kHeaderBytes ? 0 : 1) << at;
   }
+}
+
+/// Each frame is good for its place only.
+TEST(Stream, EndsAtAFrameThatIsMissingMovedOrSaidAgain) {
+  const Bytes payload = pattern(3000, 2);
+  const Bytes good = written(payload);
+  const auto cut = good.begin() + kHeaderBytes;
+  const Bytes first(good.begin(), cut);
+  const Bytes second(cut, good.end());
+  const auto joined = [](std::initializer_list<Bytes> parts) {
+    Bytes all;
+    for (const Bytes& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  };
+  for (const Bytes& bad : {joined({second}), joined({second, first}), joined({first, first})}) {
+    const Heard heard = hear(bad, payload.size(), 500);
+    EXPECT_TRUE(heard.is_spoiled);
+    EXPECT_EQ(heard.landed, 0U);
+  }
+}
+
+TEST(Stream, HearsOnlyGreetingsUntilItsKeysAreKnown) {
+  SocketPair sockets = make_sockets();
+  Stream near(std::move(sockets.first));
+  Stream far(std::move(sockets.second));
+  near.authenticate(kKey, kKey);
+  near.say({.say = Say::challenge}, Bytes(32));
+  near.say({.say = Say::bye}, Bytes(8));
+  near.write();
+  std::vector<Say> heard;
+  far.read(
+      {.heard = [&](const Words& words, std::span<const std::byte>) { heard.push_back(words.say); },
+       .landing = [](const Words&) { return std::span<std::byte>(); },
+       .landed = [](const Words&) {}});
+  EXPECT_EQ(heard, std::vector<Say>{Say::challenge});
+  EXPECT_TRUE(far.is_spoiled());
 }
 
 /// Passes bytes on between whoever connects and a port, and changes one of those that come back.
@@ -214,7 +255,7 @@ TEST(Stream, AChangedByteFailsTheReceiveAndNothingMoreIsAccepted) {
   const Request sent = team.workers[0]->send(1, {}, payload, patience());
   const auto failure = finish_failed(*team.workers[1], received);
   EXPECT_EQ(failure.peer, 0);
-  EXPECT_NE(failure.reason.find("checksum"), std::string::npos) << failure.reason;
+  EXPECT_NE(failure.reason.find("changed on the way"), std::string::npos) << failure.reason;
   EXPECT_LT(failure.elapsed_s, 30);
   finish_failed(*team.workers[0], sent);
   const auto is_untouched = [](std::byte byte) { return byte == std::byte{0}; };
@@ -223,7 +264,7 @@ TEST(Stream, AChangedByteFailsTheReceiveAndNothingMoreIsAccepted) {
   Bytes next(8);
   const Request after = team.workers[1]->receive(0, {.step = 1}, next, patience());
   const auto refusal = finish_failed(*team.workers[1], after);
-  EXPECT_NE(refusal.reason.find("checksum"), std::string::npos) << refusal.reason;
+  EXPECT_NE(refusal.reason.find("changed on the way"), std::string::npos) << refusal.reason;
 }
 
 TEST(Stream, WithoutAChangeTheSameWayBringsThePayload) {

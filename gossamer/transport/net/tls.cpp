@@ -128,6 +128,11 @@ int read_socket(BIO* bio, char* data, int size) {
 
 long control_socket(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
+std::vector<std::byte> bytes_of_key(const std::string& token, std::string_view purpose) {
+  const auto key = key_for(token, purpose);
+  return {key.begin(), key.end()};
+}
+
 }  // namespace
 
 void TlsKeys::Free::operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
@@ -136,8 +141,8 @@ void Tls::Free::operator()(SSL* tls) const { ::SSL_free(tls); }
 
 TlsKeys::TlsKeys(const std::string& token, std::uint64_t bytes_per_key)
     : bytes_per_key_(bytes_per_key),
-      key_(proof_of(token, "tls 1.3 key", {}, {}, {})),
-      name_(proof_of(token, "tls 1.3 name", {}, {}, {})),
+      key_(bytes_of_key(token, "tls 1.3 key")),
+      name_(bytes_of_key(token, "tls 1.3 name")),
       context_(::SSL_CTX_new(::TLS_method())),
       way_(::BIO_meth_new(BIO_TYPE_SOURCE_SINK, "a socket of gossamer")) {
   if (token.empty()) {

@@ -65,7 +65,9 @@ struct Wire {
 
   Wire(const Keys& here, const Keys& there)
       : near(std::move(sockets[0][0]), here, Tls::End::connects),
-        far(std::move(sockets[1][0]), there, Tls::End::accepts) {}
+        far(std::move(sockets[1][0]), there, Tls::End::accepts) {
+    for (Stream* stream : {&near, &far}) stream->authenticate({}, {});
+  }
 
   /// Until nothing moves any more.
   void settle() {

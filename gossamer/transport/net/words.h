@@ -23,8 +23,8 @@ inline constexpr std::size_t kInlineBytes = std::size_t{16} << 10;
 /// says `ready` over a connection of its own to the sender, and what it waits for comes back over
 /// the same connection, straight into its landing buffer. So nothing unexpected is ever stored.
 enum class Say : std::uint32_t {
-  hello,     ///< first on each connection; `number` is the rank, `bytes` its generation; the job's
-             ///< token or the proof of it follows, then the card, of `offset` bytes
+  hello,     ///< first by whoever connects, see Note [Meeting]; `number` is the rank, `bytes` its
+             ///< generation, `offset` the version
   memory,    ///< a descriptor comes with it: memory `number` of `bytes` bytes
   forget,    ///< memory `number` will not be used any more
   offer,     ///< offer `number` of `bytes` bytes, at `offset` of `memory`; 0: they follow
@@ -34,28 +34,36 @@ enum class Say : std::uint32_t {
   refuse,  ///< offer `number` has another size than the `bytes` that are expected
   alive,
   bye,        ///< the reason follows
-  challenge,  ///< to whoever connects; a nonce follows
-  welcome,    ///< the proof that this end, of generation `bytes`, knows the token as well follows
+  challenge,  ///< to whoever connects; `offset` is the version, a nonce follows
+  welcome,    ///< a proof that this end, of generation `bytes`, knows the token as well follows
   ready,      ///< a receive of `bytes` bytes with this tag, to be called `number`, waits
   unready,    ///< it does not wait any more
   data,       ///< bytes of `number` from `offset` on follow
   stopped,    ///< the rest of `number` does not come; another send with its tag may
 };
 
+/// Of what is said, in which words and under which proofs. Workers that speak different versions
+/// do not meet, and say so. What tells a version, the first words of both ends, stays as it is.
+inline constexpr std::uint32_t kWireVersion = 2;
+
 /// The fixed beginning of every packet.
 struct Words {
   std::uint32_t magic = 0x676f7373;
   Say say = Say::alive;
   Tag tag = {};
+  std::uint64_t epoch = 0;  ///< of the members that the sender counts with; there is one for now
   std::uint64_t number = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;
   std::uint32_t memory = 0;
-  std::uint32_t body = 0;      ///< checksum of what follows, over streams
-  std::uint32_t follows = 0;   ///< bytes after these words, over streams
-  std::uint32_t checksum = 0;  ///< of these words, over streams
+  std::uint32_t follows = 0;  ///< bytes after these words, over streams
 };
 static_assert(sizeof(Words) == 64);
+
+/// Whether these words belong to Note [Meeting].
+constexpr bool is_greeting(Say say) {
+  return say == Say::challenge || say == Say::hello || say == Say::welcome;
+}
 
 /// Text that follows words, and back.
 inline std::span<const std::byte> bytes_of(const std::string& text) {

@@ -1,0 +1,73 @@
+#pragma once
+/// For tests: somebody who connects to a worker of the same host and says what the test wants.
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "gossamer/transport/conformance_fixture.h"
+#include "gossamer/transport/net/guest.h"
+#include "gossamer/transport/net/packet_socket.h"
+
+namespace gossamer {
+
+struct Packet {
+  PacketResult result = PacketResult::later;
+  Words words;
+  conformance::Bytes text;
+};
+
+/// The next packet, or that there is none any more.
+inline Packet next_packet(const PacketSocket& socket) {
+  Packet packet;
+  Descriptor descriptor;
+  for (const Deadline limit = conformance::in_ms(20'000); Clock::now() < limit;) {
+    packet.result = socket.receive(packet.words, packet.text, descriptor);
+    if (packet.result != PacketResult::later) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return packet;
+}
+
+/// Whether the other end hangs up, whatever it says before.
+inline bool is_hung_up(const PacketSocket& socket) {
+  for (;;) {
+    const PacketResult result = next_packet(socket).result;
+    if (result != PacketResult::done) return result == PacketResult::ended;
+  }
+}
+
+/// Answers the challenge of worker 0.
+inline void introduce(const PacketSocket& socket, std::uint64_t rank, const std::string& token) {
+  const Packet packet = next_packet(socket);
+  const auto nonce = nonce_of(packet.words, packet.text);
+  ASSERT_TRUE(nonce);
+  const Greeting greeting = hello(token, meeting_with(rank, *nonce));
+  socket.send(greeting.words, greeting.text, -1);
+}
+
+/// Words, and with them two descriptors, one more than a packet should have.
+inline void send_with_descriptors(const PacketSocket& socket, Words words,
+                                  const std::array<int, 2>& descriptors) {
+  iovec part{&words, sizeof(words)};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(descriptors))> control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(descriptors));
+  std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(descriptors));
+  while (::sendmsg(socket.descriptor(), &message, MSG_NOSIGNAL) < 0 && errno == EAGAIN) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace gossamer

@@ -1,0 +1,265 @@
+// What comes to a worker's doors, or waits behind a peer's name, without being of the job.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "gossamer/transport/conformance_fixture.h"
+#include "gossamer/transport/net/guest.h"
+#include "gossamer/transport/net/net_team.h"
+#include "gossamer/transport/net/packet_guest.h"
+
+namespace gossamer {
+namespace {
+
+using conformance::Bytes;
+using conformance::finish;
+using conformance::finish_failed;
+using conformance::patience;
+using conformance::pattern;
+
+/// Worker 0 of two on one host; under worker 1's name listens whoever the test says.
+struct Misled {
+  PacketSocket impostor;
+  std::unique_ptr<Transport> transport;
+
+  explicit Misled(PacketSocket listener, const std::string& name) : impostor(std::move(listener)) {
+    NetOptions options{.rank = 0, .workers = 2, .token = kGuestToken};
+    options.share = [&](const std::string& mine) {
+      const std::string reach = mine.substr(0, mine.find(' '));
+      return std::vector<std::string>{mine, reach + " " + name + " 0 - 0"};
+    };
+    transport = make_net_transport(options);
+  }
+
+  PacketSocket visitor() const {
+    for (const Deadline limit = patience(); Clock::now() < limit;) {
+      PacketSocket next = impostor.accept();
+      if (next) return next;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return {};
+  }
+};
+
+std::string name_for(const char* purpose) {
+  return "gossamer-test-" + std::string(purpose) + std::to_string(::getpid());
+}
+
+TEST(Strangers, WhoeverHasAPeersNameLearnsNothing) {
+  const std::string name = name_for("name");
+  const Misled misled(PacketSocket::listen(name), name);
+  Bytes landing(8);
+  const Request received = misled.transport->receive(1, {}, landing, patience());
+  const PacketSocket visitor = misled.visitor();
+  ASSERT_TRUE(visitor);
+  const Greeting asked = challenge(random_nonce());
+  visitor.send(asked.words, asked.text, -1);
+  const Packet said = next_packet(visitor);
+  EXPECT_EQ(said.words.say, Say::hello);
+  EXPECT_EQ(text_of(said.text).find(kGuestToken), std::string::npos);
+  // What it has learnt does not make it the worker.
+  const Greeting lie = welcome("open sesamf", {.asked = {}}, 0);
+  visitor.send(lie.words, lie.text, -1);
+  const auto failure = finish_failed(*misled.transport, received);
+  EXPECT_NE(failure.reason.find("somebody else"), std::string::npos) << failure.reason;
+}
+
+TEST(Strangers, AnotherUserWithAPeersNameIsToldNothing) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user for a moment";
+  constexpr uid_t kNobody = 65'534;
+  const std::string name = name_for("user");
+  ASSERT_EQ(::seteuid(kNobody), 0);
+  PacketSocket listener = PacketSocket::listen(name);
+  ASSERT_EQ(::seteuid(0), 0);
+  const Misled misled(std::move(listener), name);
+  Bytes landing(8);
+  const Request received = misled.transport->receive(1, {}, landing, patience());
+  const auto failure = finish_failed(*misled.transport, received);
+  EXPECT_NE(failure.reason.find("another user"), std::string::npos) << failure.reason;
+  const PacketSocket visitor = misled.visitor();
+  ASSERT_TRUE(visitor);
+  EXPECT_EQ(next_packet(visitor).result, PacketResult::ended);
+}
+
+/// Without the token, they keep nobody out who has it.
+TEST(Strangers, AFloodOfHalfOpenConnectionsKeepsNobodyWaiting) {
+  constexpr int kFlood = 2700;
+  rlimit limit = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  if (limit.rlim_max < kFlood + 1000) GTEST_SKIP() << "needs more descriptors";
+  int port = 0;
+  std::vector<std::string> words(2);
+  std::barrier all_here(2);
+  std::vector<std::unique_ptr<Transport>> team(2);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        NetOptions options{.rank = static_cast<int>(rank), .workers = 2, .token = kGuestToken};
+        options.address = kGuestHost;
+        options.share_memory = false;
+        options.share = [&, rank](const std::string& mine) {
+          words[rank] = mine;
+          all_here.arrive_and_wait();
+          return words;
+        };
+        team[rank] = make_net_transport(options);
+      });
+    }
+  }
+  port = std::stoi(words[0].substr(words[0].rfind(' ') + 1));
+  std::vector<Descriptor> flood;
+  for (int i = 0; i < kFlood; ++i) flood.push_back(connect_stream({kGuestHost, port}));
+  const Bytes payload = pattern(100'000, 1);
+  Bytes landing(payload.size());
+  const auto begin = Clock::now();
+  const Request received = team[1]->receive(0, {}, landing, patience());
+  const Request sent = team[0]->send(1, {}, payload, patience());
+  EXPECT_EQ(finish(*team[1], received), payload);
+  finish(*team[0], sent);
+  const std::chrono::duration<double> took = Clock::now() - begin;
+  RecordProperty("seconds", std::to_string(took.count()));
+  EXPECT_LT(took.count(), 10);  // 30 until it fails, where a flood fills the room
+}
+
+double cpu_s() {
+  rusage used = {};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
+
+/// Gives the process so many descriptors more than it has, until it ends.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    const Descriptor next(::dup(0));  // the lowest that is free
+    few.rlim_cur = static_cast<rlim_t>(next.get() + more);
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(Strangers, WhomThereIsNoDescriptorForCostsNoTime) {
+  const Alone alone({.share_memory = false});
+  Guest late(alone.port);
+  {
+    constexpr int kMany = 60;
+    const FewDescriptors few(kMany + 6);
+    std::vector<Descriptor> many;
+    for (int i = 0; i < kMany; ++i) many.push_back(connect_stream({kGuestHost, alone.port}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const double before = cpu_s();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    EXPECT_LT(cpu_s() - before, 0.2);
+  }
+  late.introduce(1, kGuestToken);
+  EXPECT_TRUE(late.is_welcome());
+}
+
+/// With packets come as many descriptors as the sender likes.
+TEST(Strangers, DescriptorsThatNobodyAskedForAreClosed) {
+  const Alone alone;
+  const PacketSocket stranger = PacketSocket::connect(alone.name);
+  next_packet(stranger);  // the challenge
+  const auto before = open_descriptors();
+  for (int i = 0; i < 200; ++i) {
+    const PacketSocket other = PacketSocket::connect(alone.name);
+    send_with_descriptors(other, {.say = Say::memory, .number = 1, .bytes = 8}, {0, 0});
+    EXPECT_TRUE(is_hung_up(other));
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Strangers, APeerThatGivesTwoDescriptorsAtOnceLeavesNone) {
+  const Alone alone;
+  const PacketSocket peer = PacketSocket::connect(alone.name);
+  introduce(peer, 1, kGuestToken);
+  EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
+  const auto before = open_descriptors();
+  const SharedMemory memory(4096);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const int file = memory.descriptor();
+    send_with_descriptors(peer, {.say = Say::memory, .number = i, .bytes = 8}, {file, file});
+  }
+  for (const Deadline limit = patience(); Clock::now() < limit;) {  // until all has been heard
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (open_descriptors() == before + 1) break;  // the memory's own
+  }
+  EXPECT_EQ(open_descriptors(), before + 1);
+}
+
+TEST(Strangers, APeerThatOffersWithoutEndIsSentAway) {
+  const Alone alone;
+  const PacketSocket peer = PacketSocket::connect(alone.name);
+  introduce(peer, 1, kGuestToken);
+  EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
+  const Bytes data(8000);
+  std::int64_t said = 0;
+  for (const Deadline limit = patience(); Clock::now() < limit; ++said) {
+    const Words offer{.say = Say::offer,
+                      .tag = {.step = said},
+                      .number = static_cast<std::uint64_t>(said),
+                      .bytes = data.size()};
+    PacketResult result = PacketResult::later;
+    while (result == PacketResult::later) result = peer.send(offer, data, -1);
+    if (result == PacketResult::ended) break;
+    if (peer.has_news()) break;
+  }
+  EXPECT_EQ(next_packet(peer).words.say, Say::bye);
+  EXPECT_LT(said, 20'000);
+  Bytes landing(8);
+  const Request received = alone.transport->receive(1, {.step = -1}, landing, patience());
+  const auto failure = finish_failed(*alone.transport, received);
+  EXPECT_NE(failure.reason.find("says more than"), std::string::npos) << failure.reason;
+}
+
+TEST(Strangers, APeerThatWaitsForEverythingIsSentAway) {
+  const Alone alone({.share_memory = false});
+  Guest peer(alone.port);
+  peer.introduce(1, kGuestToken);
+  ASSERT_TRUE(peer.is_welcome());
+  for (std::int64_t step = 0; step < 70'000; ++step) {
+    peer.say({.say = Say::ready,
+              .tag = {.step = step},
+              .number = static_cast<std::uint64_t>(step),
+              .bytes = 8});
+  }
+  EXPECT_TRUE(peer.is_sent_away());
+}
+
+TEST(Strangers, AWorkerOfAnotherVersionIsToldSo) {
+  const std::string name = name_for("version");
+  const Misled misled(PacketSocket::listen(name), name);
+  Bytes landing(8);
+  const Request received = misled.transport->receive(1, {}, landing, patience());
+  const PacketSocket visitor = misled.visitor();
+  Greeting asked = challenge(random_nonce());
+  asked.words.offset = kWireVersion + 1;
+  visitor.send(asked.words, asked.text, -1);
+  const auto failure = finish_failed(*misled.transport, received);
+  EXPECT_NE(failure.reason.find("the same gossamer"), std::string::npos) << failure.reason;
+}
+
+}  // namespace
+}  // namespace gossamer
