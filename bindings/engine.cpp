@@ -24,9 +24,9 @@ using NoGil = py::call_guard<py::gil_scoped_release>;
 using NamedTuple = std::tuple<std::string, at::Tensor, int>;
 
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
-                             double timeout_s, bool check_gradients, bool in_backward,
-                             const std::string& codec, bool skips_late, std::int64_t staleness,
-                             bool stagger, const Hyper& hyper) {
+                             double timeout_s, bool check_gradients, bool check_payloads,
+                             bool in_backward, const std::string& codec, bool skips_late,
+                             std::int64_t staleness, bool stagger, const Hyper& hyper) {
   return {.schedule = std::move(schedule),
           .pattern = std::move(pattern),
           .optimizer = std::move(optimizer),
@@ -37,6 +37,7 @@ EngineOptions engine_options(Schedule schedule, std::string pattern, std::string
           .late = skips_late ? Late::skip : Late::wait,
           .staleness = staleness,
           .check_gradients = check_gradients,
+          .check_payloads = check_payloads,
           .measure_distance = true,
           .timeout_s = timeout_s,
           .while_waiting = raise_signals};
@@ -184,8 +185,9 @@ void bind_engine(py::module_& module) {
   py::class_<EngineOptions>(module, "EngineOptions", "How parameters are mixed and stepped.")
       .def(py::init(&engine_options), py::kw_only(), py::arg("schedule"), py::arg("pattern"),
            py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"),
-           py::arg("in_backward") = false, py::arg("codec") = "fp32", py::arg("skips_late") = false,
-           py::arg("staleness") = 1, py::arg("stagger") = true, py::arg("hyper"));
+           py::arg("check_payloads"), py::arg("in_backward") = false, py::arg("codec") = "fp32",
+           py::arg("skips_late") = false, py::arg("staleness") = 1, py::arg("stagger") = true,
+           py::arg("hyper"));
   module.def("check_hyper", &check_hyper, py::arg("hyper"),
              "ValueError for a value out of its range.");
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),

@@ -16,6 +16,7 @@
 #include "gossamer/base/launchers.h"
 #include "gossamer/base/timeout.h"
 #include "gossamer/transport/net/hosts.h"
+#include "gossamer/transport/net/job_secret.h"
 #include "gossamer/transport/net/net_transport.h"
 
 namespace gossamer::python {
@@ -220,6 +221,7 @@ std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::stri
                           .address = address,
                           .share_memory = share_memory,
                           .tls = tls,
+                          .authenticates = wants_authentication(environment_variable),
                           .generation = generation,
                           .longest_silence = std::chrono::duration<double>(longest_silence_s)}));
   stop_at_exit(handle);
@@ -373,6 +375,24 @@ void bind_transport(py::module_& module) {
         return {{std::string(name_of(found->launcher)), found->says}};
       },
       "Which launcher has started this process as one of several, and the variables that say so.");
+  module.def(
+      "token_by_secret",
+      [](const std::string& nonce) -> std::optional<std::string> {
+        const auto secret = secret_of_user(environment_variable);
+        return secret ? std::optional(token_of(*secret, nonce)) : std::nullopt;
+      },
+      py::arg("nonce"),
+      "The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set.");
+  module.def("random_digits", &random_digits, "A number that nobody can guess; 64 digits.");
+  module.def("sealed", &sealed, py::arg("token"), py::arg("rank"), py::arg("words"),
+             "A rank's words for a store that is not trusted.");
+  module.def(
+      "opened",
+      [](const std::string& token, int rank, const std::string& words) {
+        return opened(token, rank, words, "Gossip");
+      },
+      py::arg("token"), py::arg("rank"), py::arg("words"),
+      "What was sealed; ValueError for anything else.");
   module.def(
       "is_loopback", [](const std::string& address) { return is_loopback(address); },
       py::arg("address"), "Whether an address, in numbers, leads to no other machine.");

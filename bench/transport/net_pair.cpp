@@ -1,6 +1,7 @@
 /// One end of a pair over the transport net; see run.py.
 ///
-/// net_pair <rank> <folder> <in_place | landed | staged | streams | tls> <address or ->
+/// net_pair <rank> <folder> <mode> <address or ->, where the mode is in_place, landed, staged,
+/// streams, authenticated or tls
 
 #include <cstring>
 #include <memory>
@@ -24,7 +25,8 @@ class NetLink {
       return rank == 0 ? std::vector{mine, other} : std::vector{other, mine};
     };
     options.tls = mode == "tls";
-    options.share_memory = mode != "streams" && !options.tls;
+    options.authenticates = mode == "authenticated";
+    options.share_memory = mode != "streams" && !options.authenticates && !options.tls;
     if (!options.share_memory) options.address = address;
     transport_ = make_net_transport(options);
   }

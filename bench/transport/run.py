@@ -51,15 +51,24 @@ class Contender:
     environment: list[dict[str, str]] = field(default_factory=lambda: [{}, {}])
 
 
-def contenders(link: Link, build: Path, ucx_folders: list[str]) -> list[Contender]:
+def contenders(
+    link: Link, build: Path, ucx_folders: list[str], beside: Path | None
+) -> list[Contender]:
     net = str(build / "bin" / "net_pair")
-    modes = {"net": "streams", "net, TLS": "tls"}
+    modes = {"net": "streams", "net, authenticated": "authenticated", "net, TLS": "tls"}
     if link.shares_memory:
         modes = {"net, in place": "in_place", "net, landed": "landed", "net, staged": "staged"}
     made = [
         Contender(name, [net], [[mode, address] for address in link.addresses])
         for name, mode in modes.items()
     ]
+    if beside:
+        other = str(beside / "bin" / "net_pair")
+        made += [
+            Contender(f"{name}, beside", [other], [[mode, address] for address in link.addresses])
+            for name, mode in modes.items()
+            if mode != "authenticated"
+        ]
     devices = [{"GLOO_SOCKET_IFNAME": device} for device in link.devices]
     made.append(
         Contender("Gloo", [sys.executable, str(FOLDER / "gloo_pair.py")], environment=devices)
@@ -225,7 +234,7 @@ def show(rows: list[dict]) -> None:
 
 
 def chosen(name: str, link: Link, arguments: argparse.Namespace) -> list[Contender]:
-    made = contenders(link, arguments.build, arguments.ucx)
+    made = contenders(link, arguments.build, arguments.ucx, arguments.beside)
     prefix = arguments.only or (OWN if arguments.quick and name != QUICK_WITH_GLOO else "")
     return [each for each in made if each.name.startswith(prefix)]
 
@@ -239,6 +248,7 @@ def main() -> int:
     parser.add_argument("links", nargs="*", help=f"of {', '.join(LINKS)}; default all")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--build", type=Path, default=FOLDER.parents[1] / "build")
+    parser.add_argument("--beside", type=Path, help="another build, to compare with")
     parser.add_argument("--ucx", action="append", default=[], help="folder of another libucp.so.0")
     parser.add_argument("--only", help="contenders whose name begins so")
     parser.add_argument("--quick", action="store_true", help="few payloads, Gloo on one link only")

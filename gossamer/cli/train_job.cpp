@@ -7,29 +7,23 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <random>
 #include <sstream>
 #include <utility>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
+#include "gossamer/base/launchers.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/timeout.h"
 #include "gossamer/cli/train_address.h"
 #include "gossamer/transport/net/hosts.h"
+#include "gossamer/transport/net/job_secret.h"
 #include "gossamer/transport/net/net_transport.h"
 
 namespace gossamer {
 namespace {
 
 constexpr std::string_view kPlace = "train";
-
-std::string make_token() {
-  std::random_device entropy;  // the system's, from which keys are made
-  std::ostringstream token;
-  for (int k = 0; k < 8; ++k) token << std::hex << entropy();
-  return token.str();
-}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -41,7 +35,8 @@ std::string host_name() {
 struct Card {
   Place place;
   std::string reach;  ///< see reach_of_shared_memory()
-  std::string token;
+  std::string nonce;  ///< of the job, where it is rank 0's
+  bool has_secret = false;
 };
 
 std::string to_text(const Card& card) {
@@ -51,7 +46,8 @@ std::string to_text(const Card& card) {
                      {"local_rank", card.place.local_rank},
                      {"local_workers", card.place.local_workers},
                      {"reach", card.reach},
-                     {"token", card.token}};
+                     {"nonce", card.nonce},
+                     {"has_secret", card.has_secret}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // a name may be any bytes
 }
 
@@ -63,7 +59,8 @@ Card card_of(const std::string& text) {
                     .local_rank = json["local_rank"],
                     .local_workers = json["local_workers"]},
           .reach = json["reach"],
-          .token = json["token"]};
+          .nonce = json["nonce"],
+          .has_secret = json["has_secret"]};
 }
 
 Place place_of(const LauncherEnv& env) {
@@ -102,6 +99,17 @@ std::string kind_of(const std::exception& error) {
   throw std::runtime_error(message);
 }
 
+void require_all_or_none(const std::vector<bool>& have_secrets) {
+  const auto other = std::ranges::find(have_secrets, !have_secrets[0]);
+  if (other == have_secrets.end()) return;
+  const std::string rank = std::to_string(other - have_secrets.begin());
+  fail_argument({.place = kPlace,
+                 .what = "all ranks need the same secret, or none does",
+                 .got = "one on rank " + (*other ? rank : std::string("0")) + ", none on rank " +
+                        (*other ? std::string("0") : rank),
+                 .remedy = "give all of them GOSSAMER_SECRET_FILE, or unset it"});
+}
+
 std::string line_that_differs(const std::string& here, const std::string& there) {
   std::istringstream ours(here);
   std::istringstream theirs(there);
@@ -131,9 +139,13 @@ TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
                       .timeout_s = timeout_s,
                       .why_so_many = why_so_many(env_),
                       .on_wait = say});
+  const auto secret = secret_of_user(environment_variable);
   const Card mine{.place = place_of(env_),
                   .reach = reach_of_shared_memory(),
-                  .token = env_.rank == 0 ? make_token() : ""};
+                  .nonce = env_.rank == 0 ? random_digits() : "",
+                  .has_secret = secret.has_value()};
+  std::vector<bool> have_secrets;
+  std::string nonce;
   std::vector<Place> places;
   std::vector<std::string> reaches;
   std::vector<std::string> machines;
@@ -142,13 +154,24 @@ TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
     places.push_back(card.place);
     reaches.push_back(card.reach);
     machines.push_back(card.place.machine.empty() ? card.place.name : card.place.machine);
-    if (token_.empty()) token_ = card.token;  // rank 0's
+    have_secrets.push_back(card.has_secret);
+    if (nonce.empty()) nonce = card.nonce;  // rank 0's
   }
+  require_all_or_none(have_secrets);
+  has_secret_ = secret.has_value();
+  token_ = secret ? token_of(*secret, nonce) : token_from_store();
   is_one_reach_ = !reaches[0].empty() && are_alike(reaches);
   is_one_machine_ = are_alike(machines);
   const FoundHosts found = find_hosts(places, kPlace);
   shape_ = found.shape;
   if (env_.rank == 0 && !found.warning.empty()) say("warning: " + found.warning);
+}
+
+/// See Note [A secret that does not travel]: without one, rank 0's, until all have it.
+std::string TrainJob::token_from_store() {
+  const std::string own = rank() == 0 ? random_digits() : "";
+  if (rank() == 0) store_->tell("token", own);
+  return rank() == 0 ? own : store_->hear("token", 0);
 }
 
 void TrainJob::together(const std::string& what, const std::function<void()>& work) {
@@ -183,19 +206,33 @@ void TrainJob::require_same(const std::string& words) {
   });
 }
 
+std::vector<std::string> TrainJob::share_sealed(const std::string& mine) {
+  std::vector<std::string> all = store_->share("connect", sealed(token_, rank(), mine));
+  if (rank() == 0 && !has_secret_) store_->forget("token");  // all have read it
+  for (std::size_t peer = 0; peer < all.size(); ++peer) {
+    all[peer] = opened(token_, static_cast<int>(peer), all[peer], kPlace);
+  }
+  return all;
+}
+
 std::unique_ptr<Transport> TrainJob::connect(const ConnectOptions& options) {
+  if (options.tls && !has_secret_ && rank() == 0) {
+    say("warning: the key of TLS comes from the launcher's store, which anybody reads who reaches "
+        "its port; give all ranks GOSSAMER_SECRET_FILE, as SECURITY.md says");
+  }
   std::string address;
   if (!is_one_reach_) {
     together("find an address for the others",
              [&] { address = address_for_peers(env_, {.may_be_loopback = is_one_machine_}); });
   }
-  auto transport = make_net_transport(
-      {.rank = env_.rank,
-       .workers = env_.workers,
-       .token = token_,
-       .share = [this](const std::string& mine) { return store_->share("connect", mine); },
-       .address = address,
-       .tls = options.tls});
+  auto transport =
+      make_net_transport({.rank = env_.rank,
+                          .workers = env_.workers,
+                          .token = token_,
+                          .share = [this](const std::string& mine) { return share_sealed(mine); },
+                          .address = address,
+                          .tls = options.tls,
+                          .authenticates = wants_authentication(environment_variable)});
   store_->done();
   return transport;
 }

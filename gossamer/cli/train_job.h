@@ -42,10 +42,14 @@ class TrainJob {
   std::unique_ptr<Transport> connect(const ConnectOptions& options);
 
  private:
+  std::string token_from_store();
+  std::vector<std::string> share_sealed(const std::string& mine);
+
   LauncherEnv env_;
   std::unique_ptr<JobStore> store_;
   HostShape shape_;
   std::string token_;
+  bool has_secret_ = false;      ///< the token comes from the user's secret
   bool is_one_reach_ = false;    ///< all can share memory
   bool is_one_machine_ = false;  ///< all are in one network
 };

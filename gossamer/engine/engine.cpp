@@ -59,6 +59,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
     lanes_.push_back(std::make_unique<Lane>(buckets[b], static_cast<int>(b), pattern_, optimizer_,
                                             options_.codec));
     lanes_.back()->set_recorder(options_.recorder);
+    lanes_.back()->check_payloads(options_.check_payloads);
   }
   const bool is_scattered =
       std::ranges::any_of(lanes_, [](const auto& lane) { return lane->is_scattered(); });

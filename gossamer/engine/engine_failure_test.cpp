@@ -129,6 +129,37 @@ TEST(EngineFailure, GradientsAreNotLookedAtWhereThatIsSwitchedOff) {
   });
 }
 
+/// A gradient may stay finite where the parameters are not.
+TEST(EngineFailure, ParametersOfOthersThatAreNotFiniteNameWhoSentThem) {
+  for (const char* pattern : {"cwa", "atc"}) {
+    for (const Codec codec : kAllCodecs) {
+      for (const Late late : {Late::wait, Late::skip}) {
+        if (late == Late::skip && pattern == std::string("atc")) continue;
+        EngineOptions options = options_for(2);
+        options.pattern = pattern;
+        options.codec = codec;
+        options.late = late;
+        const std::string message = message_of([&] {
+          run_workers(transports(2), [&](Transport& transport) {
+            Tiny tiny;
+            Engine engine(options, transport, tiny.buckets());
+            engine.start();
+            for (int step = 0; step < 20'000; ++step) {  // with skip it may go on without it
+              engine.step();
+              if (transport.describe().rank != 1) continue;
+              tiny.x[30] = std::numeric_limits<double>::quiet_NaN();
+            }
+          });
+        });
+        for (const char* part : {"parameters that worker 1 sent", "finite"}) {
+          EXPECT_NE(message.find(part), std::string::npos)
+              << pattern << " " << name_of(codec) << ": " << message;
+        }
+      }
+    }
+  }
+}
+
 TEST(EngineOptions, ThatDoNotFitEachOtherAreRefused) {
   const auto refused = [](EngineOptions options, const char* part) {
     auto ends = transports(2);

@@ -6,6 +6,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
+#include "gossamer/engine/payload_check.h"
 #include "gossamer/kernels/codec.h"
 #include "gossamer/kernels/sum.h"
 
@@ -156,7 +157,8 @@ void Exchange::post_receives() {
     const Request request =
         transport_.receive(message.peer, tag(message.slot), {landing, bytes}, deadline_);
     const int buffer = is_whole ? slice.buffer : -1;
-    receives_.push_back({request, message.peer, landing, buffer, message.slot, bytes});
+    const Codec codec = is_coded(*spec_.plan, slice) ? spec_.plan->codec : Codec::fp32;
+    receives_.push_back({request, message.peer, landing, buffer, message.slot, bytes, codec});
   }
 }
 
@@ -233,6 +235,10 @@ bool Exchange::collect(std::vector<Open>& open) {
     const Status status = transport_.poll(entry.request);
     if (status.state == Status::State::failed) std::rethrow_exception(status.error);
     if (status.state == Status::State::pending) return false;
+    if (entry.landing != nullptr && spec_.checks) {
+      const std::byte* const from = status.payload.empty() ? entry.landing : status.payload.data();
+      require_finite({from, entry.bytes}, entry.codec, spec_.dtype, entry.peer);
+    }
     if (entry.landing != nullptr) {
       arrived_ = std::max(arrived_, status.arrived);
       if (spec_.recorder != nullptr) {

@@ -73,6 +73,7 @@ struct ExchangeSpec {
   std::int64_t step = 0;
   std::int32_t stream = 0;
   void* error = nullptr;         ///< of the coding, as long as the payload; null: not carried on
+  bool checks = false;           ///< see payload_check.h
   Recorder* recorder = nullptr;  ///< is told of its messages; null: nobody is
   std::optional<std::int64_t> recorded_step = std::nullopt;  ///< that it is told; else `step`
 };
@@ -123,6 +124,7 @@ class Exchange {
     int buffer = -1;               ///< of a receive that fills a whole scratch buffer
     std::int32_t slot = 0;
     std::size_t bytes = 0;
+    Codec codec = Codec::fp32;  ///< of what arrives
   };
 
   bool needs_runner() const { return spec_.plan->phases.size() > 1; }

@@ -98,15 +98,18 @@ void Lane::expect(ExchangeRunner& runner, std::shared_ptr<const Plan> plan, std:
   GOSSAMER_ASSERT(&slot != current_ && slot.plan == nullptr);
   slot.plan = std::move(plan);
   if (!late_.empty()) return;
-  for (std::size_t k = 0; k < payloads_of(number).size(); ++k) {
-    slot.exchanges[k] = runner.expect({.plan = slot.plan.get(),
-                                       .dtype = bucket_.dtype,
-                                       .arena = &slot.arenas[k],
-                                       .step = number,
-                                       .stream = stream::of_payload(index_, k),
-                                       .error = carried_error(number, k),
-                                       .recorder = recorder_,
-                                       .recorded_step = number / pattern_.stages()});
+  const std::span<const Payload> payloads = payloads_of(number);
+  for (std::size_t k = 0; k < payloads.size(); ++k) {
+    slot.exchanges[k] =
+        runner.expect({.plan = slot.plan.get(),
+                       .dtype = bucket_.dtype,
+                       .arena = &slot.arenas[k],
+                       .step = number,
+                       .stream = stream::of_payload(index_, k),
+                       .error = carried_error(number, k),
+                       .checks = checks_payloads_ && payloads[k] == Payload::parameters,
+                       .recorder = recorder_,
+                       .recorded_step = number / pattern_.stages()});
   }
 }
 
@@ -140,6 +143,7 @@ void Lane::skip_late(Transport& transport, LateSpec spec, std::span<const Plan* 
   spec.recorder = recorder_;
   for (std::size_t k = 0; k < pattern_.payloads.size(); ++k) {
     spec.stream = stream::of_payload(index_, k);
+    spec.checks = checks_payloads_ && pattern_.payloads[k] == Payload::parameters;
     late_.push_back(std::make_unique<LateEdges>(transport, spec, plans));
   }
 }

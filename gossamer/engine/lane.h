@@ -62,6 +62,8 @@ class Lane {
   int index() const { return index_; }
   /// From the next expect() on; null: nobody is told of messages.
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }
+  /// Whether parameters of others that are not finite are refused; see payload_check.h.
+  void check_payloads(bool checks) { checks_payloads_ = checks; }
   std::vector<StateVector> state() const;
   /// Lets the pattern's anchors start as the parameters are.
   void set_anchors();
@@ -157,6 +159,7 @@ class Lane {
   const Pattern& pattern_;
   const Optimizer& optimizer_;
   Recorder* recorder_ = nullptr;
+  bool checks_payloads_ = false;
   std::vector<Vector> own_memory_;  ///< of the state vectors that the bucket does not bring along
   std::vector<std::span<std::byte>> optimizer_state_;
   std::vector<std::span<std::byte>> pattern_state_;

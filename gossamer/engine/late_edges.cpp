@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/options.h"
+#include "gossamer/engine/payload_check.h"
 #include "gossamer/kernels/codec.h"
 
 namespace gossamer {
@@ -21,6 +23,7 @@ LateEdges::LateEdges(Transport& transport, const LateSpec& spec, std::span<const
         const auto [edge, is_new] = in_.try_emplace(message.peer);
         if (!is_new) continue;
         edge->second.bytes = bytes_of(*plan, message.slice, spec_.dtype);
+        if (is_coded(*plan, message.slice)) edge->second.codec = plan->codec;
         for (AlignedBytes& memory : edge->second.memory) {
           memory = make_aligned_bytes(edge->second.bytes);
         }
@@ -45,6 +48,17 @@ void LateEdges::ask(int peer, In& edge) {
       transport_.receive(peer, tag(edge.number++), {landing, edge.bytes}, Deadline::max());
 }
 
+/// What is wrong with a payload; null: nothing is.
+std::exception_ptr LateEdges::complaint(std::span<const std::byte> payload, const In& edge,
+                                        int peer) const {
+  try {
+    require_finite(payload, edge.codec, spec_.dtype, peer);
+    return nullptr;
+  } catch (const NonFinitePayload&) {
+    return std::current_exception();
+  }
+}
+
 void LateEdges::collect(int peer, In& edge) {
   while (!edge.error) {
     const Status status = transport_.poll(edge.request);
@@ -55,7 +69,10 @@ void LateEdges::collect(int peer, In& edge) {
       spec_.recorder->arrived({peer, tag(edge.number - 1), spec_.recorder->step(), 0,
                                static_cast<std::int64_t>(edge.bytes), status.arrived});
     }
-    land(status, edge.memory[static_cast<std::size_t>(edge.landing)].get());
+    std::byte* const landing = edge.memory[static_cast<std::size_t>(edge.landing)].get();
+    land(status, landing);
+    if (spec_.checks) edge.error = complaint({landing, edge.bytes}, edge, peer);
+    if (edge.error) return;
     transport_.release(edge.request);
     edge.newest = edge.landing;
     edge.landing = 0;

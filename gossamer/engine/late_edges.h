@@ -31,6 +31,7 @@ struct LateSpec {
   std::int64_t first_number = 0;  ///< the same on all workers, and beyond those used before
   std::int64_t staleness = 1;
   Recorder* recorder = nullptr;  ///< is told of messages; null: nobody is
+  bool checks = false;           ///< see payload_check.h
 };
 
 /// As many elements as the spec says.
@@ -63,6 +64,7 @@ class LateEdges {
  private:
   struct In {
     std::size_t bytes = 0;
+    Codec codec = Codec::fp32;
     Request request = 0;
     std::int64_t number = 0;
     std::array<AlignedBytes, 3> memory;  ///< one lands, one is the newest, one is read
@@ -82,6 +84,7 @@ class LateEdges {
   Tag tag(std::int64_t number) const;
   void ask(int peer, In& edge);
   void collect(int peer, In& edge);
+  std::exception_ptr complaint(std::span<const std::byte> payload, const In& edge, int peer) const;
   bool has_left(Out& edge);
 
   Transport& transport_;

@@ -63,7 +63,13 @@ class NonFiniteGradient : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-/// Throws it; `value` is an element of the gradient of `name`.
+/// Parameters of another worker that are not finite; see payload_check.h.
+class NonFinitePayload : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws NonFiniteGradient; `value` is an element of the gradient of `name`.
 [[noreturn]] void refuse_non_finite(const std::string& name, int rank, std::int64_t step,
                                     double value);
 
@@ -84,6 +90,7 @@ struct EngineOptions {
   std::int64_t staleness = 1;     ///< with Late::skip: steps that a payload may be old
   double clip_norm = 0;           ///< global norm of the gradient that is stepped with; 0: no limit
   bool check_gradients = true;    ///< refuse a non-finite gradient before it touches anything
+  bool check_payloads = true;     ///< refuse parameters of others that are not finite
   bool measure_distance = false;  ///< StepReport::distance; costs no memory traffic
   double timeout_s = 60;          ///< of every wait for another worker
   int kernel_threads = 1;

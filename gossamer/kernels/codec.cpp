@@ -1,5 +1,6 @@
 #include "gossamer/kernels/codec.h"
 
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -122,6 +123,26 @@ void decode_add(Codec codec, std::span<const std::byte> coded, std::int64_t offs
                 std::span<T> into) {
   const Decoding<T> job = decoding("decode_add", codec, coded, offset, into);
   coding_of<T>(codec).decode_add(job);
+}
+
+bool decodes_to_finite(Codec codec, std::span<const std::byte> coded) {
+  if (codec == Codec::int8) {
+    bool is_finite = true;
+    for (std::size_t at = 0; at + sizeof(float) <= coded.size(); at += kCodecBlockBytes) {
+      float scale = 0;
+      std::memcpy(&scale, coded.data() + at, sizeof(scale));
+      is_finite = is_finite && std::isfinite(scale);
+    }
+    return is_finite;
+  }
+  constexpr unsigned kExponent = 0x7f80U;
+  unsigned any = 0;  // without a branch, for speed
+  for (std::size_t at = 0; at + sizeof(std::uint16_t) <= coded.size(); at += 2) {
+    std::uint16_t code = 0;
+    std::memcpy(&code, coded.data() + at, sizeof(code));
+    any |= static_cast<unsigned>((code & kExponent) == kExponent);
+  }
+  return any == 0;
 }
 
 template void encode(Codec, const EncodeArgs<float>&);

@@ -37,6 +37,9 @@ struct EncodeArgs {
 template <class T>
 void encode(Codec codec, const EncodeArgs<T>& args);
 
+/// Whether no element of a coded vector decodes to infinity or NaN. For bf16 and int8.
+bool decodes_to_finite(Codec codec, std::span<const std::byte> coded);
+
 /// into ← elements [offset, offset + into.size()) of a coded vector, of which `coded` holds at
 /// least the bytes up to there. Any offset, also inside a block. Throws std::invalid_argument when
 /// `coded` ends before.

@@ -237,6 +237,11 @@ std::string JobStore::hear(const std::string& topic, int rank) {
   return {bytes.begin(), bytes.end()};
 }
 
+void JobStore::forget(const std::string& topic) {
+  const std::string key = state_->key(topic, state_->options.rank);
+  ask(state_->options, [&] { return state_->store->deleteKey(key); });
+}
+
 std::vector<std::string> JobStore::share(const std::string& topic, const std::string& mine) {
   tell(topic, mine);
   std::vector<std::string> all;

@@ -42,6 +42,8 @@ class JobStore {
   /// The two halves of it.
   void tell(const std::string& topic, const std::string& words);
   std::string hear(const std::string& topic, int rank);
+  /// What this worker has told is there no more, for those who come to the store later.
+  void forget(const std::string& topic);
 
   /// Says that this process asks nothing more. One that serves waits for all to have said so.
   void done();

@@ -28,6 +28,11 @@ std::vector<std::unique_ptr<Transport>> make_with_streams(int workers) {
   return make_net_team(workers, {.address = "127.0.0.1", .share_memory = false});
 }
 
+std::vector<std::unique_ptr<Transport>> make_authenticated(int workers) {
+  return make_net_team(workers,
+                       {.address = "127.0.0.1", .share_memory = false, .authenticates = true});
+}
+
 std::vector<std::unique_ptr<Transport>> make_with_tls(int workers) {
   return make_net_team(workers, {.address = "127.0.0.1", .share_memory = false, .tls = true});
 }
@@ -37,6 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, TransportConformance,
                                            Case{"threads_with_links", make_with_links},
                                            Case{"net", [](int n) { return make_net_team(n); }},
                                            Case{"net_streams", make_with_streams},
+                                           Case{"net_authenticated", make_authenticated},
                                            Case{"net_tls", make_with_tls}),
                          name_of);
 

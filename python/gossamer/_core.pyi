@@ -140,6 +140,18 @@ def started_together() -> tuple[str, str] | None:
     """Which launcher has started this process as one of several, and the variables that say so;
     None where no variable does."""
 
+def token_by_secret(nonce: str) -> str | None:
+    """The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set."""
+
+def random_digits() -> str:
+    """A number that nobody can guess; 64 digits."""
+
+def sealed(token: str, rank: int, words: str) -> str:
+    """A rank's words for a store that is not trusted."""
+
+def opened(token: str, rank: int, words: str) -> str:
+    """What was sealed; ValueError for anything else."""
+
 def is_loopback(address: str) -> bool:
     """Whether an address, in numbers, leads to no other machine."""
 
@@ -518,6 +530,7 @@ class EngineOptions:
         optimizer: str,
         timeout_s: float,
         check_gradients: bool,
+        check_payloads: bool,
         in_backward: bool = False,
         codec: str = "fp32",
         skips_late: bool = False,

@@ -89,6 +89,7 @@ def pairs_of(hosts: list[str]) -> list[Pair]:
         optimizer="sgd",
         timeout_s=1.0,
         check_gradients=False,
+        check_payloads=False,
         hyper=_core.Hyper(),
     )
     both_ways = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import threading
@@ -66,6 +67,12 @@ class Board:
 
     def set(self, key: str, value: str) -> None:
         self._ask(lambda: self._store.set(key, value))
+
+    def forget(self, key: str) -> None:
+        """Nobody who comes later finds it; stores that delete nothing keep an empty word."""
+        self._ask(lambda: self._store.set(key, ""))
+        with contextlib.suppress(RuntimeError, NotImplementedError):
+            self._ask(lambda: self._store.delete_key(key))
 
     def add(self, key: str, number: int) -> int:
         """The sum of all that has been added so far."""

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-import secrets
+import time
+import warnings
 from collections.abc import Iterable
 
 import torch.distributed as dist
 
 from gossamer import _core, _machine, gloo_edges
-from gossamer.board import next_number
+from gossamer.board import Waiting, next_number
 from gossamer.cards import exchange
 from gossamer.world import World, board_of
+
+_OPEN_STORE = (
+    "[Gossip] the key of tls=True comes from the launcher's store, which anybody reads who reaches "
+    "its port; give all ranks GOSSAMER_SECRET_FILE, as SECURITY.md says"
+)
 
 
 def make_transport(
@@ -42,9 +48,23 @@ def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
     mine = {
         "reach": _core.reach_of_shared_memory(),
         "machine": _core.machine_of_this_process(),
-        "token": secrets.token_hex(32),
+        "nonce": _core.random_digits(),
     }
-    cards = exchange(world, "connect", mine, None, timeout_s)
+    problem = None
+    try:
+        mine["has_secret"] = _core.token_by_secret(mine["nonce"]) is not None
+    except (ValueError, OSError) as error:
+        problem = error
+    cards = exchange(world, "connect", mine, problem, timeout_s)
+    _require_all_or_none([card["has_secret"] for card in cards])
+    number = next_number(board_of(world, timeout_s), world.rank, world.size)
+    place = f"gossamer/token/{number}"
+    token = _core.token_by_secret(cards[0]["nonce"])
+    comes_from_store = token is None
+    if token is None:
+        token = _from_store(world, place, timeout_s)
+        if tls and world.rank == 0:
+            warnings.warn(_OPEN_STORE, stacklevel=2)
     address = ""
     if mine["reach"] == "" or any(card["reach"] != mine["reach"] for card in cards):
         address = _machine.address_for_peers()
@@ -54,16 +74,39 @@ def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
         exchange(world, "connect", {}, problem, timeout_s)
 
     def share(words: str) -> list[str]:
-        told = exchange(world, "connect", {"words": words}, None, timeout_s)
-        return [card["words"] for card in told]
+        mine = {"words": _core.sealed(token, world.rank, words)}
+        told = exchange(world, "connect", mine, None, timeout_s)
+        if comes_from_store and world.rank == 0:
+            board_of(world, timeout_s).forget(place)  # all have read it
+        return [_core.opened(token, rank, card["words"]) for rank, card in enumerate(told)]
 
     return _core.net_transport(
         world.rank,
         world.size,
-        token=cards[0]["token"],
+        token=token,
         share=share,
         address=address,
         tls=tls,
+    )
+
+
+def _from_store(world: World, place: str, timeout_s: float) -> str:
+    """Rank 0's token, until all have read it."""
+    board = board_of(world, timeout_s)
+    if world.rank == 0:
+        board.set(place, _core.random_digits())
+    who = Waiting(world.rank, 0, "connect", time.monotonic() + timeout_s, timeout_s)
+    return board.read(place, who, f"has not come to connect within {timeout_s:g} s").decode()
+
+
+def _require_all_or_none(have_secrets: list[bool]) -> None:
+    """ValueError on all ranks where some have a secret and others none."""
+    if len(set(have_secrets)) == 1:
+        return
+    raise ValueError(
+        "[Gossip] all ranks need the same secret, or none does, got one on rank "
+        f"{have_secrets.index(True)} and none on rank {have_secrets.index(False)}; give all of "
+        "them GOSSAMER_SECRET_FILE, or unset it"
     )
 
 

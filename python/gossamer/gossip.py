@@ -70,6 +70,7 @@ class Gossip(habits.NoModule, Closing):
         buffers: ``"averaged"``: ``averaged()`` averages floating-point buffers too; ``"local"``:
             it leaves them alone. In any case rank 0's are everybody's first.
         check_gradients: refuse a gradient that is not finite before it touches anything.
+        check_payloads: refuse parameters of another rank that are not finite; the error names it.
         update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
             completed its gradients, which then must not change any more.
         timeout_s: of a wait for another worker. One that is dead or silent is noticed sooner.
@@ -117,6 +118,7 @@ class Gossip(habits.NoModule, Closing):
         group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None = None,
         buffers: str = "averaged",
         check_gradients: bool = True,
+        check_payloads: bool = True,
         update: str = "step",
         codec: str = "fp32",
         late: str = "wait",

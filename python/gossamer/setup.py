@@ -47,6 +47,7 @@ NO_OPTIMIZER: dict[str, Any] = {
     "pattern_options": None,
     "buffers": "local",
     "check_gradients": False,
+    "check_payloads": False,
     "update": "step",
     "late": "wait",
     "staleness": 1,
@@ -67,6 +68,7 @@ class Settings:
     pattern_options: patterns.Options | None
     buffers: str
     check_gradients: bool
+    check_payloads: bool
     update: str
     codec: str
     late: str
@@ -296,6 +298,7 @@ def engine_options(member: Member) -> _core.EngineOptions:
         optimizer=member._rule.name if member._rule else "none",
         timeout_s=settings.timeout_s,
         check_gradients=settings.check_gradients,
+        check_payloads=settings.check_payloads,
         in_backward=settings.update == "backward",
         codec=settings.codec,
         skips_late=settings.late == "skip",

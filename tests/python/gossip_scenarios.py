@@ -37,6 +37,7 @@ import gossip_scenarios_patterns  # noqa: E402
 import gossip_scenarios_plan  # noqa: E402
 import gossip_scenarios_probe  # noqa: E402
 import gossip_scenarios_save  # noqa: E402
+import gossip_scenarios_secret  # noqa: E402
 import gossip_scenarios_suspicions  # noqa: E402
 import gossip_scenarios_trace  # noqa: E402
 import gossip_scenarios_transports  # noqa: E402
@@ -62,6 +63,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_plan.SCENARIOS,
     **gossip_scenarios_probe.SCENARIOS,
     **gossip_scenarios_save.SCENARIOS,
+    **gossip_scenarios_secret.SCENARIOS,
     **gossip_scenarios_suspicions.SCENARIOS,
     **gossip_scenarios_trace.SCENARIOS,
     **gossip_scenarios_transports.SCENARIOS,

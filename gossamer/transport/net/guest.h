@@ -67,7 +67,7 @@ class Guest {
     const Greeting greeting = hello(token, meeting);
     say(greeting.words, greeting.text);
     const SessionKeys keys = session_keys(token, meeting);
-    stream_.authenticate(keys.caller, keys.called);
+    stream_.authenticate(keys.caller, keys.called, false);
   }
   void say(const Words& words, std::span<const std::byte> text = {}) {
     stream_.say(words, text);

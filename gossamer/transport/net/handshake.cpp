@@ -81,7 +81,9 @@ Proof proof_of(const std::string& token, std::string_view purpose, const Meeting
       .add(meeting.caller.generation)
       .add(std::string_view(meeting.caller.card))
       .add(meeting.asked)
-      .add(meeting.told);
+      .add(meeting.told)
+      .add(std::uint64_t{meeting.asks})
+      .add(std::uint64_t{meeting.tells});
   Proof proof;
   unsigned length = 0;
   const unsigned char* done =
@@ -105,8 +107,8 @@ Nonce random_nonce() {
   return nonce;
 }
 
-Greeting challenge(const Nonce& nonce) {
-  return {.words = {.say = Say::challenge, .offset = kWireVersion},
+Greeting challenge(const Nonce& nonce, bool asks) {
+  return {.words = {.say = Say::challenge, .number = asks ? 1U : 0U, .offset = kWireVersion},
           .text = {nonce.begin(), nonce.end()}};
 }
 
@@ -133,18 +135,18 @@ Greeting hello(const std::string& token, const Meeting& meeting) {
   return {.words = {.say = Say::hello,
                     .number = meeting.caller.rank,
                     .bytes = meeting.caller.generation,
-                    .offset = kWireVersion},
+                    .offset = kWireVersion,
+                    .memory = meeting.tells ? 1U : 0U},
           .text = text.take()};
 }
 
-std::optional<Meeting> meeting_of(const std::string& token, std::uint64_t called,
-                                  const Nonce& asked, const Words& words,
-                                  std::span<const std::byte> text) {
+std::optional<Meeting> meeting_of(const std::string& token, const Meeting& before,
+                                  const Words& words, std::span<const std::byte> text) {
   const auto fields = fields_of(text, 4);
   if (words.say != Say::hello || version_of(words) != kWireVersion || !fields) return std::nullopt;
-  Meeting meeting{.caller = {.rank = words.number, .generation = words.bytes},
-                  .called = called,
-                  .asked = asked};
+  Meeting meeting = before;
+  meeting.caller = {.rank = words.number, .generation = words.bytes};
+  meeting.tells = words.memory != 0;
   Proof proof;
   if (!read((*fields)[0], meeting.told) || !read((*fields)[1], proof) ||
       !read((*fields)[2], meeting.caller.member)) {

@@ -6,8 +6,9 @@
 /// proof by the worker that was called. Proofs are HMAC-SHA256 under the token, of fields that each
 /// begin with their length. So neither end learns the token, nothing that was overheard can be said
 /// again, and no proof is good for another worker, role or card. What follows over a stream is
-/// authenticated by keys that both derive from the same (frame_seal.h). The same over sockets of
-/// one host, where the system says in addition whose process is at the other end.
+/// authenticated by keys that both derive from the same (frame_seal.h): all words, and payloads
+/// where either end wants it. The same over sockets of one host, where the system says in addition
+/// whose process is at the other end.
 
 #include <array>
 #include <cstddef>
@@ -39,6 +40,9 @@ struct Meeting {
   std::uint64_t called = 0;  ///< rank of the worker that is called
   Nonce asked = {};          ///< by that one, with its challenge
   Nonce told = {};           ///< by the caller
+  bool asks = false;         ///< the one that is called wants payloads to be authenticated
+  bool tells = false;        ///< the caller does
+  bool authenticates() const { return asks || tells; }
 };
 
 /// Words and the text that follows them.
@@ -50,7 +54,7 @@ struct Greeting {
 /// Bytes that nobody can guess. Throws IoError when the system gives none.
 Nonce random_nonce();
 
-Greeting challenge(const Nonce& nonce);
+Greeting challenge(const Nonce& nonce, bool asks = false);
 /// The nonce of a challenge. Nothing where it makes no sense; see also version_of().
 std::optional<Nonce> nonce_of(const Words& words, std::span<const std::byte> text);
 /// The version of whoever says challenge or hello; see kWireVersion.
@@ -59,10 +63,10 @@ std::uint64_t version_of(const Words& words);
 std::string other_version(const Words& words);
 
 Greeting hello(const std::string& token, const Meeting& meeting);
-/// What a hello to worker `called` after this nonce says; nothing where it proves nothing.
-std::optional<Meeting> meeting_of(const std::string& token, std::uint64_t called,
-                                  const Nonce& asked, const Words& words,
-                                  std::span<const std::byte> text);
+/// What a hello says after `before`, of which it fills in the rest: nothing where it proves
+/// nothing.
+std::optional<Meeting> meeting_of(const std::string& token, const Meeting& before,
+                                  const Words& words, std::span<const std::byte> text);
 
 /// By the worker that was called, of this generation.
 Greeting welcome(const std::string& token, const Meeting& meeting, std::uint64_t generation);

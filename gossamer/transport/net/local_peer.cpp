@@ -34,7 +34,8 @@ bool LocalPeer::answer(const Words& words, std::span<const std::byte> text) {
   meeting_ = {.caller = own_,
               .called = static_cast<std::uint64_t>(peer_),
               .asked = *nonce,
-              .told = random_nonce()};
+              .told = random_nonce(),
+              .asks = words.number != 0};
   out_.greet(hello(token_, meeting_));
   return false;
 }

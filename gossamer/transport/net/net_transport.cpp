@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -24,6 +25,18 @@ constexpr const char* kRestarted = "the peer restarted";
 const std::string kReplaced = "a later generation of this worker is there";
 // For what was said to reach peers when this worker leaves.
 constexpr std::chrono::seconds kLinger{1};
+
+ReceptionOptions reception_of(const NetOptions& options, std::shared_ptr<const TlsKeys> keys) {
+  ReceptionOptions reception;
+  reception.ports = ports_of_user(std::getenv("GOSSAMER_PORTS"));
+  reception.own.rank = reception.own.member = static_cast<std::uint64_t>(options.rank);
+  reception.own.generation = options.generation;
+  reception.token = options.token;
+  reception.address = options.address;
+  reception.authenticates = options.authenticates;
+  reception.keys = std::move(keys);
+  return reception;
+}
 
 class NetTransport final : public Transport {
  public:
@@ -58,6 +71,7 @@ class NetTransport final : public Transport {
   const int rank_;
   const std::string token_;
   const std::shared_ptr<const TlsKeys> keys_;  ///< none: streams are not over TLS
+  const bool authenticates_;
   const std::uint64_t generation_;
   const Clock::duration longest_silence_;
   Bell bell_;
@@ -80,16 +94,13 @@ NetTransport::NetTransport(const NetOptions& options)
     : rank_(options.rank),
       token_(options.token),
       keys_(options.tls ? std::make_shared<const TlsKeys>(token_) : nullptr),
+      authenticates_(options.authenticates),
       generation_(options.generation),
       longest_silence_(duration_of(options.longest_silence.count(), "net")),
       is_local_(static_cast<std::size_t>(options.workers)),
       last_beat_(Clock::now()),
       loop_(kBeat),
-      reception_({.own = {.rank = static_cast<std::uint64_t>(rank_), .generation = generation_},
-                  .token = token_,
-                  .address = options.address,
-                  .keys = keys_},
-                 loop_) {
+      reception_(reception_of(options, keys_), loop_) {
   mine_ = {.reach = options.share_memory ? reach_of_shared_memory() : "",
            .name = reception_.name(),
            .streams = reception_.address(),
@@ -120,8 +131,11 @@ void NetTransport::make_peer(std::size_t rank, const Card& card) {
                          .generation = generation_,
                          .card = to_text(mine_)};
   const int number = static_cast<int>(rank);
-  const PeerOptions options{
-      .own = own, .peer = number, .generation = card.generation, .token = token_};
+  const PeerOptions options{.own = own,
+                            .peer = number,
+                            .generation = card.generation,
+                            .token = token_,
+                            .authenticates = authenticates_};
   check_way(rank_, mine_, number, card);
   const bool is_local = share_memory(mine_, card);
   const auto local = is_local ? std::make_shared<LocalPeer>(options, card.name) : nullptr;

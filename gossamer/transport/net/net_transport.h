@@ -27,6 +27,10 @@ struct NetOptions {
   /// Whether streams are encrypted and authenticated by TLS 1.3, with a key that the token gives;
   /// the same for all workers. See Note [A key instead of certificates].
   bool tls = false;
+  /// Whether payloads over streams without TLS are authenticated (AES-GMAC), as words always are,
+  /// instead of having a checksum (CRC-32C): then they arrive as they were sent or not at all,
+  /// whoever is on the way. It suffices that one of two workers wants it.
+  bool authenticates = false;
   /// How often a worker of this rank has been there before; see Note [Generations].
   std::uint64_t generation = 0;
   /// A peer of which nothing has been heard for so long costs the requests with it.

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <barrier>
-#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 
@@ -196,11 +195,6 @@ TEST(NetTransport, RefusesWorkersThatCannotShareMemory) {
   EXPECT_THROW(make_net_transport(options), std::invalid_argument);
   options.rank = 2;
   EXPECT_THROW(make_net_transport(options), std::invalid_argument);
-}
-
-std::ptrdiff_t open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return std::distance(begin(all), end(all));
 }
 
 TEST(NetTransport, LeavesNoDescriptorBehind) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,12 @@
 #include "gossamer/transport/net/packet_socket.h"
 
 namespace gossamer {
+
+/// Of this process.
+inline std::ptrdiff_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return std::distance(begin(all), end(all));
+}
 
 struct Packet {
   PacketResult result = PacketResult::later;

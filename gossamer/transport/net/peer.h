@@ -63,6 +63,7 @@ struct PeerOptions {
   int peer = 0;
   std::uint64_t generation = 0;  ///< of the peer
   std::string token;
+  bool authenticates = false;  ///< payloads over streams, see NetOptions
 };
 
 /// One generation of another worker; see Note [Generations].
@@ -75,6 +76,7 @@ class Peer {
   explicit Peer(PeerOptions options)
       : own_(std::move(options.own)),
         token_(std::move(options.token)),
+        authenticates_(options.authenticates),
         rank_(static_cast<int>(own_.rank)),
         peer_(options.peer),
         generation_(options.generation) {}
@@ -149,6 +151,7 @@ class Peer {
 
   const Introduction own_;
   const std::string token_;
+  const bool authenticates_;
   const int rank_;
   const int peer_;
   const std::uint64_t generation_;

@@ -30,10 +30,11 @@ Reception::Reception(ReceptionOptions options, EventLoop& loop)
     : own_(std::move(options.own)),
       token_(std::move(options.token)),
       keys_(std::move(options.keys)),
+      authenticates_(options.authenticates),
       name_(random_name()),
       loop_(loop),
       door_(PacketSocket::listen(name_)) {
-  if (!options.address.empty()) stream_door_ = listen_for_streams(options.address);
+  if (!options.address.empty()) stream_door_ = listen_for_streams(options.address, options.ports);
   watch_doors();
 }
 
@@ -73,7 +74,7 @@ void Reception::open_stream_door() {
                       .stream = Stream(std::move(next), keys_, Tls::End::accepts),
                       .nonce = random_nonce(),
                       .host = std::move(host)};
-    const Greeting greeting = challenge(stranger.nonce);
+    const Greeting greeting = challenge(stranger.nonce, authenticates_);
     stranger.stream.say(greeting.words, greeting.text);
     stranger.stream.write();
     admit(std::move(stranger));
@@ -112,6 +113,13 @@ void Reception::admit(Stranger stranger) {
   strangers_.emplace(last_stranger_, std::move(stranger));
 }
 
+std::optional<Meeting> Reception::meeting_with(const Stranger& stranger, const Words& words,
+                                               std::span<const std::byte> text) const {
+  const bool asks = authenticates_ && stranger.stream;
+  return meeting_of(token_, {.called = own_.rank, .asked = stranger.nonce, .asks = asks}, words,
+                    text);
+}
+
 /// Who has proved to be a worker is answered by a proof, and may say all else.
 std::optional<Arrival> Reception::hear_stranger(Stranger& stranger, bool& leaves) const {
   Words words;
@@ -119,9 +127,8 @@ std::optional<Arrival> Reception::hear_stranger(Stranger& stranger, bool& leaves
   Descriptor descriptor;
   const PacketResult result = stranger.socket.receive(words, text, descriptor);
   if (result == PacketResult::later) return std::nullopt;
-  const auto meeting = result == PacketResult::done
-                           ? meeting_of(token_, own_.rank, stranger.nonce, words, text)
-                           : std::nullopt;
+  const auto meeting =
+      result == PacketResult::done ? meeting_with(stranger, words, text) : std::nullopt;
   leaves = !meeting;
   if (!meeting) return std::nullopt;
   const Greeting greeting = welcome(token_, *meeting, own_.generation);
@@ -136,7 +143,7 @@ std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) 
   const auto hear_first = [&](const Words& words, std::span<const std::byte> text) {
     stranger.stream.pause();
     has_spoken = true;
-    meeting = meeting_of(token_, own_.rank, stranger.nonce, words, text);
+    meeting = meeting_with(stranger, words, text);
   };
   const auto refuse = [&](const Words&) {
     stranger.stream.pause();
@@ -150,7 +157,7 @@ std::optional<Arrival> Reception::hear_stream(Stranger& stranger, bool& leaves) 
   const Greeting greeting = welcome(token_, *meeting, own_.generation);
   stranger.stream.say(greeting.words, greeting.text);
   const SessionKeys keys = session_keys(token_, *meeting);
-  stranger.stream.authenticate(keys.called, keys.caller);
+  stranger.stream.authenticate(keys.called, keys.caller, meeting->authenticates());
   return Arrival{.who = meeting->caller, .socket = {}, .stream = std::move(stranger.stream)};
 }
 

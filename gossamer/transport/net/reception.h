@@ -24,7 +24,9 @@ struct Arrival {
 struct ReceptionOptions {
   Introduction own;  ///< whose it is, without the card
   std::string token;
-  std::string address = {};                       ///< to listen on besides this host; empty: none
+  std::string address = {};  ///< to listen on besides this host; empty: none
+  PortRange ports = {};
+  bool authenticates = false;                     ///< payloads over streams, see NetOptions
   std::shared_ptr<const TlsKeys> keys = nullptr;  ///< streams are over TLS where there are some
 };
 
@@ -62,12 +64,15 @@ class Reception {
   void turn_one_away();
   void rest();
   void watch_doors();
+  std::optional<Meeting> meeting_with(const Stranger& stranger, const Words& words,
+                                      std::span<const std::byte> text) const;
   std::optional<Arrival> hear_stranger(Stranger& stranger, bool& leaves) const;
   std::optional<Arrival> hear_stream(Stranger& stranger, bool& leaves) const;
 
   const Introduction own_;
   const std::string token_;
   const std::shared_ptr<const TlsKeys> keys_;
+  const bool authenticates_;
   const std::string name_;
   EventLoop& loop_;
   PacketSocket door_;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 #include "gossamer/transport/conformance_fixture.h"
@@ -135,11 +134,6 @@ double cpu_s() {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
   return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-std::ptrdiff_t open_descriptors() {
-  const std::filesystem::directory_iterator all("/proc/self/fd");
-  return std::distance(begin(all), end(all));
 }
 
 /// Gives the process so many descriptors more than it has, until it ends.

@@ -24,6 +24,10 @@ bool makes_sense(const Words& words) {
   return words.magic == Words{}.magic && words.follows <= limit;
 }
 
+FrameSeal::Part body_of(const Words& words) {
+  return words.say == Say::data ? FrameSeal::Part::payload : FrameSeal::Part::text;
+}
+
 /// What only the other end can have written, of this frame.
 FrameCode head_of(FrameSeal& seal, const Words& words, const FrameCode& body) {
   seal.begin(FrameSeal::Part::head);
@@ -38,17 +42,17 @@ Stream::Stream(Descriptor socket, const std::shared_ptr<const TlsKeys>& keys, Tl
     : socket_(std::move(socket)),
       tls_(socket_ && keys ? std::make_unique<Tls>(keys, socket_.get(), end) : nullptr) {}
 
-void Stream::authenticate(const FrameKey& says, const FrameKey& hears) {
+void Stream::authenticate(const FrameKey& says, const FrameKey& hears, bool payloads) {
   if (tls_) return;
-  said_seal_ = std::make_unique<FrameSeal>(says);
-  heard_seal_ = std::make_unique<FrameSeal>(hears);
+  said_seal_ = std::make_unique<FrameSeal>(says, payloads);
+  heard_seal_ = std::make_unique<FrameSeal>(hears, payloads);
   for (Frame& frame : early_) words_.push_back(std::move(frame));
   early_.clear();
 }
 
 void Stream::seal(Header& header, std::span<const std::byte> body) {
   if (!said_seal_ || is_greeting(header.words.say)) return;
-  said_seal_->begin(FrameSeal::Part::body);
+  said_seal_->begin(body_of(header.words));
   said_seal_->add(body);
   header.body = said_seal_->end();
   header.head = head_of(*said_seal_, header.words, header.body);
@@ -166,7 +170,7 @@ void Stream::begin_body(const StreamListener& listener) {
   }
   in_body_ = true;
   is_sealed_ = !tls_ && !is_greeting(heard_.words.say);
-  if (is_sealed_) heard_seal_->begin(FrameSeal::Part::body);
+  if (is_sealed_) heard_seal_->begin(body_of(heard_.words));
   left_ = heard_.words.follows;
   landing_ = nullptr;
   text_.clear();

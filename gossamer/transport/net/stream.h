@@ -29,8 +29,9 @@ struct StreamListener {
 
 /// Payloads are cut into frames, and those under way take turns; other words go before the next
 /// frame. Greetings go as they are; all other frames are authenticated, by TLS or by the keys that
-/// authenticate() got, and one that was changed on the way ends the stream. Not for several threads
-/// at once. Never blocks.
+/// authenticate() got, and one that was changed on the way ends the stream. Payloads may have a
+/// CRC-32C instead, which stands for itself against faults, not against somebody on the way. Not
+/// for several threads at once. Never blocks.
 class Stream {
  public:
   Stream() = default;
@@ -53,7 +54,7 @@ class Stream {
 
   /// From now on the two ends say and hear more than greetings, under these keys; over TLS they
   /// may from the beginning.
-  void authenticate(const FrameKey& says, const FrameKey& hears);
+  void authenticate(const FrameKey& says, const FrameKey& hears, bool payloads = true);
   /// What cannot be authenticated yet waits until it can.
   void say(Words words, std::span<const std::byte> text = {});
   /// Begins to send a payload, which must stay until take_finished() has its number, or stop().

@@ -268,11 +268,13 @@ bool StreamPeer::answer(const Words& words, std::span<const std::byte> text) {
   meeting_ = {.caller = own_,
               .called = static_cast<std::uint64_t>(peer_),
               .asked = *nonce,
-              .told = random_nonce()};
+              .told = random_nonce(),
+              .asks = words.number != 0,
+              .tells = authenticates_};
   const Greeting greeting = hello(token_, meeting_);
   out_.say(greeting.words, greeting.text);
   const SessionKeys keys = session_keys(token_, meeting_);
-  out_.authenticate(keys.caller, keys.called);
+  out_.authenticate(keys.caller, keys.called, meeting_.authenticates());
   for (const auto& [number, receive] : landing_) say_ready(*receive);
   return false;
 }

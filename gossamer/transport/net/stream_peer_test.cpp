@@ -57,11 +57,11 @@ void serve(Stream& stream, const Bytes& payload) {
   challenge_with(stream, nonce);
   bool is_served = false;
   const auto hear = [&](const Words& words, std::span<const std::byte> text) {
-    if (const auto meeting = meeting_of(kToken, 1, nonce, words, text)) {
+    if (const auto meeting = meeting_of(kToken, {.called = 1, .asked = nonce}, words, text)) {
       const Greeting greeting = welcome(kToken, *meeting, 0);
       stream.say(greeting.words, greeting.text);
       const SessionKeys keys = session_keys(kToken, *meeting);
-      stream.authenticate(keys.called, keys.caller);
+      stream.authenticate(keys.called, keys.caller, false);
     }
     if (words.say != Say::ready) return;
     stream.start(words.number, payload);

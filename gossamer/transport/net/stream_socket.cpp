@@ -6,10 +6,13 @@
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <string_view>
 
 #include "gossamer/base/errors.h"
 
@@ -68,9 +71,49 @@ void set_up(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof(kUserTimeoutMs));
 }
 
+[[noreturn]] void fail_ports(const std::string& words) {
+  fail_argument({.place = "GOSSAMER_PORTS",
+                 .what = "must be a range of ports",
+                 .got = "'" + words + "'",
+                 .remedy = "give the first and the last, as in 40000-40100"});
+}
+
+int port_in(std::string_view text, const std::string& words) {
+  int port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size() || port < 1 || port > 65'535) {
+    fail_ports(words);
+  }
+  return port;
+}
+
+/// Whether it is bound to a free port of the range. Workers of a host begin at different ones.
+bool bind_in(int socket, Name& name, const PortRange& ports) {
+  const int count = ports.last - ports.first + 1;
+  const int start = static_cast<int>(::getpid() % count);
+  for (int i = 0; i < count; ++i) {
+    const auto port = static_cast<std::uint16_t>(ports.first + (start + i) % count);
+    reinterpret_cast<sockaddr_in*>(name.get())->sin_port = htons(port);  // at the same place in six
+    if (::bind(socket, name.get(), name.length) == 0) return true;
+    if (errno != EADDRINUSE && errno != EACCES) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
-StreamDoor listen_for_streams(const std::string& host) {
+PortRange ports_of_user(const char* words) {
+  if (words == nullptr) return {};
+  const std::string text(words);
+  const std::size_t dash = text.find('-');
+  const std::string_view view(text);
+  const int first = port_in(view.substr(0, dash), text);
+  const int last = dash == std::string::npos ? first : port_in(view.substr(dash + 1), text);
+  if (last < first) fail_ports(text);
+  return {first, last};
+}
+
+StreamDoor listen_for_streams(const std::string& host, const PortRange& ports) {
   Name name = name_of({host, 0});
   if (name.length == 0) {
     fail_argument({.place = "net",
@@ -79,12 +122,13 @@ StreamDoor listen_for_streams(const std::string& host) {
                    .remedy = "give the address of the interface that reaches the other hosts"});
   }
   Descriptor socket(::socket(name.value.ss_family, kKind, 0));
-  if (!socket || ::bind(socket.get(), name.get(), name.length) != 0 ||
-      ::listen(socket.get(), SOMAXCONN) != 0) {
+  if (!socket || !bind_in(socket.get(), name, ports) || ::listen(socket.get(), SOMAXCONN) != 0) {
+    const bool are_taken = errno == EADDRINUSE && ports.first > 0;
     fail_io({.place = "net",
              .what = "cannot listen on " + host,
              .got = std::strerror(errno),
-             .remedy = "give the address of an interface of this host"});
+             .remedy = are_taken ? "give GOSSAMER_PORTS a range with a free port for each worker"
+                                 : "give the address of an interface of this host"});
   }
   const int port = port_of(socket.get());
   return {std::move(socket), {host, port}};

@@ -20,9 +20,19 @@ struct StreamDoor {
   StreamAddress address;
 };
 
+/// From the first to the last; {0, 0}: whichever the system gives.
+struct PortRange {
+  int first = 0;
+  int last = 0;
+};
+
+/// Of GOSSAMER_PORTS, as in "40000-40100" or "40000": what a firewall lets through. Throws
+/// std::invalid_argument for anything else; null: any.
+PortRange ports_of_user(const char* words);
+
 /// Listens on one address, never on all of the machine's. Throws std::invalid_argument for what is
 /// no such address, IoError where the machine does not have it.
-StreamDoor listen_for_streams(const std::string& host);
+StreamDoor listen_for_streams(const std::string& host, const PortRange& ports = {});
 /// Begins to connect; an empty descriptor where that cannot succeed.
 Descriptor connect_stream(const StreamAddress& address);
 /// The next that connects; an empty descriptor without one.

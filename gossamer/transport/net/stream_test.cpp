@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <thread>
 
 #include "gossamer/transport/conformance_fixture.h"
+#include "gossamer/transport/net/crc32c.h"
 #include "gossamer/transport/net/net_team.h"
 #include "gossamer/transport/net/stream_socket.h"
 
@@ -39,10 +41,10 @@ SocketPair make_sockets() {
 }
 
 /// All that a stream writes when it says `alive` and sends the payload.
-Bytes written(std::span<const std::byte> payload) {
+Bytes written(std::span<const std::byte> payload, bool authenticates = true) {
   SocketPair sockets = make_sockets();
   Stream stream(std::move(sockets.first));
-  stream.authenticate(kKey, kKey);
+  stream.authenticate(kKey, kKey, authenticates);
   stream.say({.say = Say::alive});
   stream.start(7, payload);
   Bytes all;
@@ -67,10 +69,11 @@ struct Heard {
 };
 
 /// What a stream makes of these bytes, in portions of this size.
-Heard hear(std::span<const std::byte> bytes, std::size_t size, std::size_t portion) {
+Heard hear(std::span<const std::byte> bytes, std::size_t size, std::size_t portion,
+           bool authenticates = true) {
   SocketPair sockets = make_sockets();
   Stream stream(std::move(sockets.first));
-  stream.authenticate(kKey, kKey);
+  stream.authenticate(kKey, kKey, authenticates);
   Heard heard{.landing = Bytes(size)};
   const StreamListener listener{
       .heard = [&](const Words&, std::span<const std::byte>) { ++heard.words; },
@@ -105,15 +108,32 @@ TEST(Stream, BringsWhatWasSentInPortionsOfAnySize) {
 
 TEST(Stream, EndsAtABitThatChangedWhereverItIs) {
   const Bytes payload = pattern(3000, 2);
-  const Bytes good = written(payload);
-  ASSERT_EQ(good.size(), 2 * kHeaderBytes + payload.size());
-  for (std::size_t at = 0; at < good.size(); at += at < 2 * kHeaderBytes ? 1 : 97) {
-    Bytes bad = good;
-    bad[at] ^= std::byte{4};
-    const Heard heard = hear(bad, payload.size(), 500);
-    EXPECT_TRUE(heard.has_ended && heard.is_spoiled) << at;
-    EXPECT_EQ(heard.landed, 0U) << at;
-    EXPECT_EQ(heard.words, at < kHeaderBytes ? 0 : 1) << at;
+  for (const bool authenticates : {true, false}) {
+    const Bytes good = written(payload, authenticates);
+    ASSERT_EQ(good.size(), 2 * kHeaderBytes + payload.size());
+    for (std::size_t at = 0; at < good.size(); at += at < 2 * kHeaderBytes ? 1 : 97) {
+      Bytes bad = good;
+      bad[at] ^= std::byte{4};
+      const Heard heard = hear(bad, payload.size(), 500, authenticates);
+      EXPECT_TRUE(heard.has_ended && heard.is_spoiled) << at;
+      EXPECT_EQ(heard.landed, 0U) << at;
+      EXPECT_EQ(heard.words, at < kHeaderBytes ? 0 : 1) << at;
+    }
+  }
+}
+
+/// A relay that knows how checksums are made can change a payload under one, and nothing else.
+TEST(Stream, AChecksumThatWasMendedIsFoundToo) {
+  const Bytes payload = pattern(3000, 2);
+  for (const bool authenticates : {true, false}) {
+    Bytes bad = written(payload, authenticates);
+    const std::size_t body = 2 * kHeaderBytes;
+    bad[body + 7] ^= std::byte{1};
+    const std::uint32_t mended = crc32c(std::span(bad).subspan(body));
+    std::memcpy(bad.data() + kHeaderBytes + sizeof(Words), &mended, sizeof(mended));
+    const Heard heard = hear(bad, payload.size(), 500, authenticates);
+    EXPECT_TRUE(heard.is_spoiled);
+    EXPECT_EQ(heard.landed, 0U);
   }
 }
 

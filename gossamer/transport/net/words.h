@@ -24,7 +24,8 @@ inline constexpr std::size_t kInlineBytes = std::size_t{16} << 10;
 /// the same connection, straight into its landing buffer. So nothing unexpected is ever stored.
 enum class Say : std::uint32_t {
   hello,     ///< first by whoever connects, see Note [Meeting]; `number` is the rank, `bytes` its
-             ///< generation, `offset` the version
+             ///< generation, `offset` the version, `memory` 1 where payloads are to be
+             ///< authenticated
   memory,    ///< a descriptor comes with it: memory `number` of `bytes` bytes
   forget,    ///< memory `number` will not be used any more
   offer,     ///< offer `number` of `bytes` bytes, at `offset` of `memory`; 0: they follow
@@ -34,7 +35,8 @@ enum class Say : std::uint32_t {
   refuse,  ///< offer `number` has another size than the `bytes` that are expected
   alive,
   bye,        ///< the reason follows
-  challenge,  ///< to whoever connects; `offset` is the version, a nonce follows
+  challenge,  ///< to whoever connects; `offset` is the version, `number` 1 where payloads are to be
+              ///< authenticated; a nonce follows
   welcome,    ///< a proof that this end, of generation `bytes`, knows the token as well follows
   ready,      ///< a receive of `bytes` bytes with this tag, to be called `number`, waits
   unready,    ///< it does not wait any more
