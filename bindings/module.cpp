@@ -6,6 +6,7 @@
 #include "bindings/engine.h"
 #include "bindings/errors.h"
 #include "bindings/graph.h"
+#include "bindings/meeting.h"
 #include "bindings/plan.h"
 #include "bindings/probe.h"
 #include "bindings/theory.h"
@@ -18,6 +19,7 @@ PYBIND11_MODULE(_core, module) {
   py::module_::import("torch");  // its types must be known before ours
   gossamer::python::bind_errors(module);
   gossamer::python::bind_transport(module);
+  gossamer::python::bind_meeting(module);
   gossamer::python::bind_graph(module);
   gossamer::python::bind_plan(module);
   gossamer::python::bind_theory(module);

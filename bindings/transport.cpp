@@ -7,15 +7,12 @@
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "gossamer/base/address.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/launchers.h"
 #include "gossamer/base/timeout.h"
-#include "gossamer/transport/net/hosts.h"
 #include "gossamer/transport/net/job_secret.h"
 #include "gossamer/transport/net/net_transport.h"
 
@@ -314,18 +311,6 @@ C10dOptions c10d_options(int rank, int workers, const py::dict& groups) {
   return options;
 }
 
-using PlaceWords = std::tuple<std::string, std::string, std::string, int, int>;
-
-std::tuple<std::vector<int>, std::vector<std::string>, std::string> hosts_of(
-    const std::vector<PlaceWords>& places, const std::string& who) {
-  std::vector<Place> found;
-  for (const auto& [machine, name, node, local_rank, local_workers] : places) {
-    found.push_back({machine, name, node, local_rank, local_workers});
-  }
-  const FoundHosts hosts = find_hosts(found, who);
-  return {hosts.shape.workers_per_host, hosts.names, hosts.warning};
-}
-
 void bind_transport(py::module_& module) {
   py::class_<Tag>(module, "Tag", "Matches a send to its receive; never used twice for one pair.")
       .def(py::init<std::int64_t, std::int32_t, std::int32_t>(), py::arg("step") = 0,
@@ -367,41 +352,6 @@ void bind_transport(py::module_& module) {
       py::arg("tls") = false, py::arg("generation") = 0, py::arg("longest_silence_s") = 30.0,
       "A transport over shared memory inside a host and TCP between hosts; share(mine) gives "
       "everybody's words by rank.");
-  module.def(
-      "started_together",
-      []() -> std::optional<std::pair<std::string, std::string>> {
-        const auto found = started_together(environment_variable);
-        if (!found) return std::nullopt;
-        return {{std::string(name_of(found->launcher)), found->says}};
-      },
-      "Which launcher has started this process as one of several, and the variables that say so.");
-  module.def(
-      "token_by_secret",
-      [](const std::string& nonce) -> std::optional<std::string> {
-        const auto secret = secret_of_user(environment_variable);
-        return secret ? std::optional(token_of(*secret, nonce)) : std::nullopt;
-      },
-      py::arg("nonce"),
-      "The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set.");
-  module.def("random_digits", &random_digits, "A number that nobody can guess; 64 digits.");
-  module.def("sealed", &sealed, py::arg("token"), py::arg("rank"), py::arg("words"),
-             "A rank's words for a store that is not trusted.");
-  module.def(
-      "opened",
-      [](const std::string& token, int rank, const std::string& words) {
-        return opened(token, rank, words, "Gossip");
-      },
-      py::arg("token"), py::arg("rank"), py::arg("words"),
-      "What was sealed; ValueError for anything else.");
-  module.def(
-      "is_loopback", [](const std::string& address) { return is_loopback(address); },
-      py::arg("address"), "Whether an address, in numbers, leads to no other machine.");
-  module.def("machine_of_this_process", &machine_of_this_process,
-             "The same for all processes of one machine in one network namespace.");
-  module.def("find_hosts", &hosts_of, py::arg("places"), py::arg("who"),
-             "(workers per host, names of the hosts, warning) of places by rank.");
-  module.def("reach_of_shared_memory", &reach_of_shared_memory,
-             "The same for all processes that can share memory; empty where none can.");
 }
 
 }  // namespace gossamer::python

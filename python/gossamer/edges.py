@@ -45,14 +45,14 @@ def make_transport(
 
 
 def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
-    mine = {
+    mine: dict[str, str | bool] = {
         "reach": _core.reach_of_shared_memory(),
         "machine": _core.machine_of_this_process(),
         "nonce": _core.random_digits(),
     }
     problem = None
     try:
-        mine["has_secret"] = _core.token_by_secret(mine["nonce"]) is not None
+        mine["has_secret"] = _core.token_by_secret("") is not None
     except (ValueError, OSError) as error:
         problem = error
     cards = exchange(world, "connect", mine, problem, timeout_s)

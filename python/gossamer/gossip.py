@@ -70,7 +70,7 @@ class Gossip(habits.NoModule, Closing):
         buffers: ``"averaged"``: ``averaged()`` averages floating-point buffers too; ``"local"``:
             it leaves them alone. In any case rank 0's are everybody's first.
         check_gradients: refuse a gradient that is not finite before it touches anything.
-        check_payloads: refuse parameters of another rank that are not finite; the error names it.
+        check_payloads: refuse another rank's parameters that are not finite, by its name.
         update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
             completed its gradients, which then must not change any more.
         timeout_s: of a wait for another worker. One that is dead or silent is noticed sooner.
@@ -83,8 +83,7 @@ class Gossip(habits.NoModule, Closing):
             several hosts a 32nd of the parameters if that is less, but not below 256 KiB.
         transport: ``"net"`` (shared memory inside a host, TCP between hosts, which is what
             ``"auto"`` takes) or ``"c10d"`` (over Gloo).
-        tls: TLS 1.3 for what ``"net"`` sends over TCP, with a key that the ranks agree on through
-            the group's store; needs no certificates.
+        tls: TLS 1.3 for what ``"net"`` sends over TCP; SECURITY.md says where its key comes from.
         seed: of random topologies.
         stagger: bucket b follows the schedule at step t + b, which loads the links equally. False:
             all at t, so that ``global_average_every`` averages the whole model in one step.

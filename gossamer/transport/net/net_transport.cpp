@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -25,18 +24,6 @@ constexpr const char* kRestarted = "the peer restarted";
 const std::string kReplaced = "a later generation of this worker is there";
 // For what was said to reach peers when this worker leaves.
 constexpr std::chrono::seconds kLinger{1};
-
-ReceptionOptions reception_of(const NetOptions& options, std::shared_ptr<const TlsKeys> keys) {
-  ReceptionOptions reception;
-  reception.ports = ports_of_user(std::getenv("GOSSAMER_PORTS"));
-  reception.own.rank = reception.own.member = static_cast<std::uint64_t>(options.rank);
-  reception.own.generation = options.generation;
-  reception.token = options.token;
-  reception.address = options.address;
-  reception.authenticates = options.authenticates;
-  reception.keys = std::move(keys);
-  return reception;
-}
 
 class NetTransport final : public Transport {
  public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -25,6 +26,18 @@ std::string random_name() {
 }
 
 }  // namespace
+
+ReceptionOptions reception_of(const NetOptions& options, std::shared_ptr<const TlsKeys> keys) {
+  ReceptionOptions reception;
+  reception.ports = ports_of_user(std::getenv("GOSSAMER_PORTS"));
+  reception.own.rank = reception.own.member = static_cast<std::uint64_t>(options.rank);
+  reception.own.generation = options.generation;
+  reception.token = options.token;
+  reception.address = options.address;
+  reception.authenticates = options.authenticates;
+  reception.keys = std::move(keys);
+  return reception;
+}
 
 Reception::Reception(ReceptionOptions options, EventLoop& loop)
     : own_(std::move(options.own)),

@@ -8,6 +8,7 @@
 
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/handshake.h"
+#include "gossamer/transport/net/net_transport.h"
 #include "gossamer/transport/net/packet_socket.h"
 #include "gossamer/transport/net/stream.h"
 #include "gossamer/transport/net/stream_socket.h"
@@ -29,6 +30,9 @@ struct ReceptionOptions {
   bool authenticates = false;                     ///< payloads over streams, see NetOptions
   std::shared_ptr<const TlsKeys> keys = nullptr;  ///< streams are over TLS where there are some
 };
+
+/// Of a worker with these options, and GOSSAMER_PORTS of the environment.
+ReceptionOptions reception_of(const NetOptions& options, std::shared_ptr<const TlsKeys> keys);
 
 /// Not for several threads at once. A stranger has a few seconds. Few may wait at once; where more
 /// come, those go first that have waited longest of the host that has most of them, so that whoever
