@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from . import figures, style, timeline, words
+from . import figures, pages, style, timeline, words
 from .compare import Comparison
 from .measure import Figures, sent_per_step
 from .run import Run
@@ -18,23 +15,14 @@ _MOST_SETTINGS = 30
 
 def render(comparison: Comparison, version: str, choice: Choice | None = None) -> str:
     """The whole page as text. `choice`: what of the traces the timeline shows."""
-    loader = jinja2.PackageLoader("gossamer.report", "")
-    environment = jinja2.Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style_sheet = loader.get_source(environment, "page.css")[0]
     drawn = {
         "timeline": timeline.timeline(comparison, choice or Choice()),
         **_figures(comparison),
     }
     rows = [_row(comparison, index) for index in range(len(comparison.runs))]
     missing = [key for key in rows[0]["cells"] if all(_is_missing(row, key) for row in rows)]
-    return environment.get_template("page.html").render(
-        style_sheet=Markup(style_sheet),
+    return pages.render(
+        "page.html",
         headline=comparison.headline,
         remarks=comparison.remarks,
         rows=rows,
