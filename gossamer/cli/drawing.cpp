@@ -91,9 +91,8 @@ int draw(const Drawing& drawing) {
   if (WIFEXITED(status) && WEXITSTATUS(status) <= kExitUsage) return WEXITSTATUS(status);
   fail_outside({.place = place,
                 .what = "Python did not draw the pictures",
-                .got = WIFSIGNALED(status)
-                           ? std::string("signal ") + ::strsignal(WTERMSIG(status))
-                           : "exit code " + std::to_string(WEXITSTATUS(status)),
+                .got = WIFSIGNALED(status) ? std::string("signal ") + ::strsignal(WTERMSIG(status))
+                                           : "exit code " + std::to_string(WEXITSTATUS(status)),
                 .remedy = "try it with less beside it, or take the numbers of --json"});
 }
 

@@ -15,8 +15,8 @@ struct Drawing {
 };
 
 /// Starts Python and waits until the pictures are written. What was printed on stdout is flushed
-/// before. Returns the exit code of the command: 0, or that of Python, which has said why. Throws as
-/// python_command, and OutsideError where Python cannot be started or is killed.
+/// before. Returns the exit code of the command: 0, or that of Python, which has said why. Throws
+/// as python_command, and OutsideError where Python cannot be started or is killed.
 int draw(const Drawing& drawing);
 
 /// Throws OutsideError where the file cannot be written because of its folder: better said before

@@ -207,8 +207,7 @@ int run_lab_run(int argc, char** argv) {
   if (o.svg.empty()) return 0;
   const std::string title = o.problem + ", " + describe(shape);
   const Figure figure{.charts = {chart_of(title, outcomes, &Point::error, "MSE")}};
-  return draw(
-      {.place = "lab run", .figures = figure_json(figure), .arguments = {"--svg", o.svg}});
+  return draw({.place = "lab run", .figures = figure_json(figure), .arguments = {"--svg", o.svg}});
 }
 
 }  // namespace gossamer

@@ -38,11 +38,11 @@ std::vector<std::string> python_command(const std::string& place) {
     return {may_be_there(own) ? own.lexically_normal().string() : "python3",
             script.lexically_normal().string()};
   }
-  fail_argument({.place = place,
-                 .what = "the Python package is not beside this program",
-                 .got = here.string(),
-                 .remedy = "install it as docs/install.md says, then `python3 -m gossamer " +
-                           place + "`"});
+  fail_argument(
+      {.place = place,
+       .what = "the Python package is not beside this program",
+       .got = here.string(),
+       .remedy = "install it as docs/install.md says, then `python3 -m gossamer " + place + "`"});
 }
 
 void fail_to_start_python(const std::string& place, const std::string& python, int error) {

@@ -36,8 +36,8 @@ Figure speed_up_figure(const std::string& title, const SpeedUpCurves& curves) {
     if (curve.sigma != sigma) {
       sigma = curve.sigma;
       figure.charts.push_back({.title = "σ = " + shortest(sigma),
-                        .x = {.label = "γ: all-reduce communication / compute", .log = true},
-                        .y = {.label = "speed-up in %"}});
+                               .x = {.label = "γ: all-reduce communication / compute", .log = true},
+                               .y = {.label = "speed-up in %"}});
     }
     Series series{.name = "ω = " + shortest(curve.omega), .x = curves.gamma};
     for (const double value : curve.speed_up) series.y.push_back(100 * value);

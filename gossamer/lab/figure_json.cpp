@@ -48,8 +48,8 @@ Json chart_json(const Chart& chart) {
 }  // namespace
 
 Json figure_json(const Figure& figure) {
-  Json json{{"figure", figure.name},   {"title", figure.title},     {"text", figure.text},
-            {"header", figure.header}, {"rows", figure.rows},       {"columns", figure.columns},
+  Json json{{"figure", figure.name},   {"title", figure.title}, {"text", figure.text},
+            {"header", figure.header}, {"rows", figure.rows},   {"columns", figure.columns},
             {"charts", Json::array()}};
   for (const Chart& chart : figure.charts) json["charts"].push_back(chart_json(chart));
   return json;

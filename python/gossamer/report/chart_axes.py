@@ -96,7 +96,7 @@ def set_up(axes: Axes, is_x: bool, shown: Range, log: bool, length: float) -> No
     axis: Axis = axes.xaxis if is_x else axes.yaxis
     if log:
         (axes.set_xscale if is_x else axes.set_yscale)("log", nonpositive="mask")
-    low, high = (min(max(10.0**end, 1e-307), 1e307) if log else end for end in shown)
+    low, high = (10.0 ** min(max(end, -307.0), 307.0) if log else end for end in shown)
     (axes.set_xlim if is_x else axes.set_ylim)(low, high)
     axis.set_major_locator(_locator(shown, log, length, is_x))
     axis.set_minor_locator(FixedLocator(_between(shown, length) if log else []))

@@ -42,7 +42,7 @@ class _Legend:
         columns = max(1, min(int(self.width / widest), len(self.entries)))
         self.rows = -(-len(self.entries) // columns)
         self.width = min(widest, self.width)
-        room = self.width - around
+        room = self.width - around + 0.01  # more than the widest, in spite of rounding
         self.names = [wrapped(each.name, room, _WORDS) for each in self.entries]
 
     @property
@@ -72,13 +72,13 @@ class _Cell:
         return _PAD + words + 5
 
     @property
-    def below(self) -> float:
-        label = _LINE * _WORDS * len(self.x_label)
-        return 4 + _LINE * TICK_SIZE + label + 4 + self.legend.height + _PAD
+    def under(self) -> float:
+        """From the plot down to the legend."""
+        return 4 + _LINE * (TICK_SIZE + _WORDS * len(self.x_label)) + 2
 
     @property
-    def height(self) -> float:
-        return self.above + _PLOT + self.below
+    def below(self) -> float:
+        return self.under + self.legend.height + _PAD
 
 
 def picture(title: str, charts: list[Chart], columns: int, looks: Looks | None = None) -> Figure:
@@ -93,13 +93,18 @@ def picture(title: str, charts: list[Chart], columns: int, looks: Looks | None =
     heading = wrapped(title, width - 2 * _PAD, _HEADING, "bold")
     legend = _Legend(shared, width - 2 * _PAD)
     top = _PAD + _LINE * _HEADING * len(heading) if heading else 0.0
-    heights = [max(cell.height for cell in row) for row in rows]
+    # The plots of a row stand side by side, however many words each has.
+    aboves = [max(cell.above for cell in row) for row in rows]
+    heights = [
+        above + _PLOT + max(cell.below for cell in row)
+        for above, row in zip(aboves, rows, strict=True)
+    ]
     height = top + sum(heights) + (legend.height + _PAD if shared else 0.0)
     paper = _Paper(width, max(height, _PAD))
     paper.write(heading, _PAD, _PAD, _HEADING, weight="bold")
-    for row, high in zip(rows, heights, strict=True):
+    for row, above, high in zip(rows, aboves, heights, strict=True):
         for k, cell in enumerate(row):
-            _draw_chart(paper, cell, looks, k * WIDTH, top, high)
+            _draw_chart(paper, cell, looks, k * WIDTH, top + above)
         top += high
     _draw_legend(paper, legend, looks, _PAD, top)
     return paper.figure
@@ -132,14 +137,13 @@ class _Paper:
             self.figure.text(x, baseline, words, transform=self.points, fontsize=size, **look)
 
 
-def _draw_chart(
-    paper: _Paper, cell: _Cell, looks: Looks, left: float, top: float, height: float
-) -> None:
+def _draw_chart(paper: _Paper, cell: _Cell, looks: Looks, left: float, begin: float) -> None:
+    """The chart whose plot begins at that height."""
     chart = cell.chart
+    end, top = begin + _PLOT, begin - cell.above
     paper.write(cell.title, left + _PAD, top + _PAD, _TITLE, weight="bold")
     caption_at = top + _PAD + _LINE * _TITLE * len(cell.title)
     paper.write(cell.caption, left + _PAD, caption_at, _WORDS, color=style.MUTED)
-    begin, end = top + cell.above, top + height - cell.below
     x, y = x_range(chart), y_range(chart)
     if x is None or y is None:
         middle = (left + WIDTH / 2, (begin + end) / 2)
@@ -149,7 +153,7 @@ def _draw_chart(
     else:
         x, y = shown_range(x, chart.log_x), shown_range(y, chart.log_y)
         _draw_plot(paper, cell, looks, (left, begin, end), (x, y))
-    _draw_legend(paper, cell.legend, looks, left + _PAD, top + height - cell.legend.height - _PAD)
+    _draw_legend(paper, cell.legend, looks, left + _PAD, end + cell.under)
 
 
 def _draw_plot(

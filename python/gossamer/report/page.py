@@ -95,7 +95,7 @@ def _row(comparison: Comparison, index: int) -> dict[str, Any]:
         "label": own.label,
         "swatch": style.swatch(index, own.is_baseline),
         "kind": "simulated" if own.is_simulated else "measured",
-        "steps": own.steps,
+        "steps": _steps(own),
         "cells": {
             "ms per step": words.plain(own.step_ms),
             "of AllReduce's time": words.share(1) if baseline is own else _compared(part),
@@ -109,6 +109,14 @@ def _row(comparison: Comparison, index: int) -> dict[str, Any]:
             "workers": _shape(own),
         },
     }
+
+
+def _steps(own: Figures) -> str:
+    if not own.steps:
+        return ""
+    noun = "step" if own.steps == 1 else "steps"
+    after = f" after {own.warm_up} to warm up" if own.warm_up else ""
+    return f", {own.steps} {noun}{after}"
 
 
 def _is_missing(row: dict[str, Any], key: str) -> bool:
