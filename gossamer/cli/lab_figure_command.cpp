@@ -30,7 +30,7 @@ struct Options {
 constexpr const char* kFooter =
     R"(Prints the figure's table and writes its picture, NAME.svg; `all` writes every picture and one
 page of them, figures.html. Bands are twice the standard error over the trials. Runs with the
-same seed give the same numbers.
+same seed give the same numbers. Pictures need Python with matplotlib and Jinja2.
 
 examples:
   gossamer lab figure --list

@@ -96,7 +96,7 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   add_threads_and_seed(app, o.repeats.threads, o.run.seed);
-  app.add_option("--svg", o.svg, "write a picture of the MSE to this file");
+  app.add_option("--svg", o.svg, "draw the MSE to this file, with Python's matplotlib");
   CLI::Option* csv = app.add_flag(
       "--csv", o.csv, "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
   app.add_flag("--json", o.json, "print one JSON object with the curves")->excludes(csv);

@@ -69,7 +69,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--steps", o.c.steps, "of the recursion")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--figure", o.figure, "draw speed-up over gamma from 0.1 to 10 to this SVG file");
+  app.add_option(
+      "--figure", o.figure,
+      "draw speed-up over gamma from 0.1 to 10 to this SVG file, with Python's matplotlib");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
 }

@@ -125,6 +125,17 @@ def settings() -> Any:
     return matplotlib.rc_context({**matplotlib.rcParamsDefault, **_SETTINGS})
 
 
+def light(mark: str) -> str:
+    """What stands for the mark in the light."""
+    return COLOURS[_VARIABLES[mark]][0]
+
+
+def light_settings() -> Any:
+    """As settings(), with light colours in place of marks: for pictures that are no SVG as well."""
+    colours = {key: light(value) for key, value in _SETTINGS.items() if value in _VARIABLES}
+    return matplotlib.rc_context({**matplotlib.rcParamsDefault, **_SETTINGS, **colours})
+
+
 def _rounded(number: re.Match[str]) -> str:
     """A hundredth of a point is finer than any screen."""
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
@@ -178,12 +189,12 @@ def to_file(figure: Figure, name: str, alt: str) -> str:
     body, (width, height) = _drawn(figure, name)
     dark = []
     for mark, variable in _VARIABLES.items():
-        if mark not in body and mark != PAPER:
+        in_light, instead = COLOURS[variable]
+        body = body.replace(mark, in_light)
+        if in_light not in body and mark != PAPER:
             continue
-        light, instead = COLOURS[variable]
-        body = body.replace(mark, light)
         dark += [
-            f'[style*="{part}: {light}"] {{ {part}: {instead} !important; }}'
+            f'[style*="{part}: {in_light}"] {{ {part}: {instead} !important; }}'
             for part in ("fill", "stroke")
         ]
     label = html.escape(alt)
