@@ -21,7 +21,7 @@ Json = dict[str, Any]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def series(x: list[Any], y: list[Any], **more: Any) -> Json:
+def series(x: Any, y: Any, **more: Any) -> Json:
     return {"name": "", "x": x, "y": y, **more}
 
 
