@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import outcomes
@@ -16,26 +17,17 @@ from matplotlib.figure import Figure
 from outcomes import Outcome
 from plan import Done
 from rows import Row, baseline, losses_by_seed, rows
+from shared_style import style, wrapped
 from step_times import StepTimes
 from time_table import own_times
 
-BLACK = "#000000"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito
-DASHES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (10, 3)), (0, (3, 1, 1, 1)))
-PANEL_INCHES = (6.4, 3.8)
-COLUMNS = 2
-LABEL_GAP = 0.07  # of the axis' height, between two labels
+COLOURS = tuple(style.light(mark) for mark in style.SERIES)  # the first is of AllReduce
+PANEL_INCHES = (4.4, 2.7)
+TITLE_SIZE = 9
+MOST_IN_TWO_COLUMNS = 4
+LABEL_GAP = 0.085  # of the axis' height, between two labels
 FROM = 0.35  # of the steps: losses before it are above the picture
-STYLE = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "gossamer",
-    "text.parse_math": False,
-}
+SHORT = {"alternating_exponential_ring": "AER"}
 
 
 @dataclass(frozen=True)
@@ -62,13 +54,13 @@ class Panel:
 
 
 def curve_of(row: Row, name: str, number: int | None, ms: float | None) -> Curve:
-    """`number`: which of the colours; None: black. Steps where `ms` is None."""
+    """`number`: which of the colours; None: AllReduce's. Steps where `ms` is None."""
     steps, by_seed = losses_by_seed(row)
     losses = [[points[step] for points in by_seed] for step in steps]
     return Curve(
-        label=name.replace("_", " "),
-        colour=BLACK if number is None else COLOURS[number % len(COLOURS)],
-        dashes="-" if number is None else DASHES[number % len(DASHES)],
+        label=SHORT.get(name, name.replace("_", " ")),
+        colour=COLOURS[0 if number is None else 1 + number % (len(COLOURS) - 1)],
+        dashes="-" if number is None else style.DASHES[number % len(style.DASHES)],
         x=[step if ms is None else step * ms / 1000 for step in steps],
         mean=[sum(each) / len(each) for each in losses],
         least=[min(each) for each in losses],
@@ -136,16 +128,45 @@ def limits(drawn: Sequence[Panel]) -> tuple[float, float]:
     return min(tails) - margin, max(tails) + margin
 
 
-def draw_panel(axes: Axes, panel: Panel, losses: tuple[float, float], x_label: str) -> None:
+def shown_from(drawn: Sequence[Panel], kind: str) -> float:
+    """Steps begin where the losses come into the picture. Seconds begin at 0: a ratio of two of
+    them is to be seen."""
+    curves = [curve for panel in drawn for curve in panel.curves]
+    return min(curve.x[int(FROM * len(curve.x))] for curve in curves) if kind == "steps" else 0.0
+
+
+def draw_panel(
+    axes: Axes, panel: Panel, losses: tuple[float, float], begin: float, x_label: str
+) -> None:
     for curve in panel.curves:
-        axes.plot(curve.x, curve.mean, color=curve.colour, linestyle=curve.dashes, linewidth=1.8)
+        axes.plot(curve.x, curve.mean, color=curve.colour, linestyle=curve.dashes, linewidth=1.6)
         axes.fill_between(curve.x, curve.least, curve.most, color=curve.colour, alpha=0.15, lw=0)
-    axes.set_title(panel.title, loc="left", fontweight="bold")
+    axes.set_title(panel.title)
     axes.set_xlabel(x_label)
     axes.set_ylabel("validation loss, nats")
     axes.set_ylim(losses)
-    axes.set_xlim(0, max(curve.x[-1] for curve in panel.curves))
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlim(begin, max(curve.x[-1] for curve in panel.curves))
+    mark_what_is_above(axes, panel.curves, losses[1])
     label_curves(axes, panel.curves, losses)
+
+
+def mark_what_is_above(axes: Axes, curves: list[Curve], top: float) -> None:
+    """An arrowhead where a curve comes into the picture from above."""
+    begin = axes.get_xlim()[0]
+    for curve in curves:
+        points = list(zip(curve.x, curve.mean, strict=True))
+        for (x, above), (end, below) in itertools.pairwise(points):
+            if above > top >= below:
+                place = x + (end - x) * (above - top) / (above - below)
+                if place >= begin:
+                    look: dict[str, Any] = {
+                        "color": curve.colour,
+                        "markersize": 4.5,
+                        "clip_on": False,
+                    }
+                    axes.plot(place, top, "^", zorder=4, **look)
+                break
 
 
 def label_curves(axes: Axes, curves: list[Curve], losses: tuple[float, float]) -> None:
@@ -157,7 +178,7 @@ def label_curves(axes: Axes, curves: list[Curve], losses: tuple[float, float]) -
             f"{curve.label}  {curve.end[1]:.3f}",
             xy=curve.end,
             xycoords="data",
-            xytext=(1.04, place),
+            xytext=(1.06, place),
             textcoords="axes fraction",
             color=curve.colour,
             va="center",
@@ -169,30 +190,45 @@ def label_curves(axes: Axes, curves: list[Curve], losses: tuple[float, float]) -
 
 def draw(by_case: list[list[Panel]], title: str, x_label: str) -> Figure:
     """Each case on rows of its own, with the same limits in all its panels."""
+    most = max(len(drawn) for drawn in by_case)
+    columns = min(most, 2 if most <= MOST_IN_TWO_COLUMNS else 3)
     lines = [
-        (limits(drawn), drawn[first : first + COLUMNS])
+        (limits(drawn), shown_from(drawn, x_label), drawn[first : first + columns])
         for drawn in by_case
-        for first in range(0, len(drawn), COLUMNS)
+        for first in range(0, len(drawn), columns)
     ]
-    columns = max(len(chunk) for _, chunk in lines)
     width, height = PANEL_INCHES
-    size = (width * columns, height * len(lines) + 0.5)
+    room = 72 * width * columns - 20
+    words = [part for line in title.split("\n") for part in wrapped(line, room, TITLE_SIZE)]
+    size = (width * columns, height * len(lines) + 0.2 * len(words))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(lines), columns, squeeze=False)
-    for row, (losses, chunk) in zip(axes, lines, strict=True):
+    for row, (losses, begin, chunk) in zip(axes, lines, strict=True):
         for place, panel in zip(row, chunk, strict=False):
-            draw_panel(place, panel, losses, x_label)
+            draw_panel(place, panel, losses, begin, x_label)
         for place in row[len(chunk) :]:
             place.set_axis_off()
-    figure.suptitle(title, x=0.01, ha="left")
+    figure.suptitle("\n".join(words), x=0.01, ha="left", fontsize=TITLE_SIZE)
     return figure
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path, alt: str) -> None:
     """As SVG and as PNG; the same curves give the same bytes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-    figure.savefig(path.with_suffix(".png"), dpi=110)
+    text = style.to_file(figure, "figure", alt)
+    path.with_suffix(".svg").write_text(text, encoding="utf-8")
+    figure.savefig(path.with_suffix(".png"), dpi=110, facecolor=style.light(style.PAPER))
+
+
+def described(by_case: list[list[Panel]], title: str, kind: str) -> str:
+    """What people hear who do not see the figure."""
+    said = [
+        f"{panel.title}: "
+        + ", ".join(f"{curve.label} ends at {curve.end[1]:.3f}" for curve in panel.curves)
+        for drawn in by_case
+        for panel in drawn
+    ]
+    return f"{title}. Validation loss in nats against {kind}. {'; '.join(said)}"
 
 
 def every_row(experiment: Experiment, done: Done) -> list[Row]:
@@ -201,15 +237,19 @@ def every_row(experiment: Experiment, done: Done) -> list[Row]:
 
 def make(experiment: Experiment, done: Done, times: StepTimes | None, folder: Path) -> list[str]:
     """Draws what there is, and says of each figure where it is or why there is none."""
-    name, note = experiment.name, "mean over seeds; bands: least to largest"
+    name, note = (
+        experiment.name,
+        "mean over seeds; bands: least to largest",
+    )
 
     def figure(kind: str, about: str, measured: StepTimes | None) -> bool:
         by_case = [panels(experiment, case, done, measured) for case in experiment.cases]
         by_case = [found for found in by_case if found]
         if by_case:
-            with matplotlib.rc_context(STYLE):
+            with style.light_settings(), matplotlib.rc_context({"axes.grid": True}):
                 drawn = draw(by_case, f"{experiment.title}\n{about}{note}", kind)
-                save(drawn, folder / f"{name}_{kind}")
+                alt = described(by_case, experiment.title, kind)
+                save(drawn, folder / f"{name}_{kind}", alt)
         return bool(by_case)
 
     if not figure("steps", "", None):
@@ -218,7 +258,10 @@ def make(experiment: Experiment, done: Done, times: StepTimes | None, folder: Pa
     times = times or own_times(experiment, every_row(experiment, done))
     if times is None:
         return [*said, f"{name}: no figure against time, for step_times.json has none of {name}"]
-    about = f"steps as long as on {times.cluster} workers at gamma {times.gamma:g}\n"
+    about = (
+        f"steps as long as on {times.cluster} workers at gamma {times.gamma:g}\n"
+        "arrowheads: the loss was higher before; "
+    )
     if not figure("seconds", about, times):
         return [*said, f"{name}: no figure against time, for step_times.json names other methods"]
     return [*said, f"{name}: {name}_seconds.svg and .png"]

@@ -36,13 +36,27 @@ def _doctor(arguments: list[str]) -> int:
     return doctor.main(arguments)
 
 
-def _report(arguments: list[str]) -> int:
-    """Without the package's own import, which needs torch: runs can be looked at anywhere."""
+def without_torch() -> None:
+    """Makes `gossamer` a package whose own import, which needs torch, is left out: runs can be
+    looked at anywhere."""
     if "gossamer" not in sys.modules:
         package = types.ModuleType("gossamer")
         package.__path__ = [str(Path(__file__).resolve().parent / "gossamer")]
         sys.modules["gossamer"] = package
+
+
+def _report(arguments: list[str]) -> int:
+    without_torch()
     return importlib.import_module("gossamer.report").main(arguments)
+
+
+def _charts(arguments: list[str]) -> int:
+    without_torch()
+    return importlib.import_module("gossamer.report.charts").main(arguments)
+
+
+_OURS = {"doctor": _doctor, "report": _report, "charts": _charts}
+"""charts is what the program starts to draw; the others are the user's."""
 
 
 def _become(command: list[str]) -> NoReturn:
@@ -50,12 +64,10 @@ def _become(command: list[str]) -> NoReturn:
 
 
 def main() -> int:
-    """Runs doctor or report, or puts the program of all other commands in place of this process."""
+    """Runs a command of Python's, or puts the program of all others in place of this process."""
     arguments = sys.argv[1:]
-    if arguments[:1] == ["doctor"]:
-        return _doctor(arguments[1:])
-    if arguments[:1] == ["report"]:
-        return _report(arguments[1:])
+    if arguments and arguments[0] in _OURS:
+        return _OURS[arguments[0]](arguments[1:])
     program = str(_program())
     _become([program, *arguments])
 

@@ -48,9 +48,12 @@ class Writer {
     event["args"] = {{"name", name}};
     add(event);
   }
-  void end(std::string_view method) {
+  void end(const TraceOrigin& origin) {
+    Json other;
+    if (!origin.method.empty()) other["method"] = origin.method;
+    if (origin.steps > 0) other.update({{"steps", origin.steps}, {"warm_up", origin.warm_up}});
     out_ << "\n],\"displayTimeUnit\":\"ms\"";
-    if (!method.empty()) out_ << ",\"otherData\":" << Json{{"method", method}}.dump();
+    if (!other.empty()) out_ << ",\"otherData\":" << other.dump();
     out_ << "}\n";
   }
 
@@ -146,7 +149,7 @@ void write_counts(Writer& writer, int process, const char* name,
 
 void write_trace(std::ostream& out, std::span<const TimelineEvent> events,
                  std::span<const TimelineMessage> messages, const HostShape& shape,
-                 std::string_view method) {
+                 const TraceOrigin& origin) {
   Writer writer(out);
   write_events(writer, events, shape);
   write_messages(writer, messages, shape);
@@ -154,7 +157,7 @@ void write_trace(std::ostream& out, std::span<const TimelineEvent> events,
   write_counts(writer, shape.workers(), "bytes under way", bytes_under_way(messages));
   write_counts(writer, shape.workers(), "Gbit/s between hosts",
                rate_between_hosts(messages, shape));
-  writer.end(method);
+  writer.end(origin);
 }
 
 }  // namespace gossamer

@@ -39,15 +39,21 @@ struct TimelineMessage {
   bool operator==(const TimelineMessage&) const = default;
 };
 
+/// What made a trace, where nothing beside it says it.
+struct TraceOrigin {
+  std::string_view method;   ///< how the workers trained
+  std::int64_t steps = 0;    ///< that were asked for; 0: as many as there are
+  std::int64_t warm_up = 0;  ///< those before them, which no mean takes in
+};
+
 /// Writes Chrome's JSON, for Perfetto or chrome://tracing: a process per worker, with a track for
 /// what it does and one per bucket for its exchanges; and a process for the links, with one track
 /// per ordered pair of workers that shows when bytes of each message moved, and with counters of
 /// the bytes under way and of the rate between hosts. Arrows lead from exchanges to those that
-/// waited for them. Times are in µs, with
-/// the nanoseconds behind the point. Workers without events and pairs without messages are absent.
-/// `method`: how they trained, where nothing beside the trace says it.
+/// waited for them. Times are in µs, with the nanoseconds behind the point. Workers without events
+/// and pairs without messages are absent.
 void write_trace(std::ostream& out, std::span<const TimelineEvent> events,
                  std::span<const TimelineMessage> messages, const HostShape& shape,
-                 std::string_view method = {});
+                 const TraceOrigin& origin = {});
 
 }  // namespace gossamer

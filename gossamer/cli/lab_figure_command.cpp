@@ -3,15 +3,17 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/base/json.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/cli/command_line.h"
+#include "gossamer/cli/drawing.h"
 #include "gossamer/cli/lab_commands.h"
 #include "gossamer/cli/lab_flags.h"
 #include "gossamer/cli/text_table.h"
+#include "gossamer/lab/figure_json.h"
 #include "gossamer/lab/figures.h"
 
 namespace gossamer {
@@ -28,7 +30,7 @@ struct Options {
 constexpr const char* kFooter =
     R"(Prints the figure's table and writes its picture, NAME.svg; `all` writes every picture and one
 page of them, figures.html. Bands are twice the standard error over the trials. Runs with the
-same seed give the same numbers.
+same seed give the same numbers. Pictures need Python with matplotlib and Jinja2.
 
 examples:
   gossamer lab figure --list
@@ -55,24 +57,7 @@ void print_table(const Figure& figure) {
   std::printf("%s\n%s", figure.title.c_str(), text_table(rows).c_str());
 }
 
-Json to_json(const Figure& figure) {
-  Json json{{"figure", figure.name}, {"title", figure.title}};
-  json["header"] = figure.header;
-  json["rows"] = figure.rows;
-  for (const Chart& chart : figure.charts) {
-    Json one{{"title", chart.title}, {"x", chart.x.label}, {"y", chart.y.label}};
-    for (const Series& series : chart.series) {
-      Json curve{{"name", series.name}, {"x", series.x}, {"y", series.y}};
-      if (!series.low.empty()) curve["low"] = series.low;
-      if (!series.high.empty()) curve["high"] = series.high;
-      one["series"].push_back(curve);
-    }
-    json["charts"].push_back(one);
-  }
-  return json;
-}
-
-void write(const Options& o, const std::string& name, const std::string& text) {
+std::filesystem::path made_folder(const Options& o) {
   const std::filesystem::path folder = o.out.empty() ? "." : o.out;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -82,10 +67,11 @@ void write(const Options& o, const std::string& name, const std::string& text) {
                   .got = error.message(),
                   .remedy = "check the path"});
   }
-  write_text_file("lab figure", "the picture", folder / name, text);
+  return folder;
 }
 
-Figure made(const FigureRow& row, const Options& o) {
+/// The figure as JSON; its table is printed unless JSON is wanted.
+Json made(const FigureRow& row, const Options& o) {
   const auto begin = std::chrono::steady_clock::now();
   const Figure figure = make_figure(row, o.figure);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -94,12 +80,17 @@ Figure made(const FigureRow& row, const Options& o) {
     std::printf("\n");
   }
   std::fprintf(stderr, "%s: %.1f s\n", figure.name.c_str(), took.count());
-  write(o, figure.name + ".svg", to_svg(figure.title, figure.charts, figure.columns));
-  return figure;
+  return figure_json(figure);
+}
+
+int show(const Options& o, const Json& figures, std::vector<std::string> arguments) {
+  if (o.json) std::cout << figures.dump() << '\n';
+  return draw({.place = "lab figure", .figures = figures, .arguments = std::move(arguments)});
 }
 
 int make_all(const Options& o) {
-  std::vector<Figure> all;
+  const std::filesystem::path folder = made_folder(o);
+  Json all = Json::array();
   for (const FigureRow& row : figures()) {
     if (row.needs_images && o.figure.images.empty()) {
       std::fprintf(stderr, "%s: skipped, it needs --images and --labels\n", row.name.data());
@@ -107,13 +98,14 @@ int make_all(const Options& o) {
     }
     all.push_back(made(row, o));
   }
-  write(o, "figures.html", to_html("Decentralized optimization in figures", all));
-  if (o.json) {
-    Json json;
-    for (const Figure& figure : all) json.push_back(to_json(figure));
-    std::cout << json.dump() << '\n';
-  }
-  return 0;
+  return show(o, all,
+              {"--folder", folder.string(), "--page", (folder / "figures.html").string(), "--title",
+               "Decentralized optimization in figures"});
+}
+
+int make_one(const FigureRow& row, const Options& o) {
+  const std::filesystem::path folder = made_folder(o);
+  return show(o, made(row, o), {"--folder", folder.string()});
 }
 
 void print_list() {
@@ -140,9 +132,7 @@ int run_lab_figure(int argc, char** argv) {
                    .remedy = "give one name of `gossamer lab figure --list`, or all"});
   }
   if (o.names.front() == "all") return make_all(o);
-  const Figure figure = made(find_figure(o.names.front()), o);
-  if (o.json) std::cout << to_json(figure).dump() << '\n';
-  return 0;
+  return make_one(find_figure(o.names.front()), o);
 }
 
 }  // namespace gossamer

@@ -8,11 +8,13 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/command_line.h"
+#include "gossamer/cli/drawing.h"
 #include "gossamer/cli/lab_commands.h"
 #include "gossamer/cli/lab_flags.h"
 #include "gossamer/cli/lab_method.h"
 #include "gossamer/cli/options.h"
 #include "gossamer/lab/comparison.h"
+#include "gossamer/lab/figure_json.h"
 
 namespace gossamer {
 namespace {
@@ -94,7 +96,7 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   add_threads_and_seed(app, o.repeats.threads, o.run.seed);
-  app.add_option("--svg", o.svg, "write a picture of the MSE to this file");
+  app.add_option("--svg", o.svg, "draw the MSE to this file, with Python's matplotlib");
   CLI::Option* csv = app.add_flag(
       "--csv", o.csv, "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
   app.add_flag("--json", o.json, "print one JSON object with the curves")->excludes(csv);
@@ -191,6 +193,7 @@ int run_lab_run(int argc, char** argv) {
   }
   check_optimizer_choice(o.run.optimizer);
   refuse_idle_flags(o);
+  if (!o.svg.empty()) check_place_of("lab run", "the picture", o.svg);
   const auto problem = problem_of(o, shape.workers());
   const std::vector<Outcome> outcomes =
       compare(*problem, problem->minimiser(), contenders, o.repeats);
@@ -201,12 +204,10 @@ int run_lab_run(int argc, char** argv) {
   } else {
     print_table(outcomes);
   }
-  if (!o.svg.empty()) {
-    const std::string title = o.problem + ", " + describe(shape);
-    write_text_file("lab run", "the picture", o.svg,
-                    to_svg(chart_of(title, outcomes, &Point::error, "MSE")));
-  }
-  return 0;
+  if (o.svg.empty()) return 0;
+  const std::string title = o.problem + ", " + describe(shape);
+  const Figure figure{.charts = {chart_of(title, outcomes, &Point::error, "MSE")}};
+  return draw({.place = "lab run", .figures = figure_json(figure), .arguments = {"--svg", o.svg}});
 }
 
 }  // namespace gossamer

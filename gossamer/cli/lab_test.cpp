@@ -14,9 +14,9 @@
 namespace gossamer {
 namespace {
 
-using program_run::content_of;
 using program_run::Result;
 using program_run::run;
+using program_run::run_program;
 
 const std::string kQuick = " --hosts 6 --samples 50 --dimension 3 --steps 200 --record-every 100 ";
 
@@ -100,12 +100,31 @@ TEST(LabCommand, CsvHasARowPerMethodTrialAndRecord) {
             "method,trial,step,mse,mean_mse,disagreement,loss");
 }
 
-TEST(LabCommand, FigureWritesItsPictureWhereItIsTold) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "lab" / "figs";
-  const Result result = run("lab figure exact_averaging --json --out " + folder.string());
-  ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(Json::parse(result.out)["rows"].size(), 6u);
-  EXPECT_EQ(content_of(folder / "exact_averaging.svg").substr(0, 4), "<svg");
+/// What is printed does not need Python, whose package this copy of the program does not have.
+TEST(LabCommand, WithoutThePackageAFigureIsPrintedAndNotDrawn) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "lab" / "alone";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path program = folder / "gossamer";
+  std::filesystem::copy_file(GOSSAMER_PROGRAM, program);
+  const std::string out = " --out " + (folder / "figures").string();
+  const Result text = run_program(program.string(), "lab figure exact_averaging" + out);
+  EXPECT_NE(text.out.find("base_k"), std::string::npos) << text.out;
+  const std::string last = "[lab figure] the Python package is not beside this program, got ";
+  EXPECT_NE(text.err.find("\n" + last), std::string::npos) << text.err;
+  EXPECT_EQ(text.code, 2);
+  const Result object = run_program(program.string(), "lab figure exact_averaging --json" + out);
+  const Json json = Json::parse(object.out);
+  EXPECT_EQ(json["figure"], "exact_averaging");
+  EXPECT_EQ(json["rows"].size(), 6u);
+  EXPECT_EQ(json["charts"][0]["log_y"], true);
+  EXPECT_EQ(json["charts"][0]["series"].size(), 6u);
+  EXPECT_EQ(object.code, 2);
+  const Result table =
+      run_program(program.string(), "lab run" + kQuick + "--svg " + (folder / "a.svg").string());
+  EXPECT_EQ(std::ranges::count(table.out, '\n'), 4) << table.out;
+  EXPECT_EQ(table.code, 2);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(LabCommand, TransientFitsAPower) {
@@ -148,6 +167,8 @@ TEST(LabCommand, MistakesAreExplained) {
            Mistake{"lab run exact_diffusion@ring --hosts 4", "lazy"},
            Mistake{"lab run --problem images", "--images FILE"},
            Mistake{"lab run --heterogeneity 2", "heterogeneity must be from 0 to 1"},
+           Mistake{"lab run --svg /nowhere/a.svg",
+                   "cannot write the picture, got '/nowhere/a.svg'"},
            Mistake{"lab transient --factor 1", "above 1"},
            Mistake{"lab transient --sizs 3", "--sizes"},
        }) {

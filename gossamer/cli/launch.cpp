@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,28 +10,11 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/python_program.h"
 #include "gossamer/cli/train_help.h"
 
 namespace gossamer {
 namespace {
-
-std::filesystem::path folder_of_this_program(const char* command) {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) {
-    fail_outside({.place = command,
-                  .what = "cannot find this program's own folder in /proc",
-                  .got = error.message(),
-                  .remedy = "mount /proc"});
-  }
-  return program.parent_path();
-}
-
-/// What the system does not let us see counts as there: its use then says why it cannot be used.
-bool may_be_there(const std::filesystem::path& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error) || error;
-}
 
 bool asks_for_help(int argc, char** argv) {
   const auto is_help = [](std::string_view word) { return word == "--help" || word == "-h"; };
@@ -60,42 +42,15 @@ int hand_over(int argc, char** argv) {
                 .got = program});
 }
 
-/// Replaces this process by Python with the command that stands in the folder `packages`: that of
-/// the project's environment where this program was built there, else the shell's.
-int run_python(const std::filesystem::path& packages, int argc, char** argv) {
-  const std::filesystem::path own = packages / "../../.venv/bin/python3";
-  const bool is_built_here = may_be_there(own);
-  std::string python = is_built_here ? own.lexically_normal().string() : "python3";
-  std::string script = (packages / "gossamer_command.py").lexically_normal().string();
-  std::vector<char*> arguments{python.data(), script.data()};
+/// Replaces this process by the command of the Python package that has its name.
+int hand_over_to_python(int argc, char** argv) {
+  std::vector<std::string> command = python_command(argv[0]);
+  std::vector<char*> arguments;
+  for (std::string& word : command) arguments.push_back(word.data());
   arguments.insert(arguments.end(), argv, argv + argc);
   arguments.push_back(nullptr);
-  ::execvp(python.c_str(), arguments.data());
-  const int error = errno;
-  fail_outside(
-      {.place = argv[0],
-       .what = std::string("cannot start Python: ") + std::strerror(error),
-       .got = python,
-       .remedy = error == EACCES
-                     ? "let this user read and enter all folders on the way to it, and to the "
-                       "Python that it is a link to; or run python3 -m gossamer " +
-                           std::string(argv[0]) + " with a Python of this user's"
-                     : "install Python 3.10 or newer with matplotlib and Jinja2"});
-}
-
-/// The command stands beside the package: in build/python of a build, else in site-packages.
-int hand_over_to_python(int argc, char** argv) {
-  const std::filesystem::path here = folder_of_this_program(argv[0]);
-  for (const std::filesystem::path& packages : {here / "../python", here / "../.."}) {
-    if (may_be_there(packages / "gossamer_command.py")) {
-      return run_python(packages, argc, argv);
-    }
-  }
-  fail_argument({.place = argv[0],
-                 .what = "the Python package is not beside this program",
-                 .got = here.string(),
-                 .remedy = "install it as docs/install.md says, then `python3 -m gossamer " +
-                           std::string(argv[0]) + "`"});
+  ::execvp(arguments.front(), arguments.data());
+  fail_to_start_python(argv[0], command.front(), errno);
 }
 
 /// What Python's argparse says of the same commands; a test compares their flags.

@@ -35,11 +35,10 @@ inline std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-inline Result run(const std::string& arguments) {
+inline Result run_program(const std::string& program, const std::string& arguments) {
   const fs::path errors =
       fs::temp_directory_path() / ("gossamer-cli-" + std::to_string(::getpid()));
-  const std::string command =
-      std::string(GOSSAMER_PROGRAM " ") + arguments + " 2>" + errors.string();
+  const std::string command = program + " " + arguments + " 2>" + errors.string();
   Result result;
   std::FILE* pipe = ::popen(command.c_str(), "r");
   std::array<char, 4096> buffer;
@@ -52,6 +51,8 @@ inline Result run(const std::string& arguments) {
   fs::remove(errors);
   return result;
 }
+
+inline Result run(const std::string& arguments) { return run_program(GOSSAMER_PROGRAM, arguments); }
 
 /// A line of arguments, and how the one line of its complaint begins.
 struct Complaint {

@@ -199,10 +199,12 @@ void print_table(const std::vector<Forecast>& forecasts) {
   }
 }
 
-void write_trace_file(const std::string& path, const Forecast& f, const HostShape& shape) {
+void write_trace_file(const Options& o, const Forecast& f, const HostShape& shape) {
   std::ostringstream text;
-  write_trace(text, f.result.timeline, f.result.messages, shape, name_of(f.candidate));
-  write_text_file("simulate", "the trace", path, packed_for(path, std::move(text).str()));
+  const std::string method = name_of(f.candidate);
+  write_trace(text, f.result.timeline, f.result.messages, shape,
+              {.method = method, .steps = o.steps, .warm_up = o.warm_up});
+  write_text_file("simulate", "the trace", o.trace, packed_for(o.trace, std::move(text).str()));
 }
 
 void show(const CLI::App& app, Options& o) {
@@ -224,7 +226,7 @@ void show(const CLI::App& app, Options& o) {
   std::vector<Forecast> forecasts;
   for (const MethodSpec& candidate : candidates) {
     forecasts.push_back(forecast(cluster.cluster, workload, candidate, options));
-    if (!o.trace.empty()) write_trace_file(o.trace, forecasts.back(), shape);
+    if (!o.trace.empty()) write_trace_file(o, forecasts.back(), shape);
   }
   const std::vector<std::string> assumed = assumptions(app, o.scenario, cluster);
   if (o.json) {

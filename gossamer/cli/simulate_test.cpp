@@ -70,7 +70,7 @@ TEST(SimulateCommand, ReadsFilesAndWritesATrace) {
   int forwards = 0;
   for (const Json& event : trace["traceEvents"]) forwards += event["name"] == "forward" ? 1 : 0;
   EXPECT_EQ(forwards, 4 * 2);
-  EXPECT_EQ(trace["otherData"]["method"], "aer:bf16");
+  EXPECT_EQ(trace["otherData"], Json({{"method", "aer:bf16"}, {"steps", 2}, {"warm_up", 0}}));
 }
 
 TEST(SimulateCommand, MistakesAreOneClearMessage) {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "gossamer/base/units.h"
-#include "gossamer/lab/chart.h"
 
 namespace gossamer {
 
@@ -30,21 +29,21 @@ SpeedUpCurves speed_up_curves(const Schedule& schedule, JitterCase c,
   return result;
 }
 
-std::string speed_up_svg(const std::string& title, const SpeedUpCurves& curves) {
-  std::vector<Chart> charts;
+Figure speed_up_figure(const std::string& title, const SpeedUpCurves& curves) {
+  Figure figure{.name = "speedup", .title = title};
   double sigma = -1;
   for (const SpeedUpCurve& curve : curves.curves) {
     if (curve.sigma != sigma) {
       sigma = curve.sigma;
-      charts.push_back({.title = "σ = " + shortest(sigma),
-                        .x = {.label = "γ: all-reduce communication / compute", .log = true},
-                        .y = {.label = "speed-up in %"}});
+      figure.charts.push_back({.title = "σ = " + shortest(sigma),
+                               .x = {.label = "γ: all-reduce communication / compute", .log = true},
+                               .y = {.label = "speed-up in %"}});
     }
     Series series{.name = "ω = " + shortest(curve.omega), .x = curves.gamma};
     for (const double value : curve.speed_up) series.y.push_back(100 * value);
-    charts.back().series.push_back(series);
+    figure.charts.back().series.push_back(series);
   }
-  return to_svg(title, charts);
+  return figure;
 }
 
 }  // namespace gossamer

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/lab/chart.h"
 #include "gossamer/model/published_fit.h"
 
 namespace gossamer {
@@ -25,6 +26,6 @@ SpeedUpCurves speed_up_curves(const Schedule& schedule, JitterCase c,
                               const std::vector<double>& omegas, const std::vector<double>& sigmas);
 
 /// A panel for each σ, a line for each ω.
-std::string speed_up_svg(const std::string& title, const SpeedUpCurves& curves);
+Figure speed_up_figure(const std::string& title, const SpeedUpCurves& curves);
 
 }  // namespace gossamer

@@ -6,10 +6,12 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
+#include "gossamer/cli/drawing.h"
 #include "gossamer/cli/text_table.h"
 #include "gossamer/cli/theory_commands.h"
 #include "gossamer/cli/theory_figure.h"
 #include "gossamer/cli/theory_flags.h"
+#include "gossamer/lab/figure_json.h"
 
 namespace gossamer {
 namespace {
@@ -67,7 +69,9 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--steps", o.c.steps, "of the recursion")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--figure", o.figure, "draw speed-up over gamma from 0.1 to 10 to this SVG file");
+  app.add_option(
+      "--figure", o.figure,
+      "draw speed-up over gamma from 0.1 to 10 to this SVG file, with Python's matplotlib");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
 }
@@ -162,19 +166,20 @@ int run_theory_speedup(int argc, char** argv) {
   for (const double variance : o.variance) o.sigma.push_back(std::sqrt(variance));
   const TheoryMixing mixing = mixing_of(o.mixing, "theory speedup");
   const Schedule schedule = make_schedule(o.mixing.spec, mixing.shape);
+  if (!o.figure.empty()) check_place_of("theory speedup", "the figure", o.figure);
   const std::vector<Row> rows = rows_of(o, schedule);
   SpeedUpCurves curves;
-  if (!o.figure.empty()) {
-    curves = speed_up_curves(schedule, o.c, o.omega, o.sigma);
-    write_text_file("theory speedup", "the figure", o.figure,
-                    speed_up_svg("Speed-up over all-reduce: " + mixing.text, curves));
-  }
+  if (!o.figure.empty()) curves = speed_up_curves(schedule, o.c, o.omega, o.sigma);
   if (o.json) {
     print_json(o, mixing, rows, curves);
   } else {
     print_text(o, mixing, rows);
   }
-  return 0;
+  if (o.figure.empty()) return 0;
+  const Figure figure = speed_up_figure("Speed-up over all-reduce: " + mixing.text, curves);
+  return draw({.place = "theory speedup",
+               .figures = figure_json(figure),
+               .arguments = {"--svg", o.figure}});
 }
 
 }  // namespace gossamer

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,11 +10,12 @@
 
 #include "gossamer/base/json.h"
 #include "gossamer/cli/program_run.h"
+#include "gossamer/cli/theory_figure.h"
+#include "gossamer/graph/schedule_spec.h"
 
 namespace gossamer {
 namespace {
 
-using program_run::content_of;
 using program_run::golden;
 using program_run::Result;
 using program_run::run;
@@ -269,23 +269,21 @@ TEST(TheoryCommand, SpeedUpIsNearThePosters) {
   }
 }
 
-TEST(TheoryCommand, SpeedUpDrawsAPanelForEachSigmaAndALineForEachOmega) {
-  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "speedup.svg";
-  const Json json = theory(
-      "speedup --hosts 4 --omega 1,0.5 --sigma 0,0.1,0.2 --steps 20 --figure " + file.string());
-  const std::string svg = content_of(file);
-  EXPECT_TRUE(svg.starts_with("<svg")) << svg.substr(0, 40);
-  for (const char* word : {"σ = 0", "σ = 0.1", "σ = 0.2", "ω = 1", "ω = 0.5"}) {
-    EXPECT_NE(svg.find(word), std::string::npos) << word;
-  }
-  const Json& curves = json["figure"]["curves"];
-  ASSERT_EQ(curves.size(), 6u);
-  EXPECT_EQ(curves[1]["omega"], 0.5);
-  const std::vector<double> gamma = json["figure"]["gamma"];
-  EXPECT_DOUBLE_EQ(gamma.front(), 0.1);
-  EXPECT_DOUBLE_EQ(gamma.back(), 10);
-  EXPECT_NEAR(curves[1]["speed_up"].back().get<double>(), 1 - 5 / (10 + 1. / 3 + 2. / 15), 1e-9);
-  std::filesystem::remove(file);
+TEST(TheoryFigure, HasAPanelForEachSigmaAndALineForEachOmega) {
+  const Schedule schedule = make_schedule({.topology = "ring"}, even_hosts(4, 1));
+  const SpeedUpCurves curves =
+      speed_up_curves(schedule, {.ratios = {.buckets = 5}, .steps = 20}, {1, 0.5}, {0, 0.1, 0.2});
+  ASSERT_EQ(curves.curves.size(), 6u);
+  EXPECT_EQ(curves.curves[1].omega, 0.5);
+  EXPECT_DOUBLE_EQ(curves.gamma.front(), 0.1);
+  EXPECT_DOUBLE_EQ(curves.gamma.back(), 10);
+  EXPECT_NEAR(curves.curves[1].speed_up.back(), 1 - 5 / (10 + 1. / 3 + 2. / 15), 1e-9);
+  const Figure figure = speed_up_figure("T", curves);
+  ASSERT_EQ(figure.charts.size(), 3u);
+  EXPECT_EQ(figure.charts[1].title, "σ = 0.1");
+  ASSERT_EQ(figure.charts[1].series.size(), 2u);
+  EXPECT_EQ(figure.charts[1].series[1].name, "ω = 0.5");
+  EXPECT_EQ(figure.charts[1].series[1].y.back(), 100 * curves.curves[3].speed_up.back());
 }
 
 TEST(TheoryCommand, MistakesAreOneClearMessage) {

@@ -66,7 +66,8 @@ TEST(Timeline, HasAnExchangePerWorkerBucketAndStep) {
 TEST(Trace, IsJsonWithATrackPerEdge) {
   const SimResult result = recorded("cwa", UpdateAt::step);
   std::ostringstream out;
-  write_trace(out, result.timeline, result.messages, even_hosts(4, 2), "aer");
+  write_trace(out, result.timeline, result.messages, even_hosts(4, 2),
+              {.method = "aer", .steps = 4, .warm_up = 2});
   const Json trace = Json::parse(out.str());
   std::map<std::string, int> names;
   std::map<int, std::string> tracks;
@@ -85,7 +86,7 @@ TEST(Trace, IsJsonWithATrackPerEdge) {
     reached = event["ts"].get<double>() + event["dur"].get<double>();
     if (event["pid"] == 8) bytes += event["args"]["bytes"].get<std::int64_t>();
   }
-  EXPECT_EQ(trace["otherData"]["method"], "aer");
+  EXPECT_EQ(trace["otherData"], Json({{"method", "aer"}, {"steps", 4}, {"warm_up", 2}}));
   EXPECT_EQ(names["worker 3, host 1"], 1);
   EXPECT_EQ(names["bucket 2"], 8);
   EXPECT_EQ(names["links"], 1);

@@ -16,6 +16,7 @@ import step_times
 import tables
 import time_table
 from grid import Experiment, ExperimentError
+from matplotlib.figure import Figure
 from workbench import table
 
 EXPERIMENT = grid.from_table(
@@ -264,6 +265,24 @@ def test_labels_keep_apart() -> None:
     assert figures.spread_out([0.5, 0.5, 0.9], 0.1) == pytest.approx([0.4667, 0.5667, 0.8667], 1e-3)
     assert figures.spread_out([0.3, 0.1], 0.1) == [0.3, 0.1]
     assert figures.spread_out([0.0, 0.0], 0.1) == pytest.approx([0.0, 0.1])
+
+
+def test_what_is_above_the_picture_is_marked() -> None:
+    curve = figures.Curve("a", "#000000", "-", [0, 10, 20, 30], [5, 3, 1, 1], [1] * 4, [5] * 4)
+    axes = Figure().subplots()
+    axes.set_xlim(0, 30)
+    figures.mark_what_is_above(axes, [curve], 4.0)
+    (mark,) = axes.lines
+    assert mark.get_xydata().tolist() == [[5.0, 4.0]]
+    axes.set_xlim(10, 30)
+    figures.mark_what_is_above(axes, [curve], 4.0)
+    assert len(axes.lines) == 1, "it is left of the picture"
+
+
+def test_steps_begin_where_the_losses_come_into_the_picture_and_seconds_at_0() -> None:
+    (panel,) = figures.panels(EXPERIMENT, EXPERIMENT.cases[0], all_done(), None)
+    assert figures.shown_from([panel], "steps") == panel.curves[0].x[0]
+    assert figures.shown_from([panel], "seconds") == 0
 
 
 def test_figures_are_drawn_and_are_the_same_each_time(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from report_runs import (
     BACKWARD_US,
     FORWARD_US,
     MESSAGE_BYTES,
+    STEPS,
     UPDATE_US,
     WORKERS,
     Page,
@@ -202,6 +203,32 @@ def test_the_trace_file_of_a_simulation_is_a_run(tmp_path: Path, capsys: Any) ->
     said, page = made(files, tmp_path / "page", capsys)
     assert [each["run"] for each in said["runs"]] == ["one", "two"]
     assert page.heading.startswith("AER takes 40\N{NO-BREAK SPACE}% of AllReduce's")
+
+
+def test_a_simulation_has_the_steps_that_were_asked_for(tmp_path: Path, capsys: Any) -> None:
+    """Its warm-up, which is in the trace, is no part of any mean."""
+    events = trace_events(WAIT_US)
+    for event in events:
+        if event["name"] == "wait" and event["args"]["step"] < 3:
+            event["dur"] = 0.0
+    path = tmp_path / "aer.json"
+    origin = {"method": "aer", "steps": STEPS - 3, "warm_up": 3}
+    path.write_text(json.dumps({"traceEvents": events, "otherData": origin}))
+    said, page = made([path], tmp_path / "page", capsys)
+    assert said["runs"][0]["steps"] == STEPS - 3
+    assert said["runs"][0]["ms_per_step"] == pytest.approx(4.0)
+    assert "simulated, 5 steps after 3 to warm up" in page.text
+    path.write_text(json.dumps({"traceEvents": events, "otherData": {**origin, "steps": -1}}))
+    assert report.main([str(path)]) == 2
+    assert "must not be negative" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("task", "label"), [("text", "loss, nats"), ("own", "loss")])
+def test_losses_have_their_unit_where_it_is_known(
+    task: str, label: str, tmp_path: Path, capsys: Any
+) -> None:
+    made([make_run(tmp_path / "run", "cwa", 4.0, task=task)], tmp_path / "page", capsys)
+    assert re.findall(">(loss.*?)</text>", (tmp_path / "page").read_text()) == [label, label]
 
 
 @pytest.mark.parametrize("method", ["ring", "ring:bf16"])

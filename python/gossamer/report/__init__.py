@@ -8,15 +8,14 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import os
 import sys
-import tempfile
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-from .errors import ReportError
+from .errors import ReportError, missing_library
+from .writing import write_whole
 
 _MOST = 100_000
 _FAILED = 1
@@ -38,7 +37,7 @@ def main(arguments: list[str]) -> int:
         out = options.out or _default_out(options.run)
         choice = Choice(options.workers, options.steps, options.from_step)
         text = page.render(comparison, _version(), choice)
-        _write(out, text)
+        write_whole(out, text)
     except ReportError as error:
         print(error, file=sys.stderr)
         return _WRONG_INPUT
@@ -110,13 +109,7 @@ def _modules() -> tuple[ModuleType, ModuleType]:
     try:
         from . import compare, page
     except ModuleNotFoundError as error:
-        if error.name not in ("matplotlib", "jinja2", "markupsafe", "numpy"):
-            raise
-        raise ReportError(
-            f"{error.name} is missing",
-            f"Python {sys.executable}",
-            f"install what reports need with `{sys.executable} -m pip install matplotlib jinja2`",
-        ) from error
+        raise missing_library(error) from error
     return page, compare
 
 
@@ -130,16 +123,3 @@ def _version() -> str:
         return metadata.version("gossamer")
     except metadata.PackageNotFoundError:
         return ""
-
-
-def _write(out: Path, text: str) -> None:
-    """Beside its place first, so that there is never a half of it."""
-    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(out)
-    except BaseException:
-        Path(name).unlink()
-        raise

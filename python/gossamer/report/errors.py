@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 BROKEN = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
@@ -9,9 +10,21 @@ BROKEN = (ValueError, TypeError, KeyError, AttributeError, OverflowError, Recurs
 
 
 class ReportError(ValueError):
-    """A folder, file or value that cannot be reported on. The message is one line."""
+    """A folder, file or value that cannot be reported on. The message is one line; `text` is the
+    same without the place that opens it."""
 
     def __init__(self, what: str, got: Any = None, remedy: str = "") -> None:
-        text = f"[report] {what}"
-        text += f", got {got}" if got is not None else ""
-        super().__init__(text + (f"; {remedy}" if remedy else ""))
+        text = what + (f", got {got}" if got is not None else "")
+        self.text = text + (f"; {remedy}" if remedy else "")
+        super().__init__(f"[report] {self.text}")
+
+
+def missing_library(error: ModuleNotFoundError) -> ReportError:
+    """The complaint where a library of the extra `report` is missing; any other is raised again."""
+    if error.name not in ("matplotlib", "jinja2", "markupsafe", "numpy"):
+        raise error
+    return ReportError(
+        f"{error.name} is missing",
+        f"Python {sys.executable}",
+        f"install what pictures need with `{sys.executable} -m pip install matplotlib jinja2`",
+    )

@@ -50,17 +50,20 @@ class Name(NamedTuple):
     name: str
 
 
-class Method(NamedTuple):
-    """How the workers trained, as `gossamer simulate` takes it."""
+class Origin(NamedTuple):
+    """How the workers trained, as `gossamer simulate` takes it; and how many steps were asked for,
+    after how many to warm up. 0 steps: it is not said."""
 
-    name: str
+    method: str
+    steps: int
+    warm_up: int
 
 
 class TooLargeError(Exception):
     """A file holds more than it may."""
 
 
-def read_events(path: Path, limit_bytes: int) -> tuple[list[Event | Name | Method], int]:
+def read_events(path: Path, limit_bytes: int) -> tuple[list[Event | Name | Origin], int]:
     """What a file holds, gzipped or not, and how many bytes that took. Raises ReportError where it
     is broken or truncated, TooLargeError beyond the limit."""
     try:
@@ -137,7 +140,7 @@ class _Text:
         self._piece, self._at = "".join(pieces), 0
 
 
-def _events(text: _Text) -> Iterator[Event | Name | Method]:
+def _events(text: _Text) -> Iterator[Event | Name | Origin]:
     """The list, or the list traceEvents of the object, that is all of the text."""
     if text.peek() == "[":
         yield from _elements(text)
@@ -147,7 +150,7 @@ def _events(text: _Text) -> Iterator[Event | Name | Method]:
         raise ValueError(f"more behind its end, got {text.peek()!r}")
 
 
-def _events_of_object(text: _Text) -> Iterator[Event | Name | Method]:
+def _events_of_object(text: _Text) -> Iterator[Event | Name | Origin]:
     is_there = False
     if not text.peek():
         raise ValueError("it is empty")
@@ -163,8 +166,11 @@ def _events_of_object(text: _Text) -> Iterator[Event | Name | Method]:
             yield from _elements(text)
         else:
             found = text.value()
-            if key == "otherData" and isinstance(found, dict) and "method" in found:
-                yield Method(str(found["method"]))
+            if key == "otherData" and isinstance(found, dict):
+                steps, warm_up = (int(found.get(name, 0)) for name in ("steps", "warm_up"))
+                if min(steps, warm_up) < 0:
+                    raise ValueError(f"steps {steps} and warm_up {warm_up} must not be negative")
+                yield Origin(str(found.get("method", "")), steps, warm_up)
         more = text.take(",}")
     if not is_there:
         raise ValueError("no list traceEvents")

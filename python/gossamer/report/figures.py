@@ -19,6 +19,8 @@ _MOST_CELLS = 32
 _MOST_NUMBERS = 8
 _MOST_BOXES = 4096
 _MOST_LINES = 64
+_CROSS_ENTROPY = ("text", "images", "translation")
+"""Tasks of `gossamer train`."""
 
 
 def losses(comparison: Comparison, by_time: bool) -> Markup | None:
@@ -41,12 +43,18 @@ def losses(comparison: Comparison, by_time: bool) -> Markup | None:
         if not drawn:
             return None
         ax.set_xlabel("training time, s" if by_time else "steps")
-        ax.set_ylabel("loss")
+        ax.set_ylabel("loss, nats" if all(map(_is_in_nats, comparison.runs)) else "loss")
         ax.grid(True)
         ax.set_title("against time" if by_time else "against steps")
         words = [f"{each.label} ends at {plain(each.val_loss, 4)}" for each in drawn]
         alt = f"Loss against {'time' if by_time else 'steps'}; validation loss: {listed(words)}"
         return style.to_svg(figure, "loss-time" if by_time else "loss-steps", alt)
+
+
+def _is_in_nats(run: Run) -> bool:
+    """All that `gossamer train` trains minimises the cross-entropy; other loops may do as they
+    like."""
+    return run.setting("data", "task") in _CROSS_ENTROPY
 
 
 def thinned(xs: list[float], ys: list[float | None]) -> tuple[list[float], list[float]]:

@@ -38,6 +38,7 @@ class Figures:
     workers: int | None
     hosts: int | None
     steps: int | None
+    warm_up: int  # of a simulation: steps before those
     step_ms: float | None
     exposed_ms: float | None
     bytes_per_host: float | None
@@ -86,6 +87,7 @@ def figures_of(run: Run) -> Figures:
         workers=workers,
         hosts=_hosts(run),
         steps=_steps(run),
+        warm_up=trace.warm_up if trace and trace.asked_steps else 0,
         step_ms=step_ms,
         exposed_ms=exposed_ms,
         bytes_per_host=sent,
@@ -104,12 +106,18 @@ def warmed_up(steps: list[int]) -> int:
     return max(1, len(steps) - min(3, len(steps) // 4))
 
 
+def _counted(trace: Trace, steps: list[int]) -> list[int]:
+    """Those after the warm-up where the trace says how long it is."""
+    after = [step for step in steps if step >= trace.warm_up] if trace.asked_steps else []
+    return after or steps[-warmed_up(steps) :]
+
+
 def parts_of_trace(trace: Trace) -> Parts | None:
     """Means over the workers and the steps that count; None where no step is whole."""
     steps = trace.steps()
     if not steps:
         return None
-    counted = set(steps[-warmed_up(steps) :])
+    counted = set(_counted(trace, steps))
     sums = dict.fromkeys(("compute", "update", "wait", "hidden"), 0.0)
     for spans in trace.spans.values():
         own = [span for span in spans if span.step in counted]
@@ -177,6 +185,8 @@ def _steps(run: Run) -> int | None:
         return int(run.summary["steps"])
     if run.metrics and run.metrics.steps:
         return run.metrics.steps[-1]
+    if run.trace and run.trace.asked_steps:
+        return run.trace.asked_steps
     steps = run.trace.steps() if run.trace else []
     return steps[-1] + 1 if steps else None  # the first one is 0, and may not be in the trace
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jinja2
-from markupsafe import Markup
-
-from . import figures, style, timeline, words
+from . import figures, pages, style, timeline, words
 from .compare import Comparison
 from .measure import Figures, sent_per_step
 from .run import Run
@@ -18,23 +15,14 @@ _MOST_SETTINGS = 30
 
 def render(comparison: Comparison, version: str, choice: Choice | None = None) -> str:
     """The whole page as text. `choice`: what of the traces the timeline shows."""
-    loader = jinja2.PackageLoader("gossamer.report", "")
-    environment = jinja2.Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style_sheet = loader.get_source(environment, "page.css")[0]
     drawn = {
         "timeline": timeline.timeline(comparison, choice or Choice()),
         **_figures(comparison),
     }
     rows = [_row(comparison, index) for index in range(len(comparison.runs))]
     missing = [key for key in rows[0]["cells"] if all(_is_missing(row, key) for row in rows)]
-    return environment.get_template("page.html").render(
-        style_sheet=Markup(style_sheet),
+    return pages.render(
+        "page.html",
         headline=comparison.headline,
         remarks=comparison.remarks,
         rows=rows,
@@ -107,7 +95,7 @@ def _row(comparison: Comparison, index: int) -> dict[str, Any]:
         "label": own.label,
         "swatch": style.swatch(index, own.is_baseline),
         "kind": "simulated" if own.is_simulated else "measured",
-        "steps": own.steps,
+        "steps": _steps(own),
         "cells": {
             "ms per step": words.plain(own.step_ms),
             "of AllReduce's time": words.share(1) if baseline is own else _compared(part),
@@ -121,6 +109,14 @@ def _row(comparison: Comparison, index: int) -> dict[str, Any]:
             "workers": _shape(own),
         },
     }
+
+
+def _steps(own: Figures) -> str:
+    if not own.steps:
+        return ""
+    noun = "step" if own.steps == 1 else "steps"
+    after = f" after {own.warm_up} to warm up" if own.warm_up else ""
+    return f", {own.steps} {noun}{after}"
 
 
 def _is_missing(row: dict[str, Any], key: str) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import ReportError
-from .events import Event, Method, Name, TooLargeError, read_events
+from .events import Event, Name, Origin, TooLargeError, read_events
 
 LIMIT_BYTES = 128 << 20
 """How much JSON the traces of one run may hold together."""
@@ -40,6 +40,9 @@ class Trace:
     """Bytes by (from, to)."""
     method: str = ""
     """As `gossamer simulate` takes it, where the trace says so."""
+    asked_steps: int = 0
+    """Without those to warm up; 0: the trace does not say it."""
+    warm_up: int = 0
 
     def steps(self) -> list[int]:
         """The steps in which every worker has done something, ascending."""
@@ -77,7 +80,7 @@ def read_trace(paths: list[Path]) -> Trace | None:
     return trace
 
 
-def _add(trace: Trace, events: list[Event | Name | Method]) -> None:
+def _add(trace: Trace, events: list[Event | Name | Origin]) -> None:
     names = {(each.process, each.track): each.name for each in events if isinstance(each, Name)}
     workers: dict[int, int] = {}
     for (process, track), name in names.items():
@@ -87,8 +90,9 @@ def _add(trace: Trace, events: list[Event | Name | Method]) -> None:
             trace.hosts[int(match[1])] = int(match[2])
     sent: dict[tuple[int, int], int] = defaultdict(int)
     for event in events:
-        if isinstance(event, Method):
-            trace.method = event.name
+        if isinstance(event, Origin):
+            trace.method = event.method
+            trace.asked_steps, trace.warm_up = event.steps, event.warm_up
         if not isinstance(event, Event):
             continue
         worker = workers.get(event.process)
