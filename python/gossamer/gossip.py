@@ -93,8 +93,7 @@ class Gossip(habits.NoModule, Closing):
         trace: a folder, made where it is missing: at its end every rank writes there what it did in
             its last ``trace_steps`` steps, for Perfetto and ``gossamer report``, in place of what
             traces there are.
-        metrics: a folder where every rank writes a line per step, as `gossamer train` does, for
-            ``gossamer report``; see ``log``.
+        metrics: a folder where every rank writes a line per step; see ``log``.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
     0's parameters. Raises ValueError on every rank when they differ, TransportError for a rank that
