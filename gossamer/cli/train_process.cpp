@@ -69,9 +69,12 @@ std::string agreement(const TrainSpec& spec, const Task& task, const TrainRunArg
   return text;
 }
 
-void prepare(const TrainSpec& spec, const Task& task, const TrainRunArgs& args, TrainJob& job) {
+/// What it returns is to be held as long as the run uses the folder.
+FolderLock prepare(const TrainSpec& spec, const Task& task, const TrainRunArgs& args,
+                   TrainJob& job) {
+  FolderLock lock;
   job.together("prepare the run", [&] {
-    if (job.rank() == 0) prepare_folder(spec, task, args);
+    if (job.rank() == 0) lock = prepare_folder(spec, task, args);
   });
   std::string words;
   job.together("see the run folder", [&] {
@@ -79,6 +82,7 @@ void prepare(const TrainSpec& spec, const Task& task, const TrainRunArgs& args, 
     words = agreement(spec, task, args);
   });
   job.require_same(words);
+  return lock;
 }
 
 bool wait_for_stop(const std::atomic<bool>* stop) {
@@ -208,7 +212,7 @@ Task begin_process(const std::string& command, TrainRequest& request, TrainJob& 
 
 TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& args,
                         TrainJob& job) {
-  prepare(spec, task, args, job);
+  const FolderLock lock = prepare(spec, task, args, job);
   TrainResult result{.data = task.description};
   const std::unique_ptr<Transport> transport = job.connect({.tls = spec.tls});
   RunTrace trace(spec, args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));

@@ -56,8 +56,8 @@ ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s) {
   return cluster;
 }
 
-void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
-  if (args.out.empty()) return;
+FolderLock prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
+  if (args.out.empty()) return {};
   std::error_code error;
   std::filesystem::create_directories(args.out, error);
   if (error) {
@@ -65,6 +65,7 @@ void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs&
                   .what = "cannot make the folder " + args.out.string(),
                   .got = error.message()});
   }
+  FolderLock lock(args.out, "a run of gossamer train", "train");
   const auto recipe = args.out / "run.toml";
   const bool was_lost = args.may_begin_again && !is_there(args.out / "summary.json");
   if (!args.resume && !was_lost && is_there(recipe)) {
@@ -79,6 +80,7 @@ void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs&
     remove_traces(args.out);
   }
   write_file(recipe, to_toml(spec));
+  return lock;
 }
 
 void write_summary(const TrainSpec& spec, const TrainResult& result,
@@ -209,7 +211,7 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
                    .got = "'auto'",
                    .remedy = "give gamma or link_rate, or start under a launcher"});
   }
-  prepare_folder(spec, task, args);
+  const FolderLock lock = prepare_folder(spec, task, args);
   TrainResult result{.data = task.description};
   if (!spec.link_rate.empty()) result.link_bytes_per_s = parse_rate(spec.link_rate, "link_rate");
   const bool wants_compute = spec.gamma > 0 || spec.topology == kAutoTopology;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "gossamer/base/folder_lock.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/train_plan.h"
 #include "gossamer/cli/train_spec.h"
@@ -34,8 +35,9 @@ struct TrainResult {
 };
 
 /// Makes the run folder args.out and writes run.toml, or refuses a folder that already holds a run
-/// which `args` does not say to go on with. Throws IoError where the system does.
-void prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args);
+/// which `args` does not say to go on with. What it returns is to be held as long as the folder is
+/// used. Throws IoError where another job uses it, and where the system does.
+FolderLock prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args);
 
 /// Writes summary.json; nothing for an empty folder.
 void write_summary(const TrainSpec& spec, const TrainResult& result,
