@@ -113,6 +113,7 @@ def _look_around() -> _team.Findings:
     mine.facts["backends"] = _backends(mine)
     mine.facts["interfaces"] = _interfaces(mine)
     mine.facts["host"] = _host(mine)
+    mine.facts["token"] = _token(mine)
     return mine
 
 
@@ -156,6 +157,16 @@ def _interfaces(mine: _team.Findings) -> dict[str, Any]:
         )
     up = {each.name: list(each.addresses) for each in found if each.is_up and each.addresses}
     return {"up": up, "gloo": asdict(choice)}
+
+
+def _token(mine: _team.Findings) -> str:
+    try:
+        if _core.token_by_secret("") is not None:
+            return "from this user's secret"
+    except (ValueError, OSError) as error:
+        mine.problems.append(str(error))
+        return "none"
+    return "from the launcher's store, which anybody reads who reaches its port"
 
 
 def _host(mine: _team.Findings) -> dict[str, Any]:
@@ -260,6 +271,7 @@ def _print_facts(mine: _team.Findings) -> None:
             **{name: ", ".join(here) for name, here in facts["interfaces"]["up"].items()},
             "Gloo takes": f"{gloo['interface']} {gloo['address']}: {gloo['why']}",
             "listening": ", ".join(facts.get("listens", [])) or "nowhere",
+            "token": facts["token"],
         },
     )
     host = facts["host"]

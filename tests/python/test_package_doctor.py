@@ -44,6 +44,17 @@ def test_gloo_listens_where_the_doctor_says_and_nowhere_else() -> None:
     assert {address_of(listener) for listener in facts["listens"]} == {chosen}
 
 
+def test_it_says_where_the_token_comes_from() -> None:
+    (facts,) = last_json(run([*DOCTOR, "--json"]).stdout)["workers"]
+    assert "launcher's store" in facts["token"]
+    done = run([*DOCTOR, "--json"], {"GOSSAMER_SECRET": "of sixteen bytes or more"})
+    (facts,) = last_json(done.stdout)["workers"]
+    assert facts["token"] == "from this user's secret"
+    done = run([*DOCTOR, "--json"], {"GOSSAMER_SECRET": "short"})
+    assert done.returncode == 2
+    assert "a secret needs 16 bytes or more" in done.stderr
+
+
 def test_the_named_interface_is_taken() -> None:
     done = run([*DOCTOR, "--json"], {"GLOO_SOCKET_IFNAME": "lo"})
     (facts,) = last_json(done.stdout)["workers"]
