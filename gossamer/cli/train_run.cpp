@@ -3,15 +3,14 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <memory>
 #include <mutex>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/train_checkpoint.h"
+#include "gossamer/cli/train_default_text.h"
 #include "gossamer/engine/disk.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
@@ -19,32 +18,6 @@
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
-namespace {
-
-/// What a command prints on its first line.
-std::string first_line_of(const char* command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command, "r"), pclose);
-  std::array<char, 4096> line{};
-  if (!pipe || std::fgets(line.data(), static_cast<int>(line.size()), pipe.get()) == nullptr)
-    return {};
-  std::string text(line.data());
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
-}
-
-std::filesystem::path python_sources() {
-  const std::string path = first_line_of(
-      "python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))' 2>/dev/null");
-  if (path.empty()) {
-    fail_io({.place = "train",
-             .what = "no Python found, whose standard library is the default text",
-             .remedy = "give a file or folder with --data"});
-  }
-  return path;
-}
-
-}  // namespace
-
 ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s) {
   ClusterSpec cluster;
   const double rate = link_bytes_per_s > 0 ? link_bytes_per_s : LinkSpec{}.rate_bytes_per_s;
