@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -362,7 +362,9 @@ HostShape shape_in_file(const std::string& path) {
     HostShape shape;
     for (const Json& host : *hosts) shape.workers_per_host.push_back(worker_at(host));
     const bool is_good = std::ranges::all_of(shape.workers_per_host, [](int n) { return n > 0; });
-    if (is_good && shape.workers() == workers) return shape;
+    const std::vector<int>& counts = shape.workers_per_host;
+    const auto in_all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+    if (is_good && in_all == workers) return shape;
   }
   return even_hosts(workers, 1);
 }
