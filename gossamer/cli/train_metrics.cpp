@@ -1,7 +1,7 @@
 #include "gossamer/cli/train_metrics.h"
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/outside_error.h"
-#include "gossamer/engine/disk.h"
 
 namespace gossamer {
 namespace {

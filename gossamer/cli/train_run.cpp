@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <mutex>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_default_text.h"
-#include "gossamer/engine/disk.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/torch/process.h"

@@ -3,13 +3,13 @@
 #include <iostream>
 #include <optional>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_help.h"
 #include "gossamer/cli/train_model_file.h"
 #include "gossamer/cli/train_worker.h"
-#include "gossamer/engine/disk.h"
 #include "gossamer/torch/data/parallel_text.h"
 #include "gossamer/torch/decode.h"
 

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_metrics.h"
 #include "gossamer/cli/train_model_file.h"
-#include "gossamer/engine/disk.h"
 #include "gossamer/torch/buffers.h"
 #include "gossamer/torch/process.h"
 

@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
-#include <sstream>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
-#include "gossamer/base/cluster_file.h"
+#include "gossamer/base/cluster.h"
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/base/json.h"
@@ -188,25 +190,30 @@ Schedule schedule_of(const std::string& name, std::vector<Round> rounds, const H
 
 // The file.
 
+constexpr std::uint64_t kLargestFile = 256'000'000;
+
 Json read_document(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
+  if (!is_there(path)) {
     fail_io({.place = "topology",
              .what = "cannot read the schedule " + path,
-             .got = std::filesystem::exists(path) ? "a file that cannot be read" : "no such file",
+             .got = "no such file",
              .remedy = "give the path of a file {\"rounds\": [...]}, or a name of "
                        "`gossamer topology --list`"});
   }
+  const FileBytes bytes = read_file(path, kLargestFile);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.memory.get()), bytes.size);
   const auto refuse_file = [&](const std::string& got) {
     fail_argument({.place = "topology",
                    .what = path + " must be JSON with \"rounds\", a list with W of each round",
                    .got = got,
                    .remedy = "for example {\"rounds\": [[[0.5, 0.5], [0.5, 0.5]]]}"});
   };
-  const Json document = Json::parse(text.str(), nullptr, false);
-  if (document.is_discarded()) refuse_file("what is no JSON");
+  Json document;
+  try {
+    document = parse_json(text);
+  } catch (const std::invalid_argument& error) {
+    refuse_file("what is " + std::string(error.what()));
+  }
   if (!document.is_object()) refuse_file("JSON of type " + std::string(document.type_name()));
   const auto rounds = document.find("rounds");
   if (rounds == document.end()) refuse_file("no \"rounds\"");
