@@ -11,8 +11,11 @@ import importlib.util
 import os
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
+
+_FAILED = 1
 
 
 def _program() -> Path:
@@ -45,6 +48,36 @@ def _report(arguments: list[str]) -> int:
     return importlib.import_module("gossamer.report").main(arguments)
 
 
+def _printed(command: Callable[[list[str]], int], arguments: list[str]) -> int:
+    """What the command returns; 1, with a line on stderr, where its output does not get out."""
+    try:
+        code = command(arguments)
+    except OSError:
+        if not _lost_output():
+            raise
+        return _FAILED
+    except SystemExit:  # of --help
+        if _lost_output():
+            return _FAILED
+        raise
+    return _FAILED if _lost_output() else code
+
+
+def _lost_output() -> bool:
+    """Brings what was printed to stdout."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        print(
+            f"[gossamer] cannot write to stdout, got '{error.strerror}'; the output is not "
+            "complete: free space where it goes",
+            file=sys.stderr,
+        )
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the rest of it
+        return True
+    return False
+
+
 def _become(command: list[str]) -> NoReturn:
     os.execv(command[0], command)
 
@@ -53,9 +86,9 @@ def main() -> int:
     """Runs doctor or report, or puts the program of all other commands in place of this process."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["doctor"]:
-        return _doctor(arguments[1:])
+        return _printed(_doctor, arguments[1:])
     if arguments[:1] == ["report"]:
-        return _report(arguments[1:])
+        return _printed(_report, arguments[1:])
     program = str(_program())
     _become([program, *arguments])
 

@@ -126,6 +126,21 @@ TEST(Program, WritesPicturesAndFailsWithCodeOneWhereItCannot) {
   EXPECT_EQ(failed.out, "");
 }
 
+TEST(Program, SaysWhereItsOutputIsLost) {
+  for (const char* arguments :
+       {"--help", "--version", "man", "completion zsh", "topology --list", "topology ring",
+        "topology aer --hosts 40 --json", "topology ring --svg -", "theory rates",
+        "theory transient", "lab run --steps 2", "simulate ring --hosts 2 --parameters 1k",
+        "plan --hosts 2 --parameters 1M --compute 10ms"}) {
+    const Result result = run(std::string(arguments) + " >/dev/full");
+    EXPECT_EQ(result.code, 1) << arguments;
+    EXPECT_EQ(result.err,
+              "[gossamer] cannot write to stdout, got 'No space left on device'; the output is not "
+              "complete: free space where it goes\n")
+        << arguments;
+  }
+}
+
 TEST(Program, MoreWorkersThanThereCanBeAreOneClearMessage) {
   for (const char* command :
        {"topology ring", "lab run ring", "simulate ring", "theory transient"}) {
