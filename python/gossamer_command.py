@@ -67,10 +67,10 @@ def _lost_output() -> bool:
     """Brings what was printed to stdout."""
     try:
         sys.stdout.flush()
-    except OSError as error:
+    except OSError:
         print(
-            f"[gossamer] cannot write to stdout, got '{error.strerror}'; the output is not "
-            "complete: free space where it goes",
+            "[gossamer] cannot write to stdout; the output is not complete: free space where it "
+            "goes",
             file=sys.stderr,
         )
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the rest of it

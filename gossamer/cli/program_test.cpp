@@ -135,8 +135,8 @@ TEST(Program, SaysWhereItsOutputIsLost) {
     const Result result = run(std::string(arguments) + " >/dev/full");
     EXPECT_EQ(result.code, 1) << arguments;
     EXPECT_EQ(result.err,
-              "[gossamer] cannot write to stdout, got 'No space left on device'; the output is not "
-              "complete: free space where it goes\n")
+              "[gossamer] cannot write to stdout; the output is not complete: free space where it "
+              "goes\n")
         << arguments;
   }
 }
