@@ -6,14 +6,16 @@ seconds, while most subcommands are programs that start in milliseconds.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import io
 import os
 import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 _FAILED = 1
 
@@ -48,34 +50,36 @@ def _report(arguments: list[str]) -> int:
     return importlib.import_module("gossamer.report").main(arguments)
 
 
+class _Stdout(io.FileIO):
+    """Remembers that something could not be written: who prints does not always look."""
+
+    is_lost = False
+
+    def write(self, data: Any) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(data)
+        self.is_lost = True
+        return len(data)
+
+
 def _printed(command: Callable[[list[str]], int], arguments: list[str]) -> int:
     """What the command returns; 1, with a line on stderr, where its output does not get out."""
+    before, raw = sys.stdout, _Stdout(sys.stdout.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding=before.encoding, errors=before.errors
+    )
     try:
         code = command(arguments)
-    except OSError:
-        if not _lost_output():
-            raise
-        return _FAILED
-    except SystemExit:  # of --help
-        if _lost_output():
-            return _FAILED
-        raise
-    return _FAILED if _lost_output() else code
-
-
-def _lost_output() -> bool:
-    """Brings what was printed to stdout."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        print(
-            "[gossamer] cannot write to stdout; the output is not complete: free space where it "
-            "goes",
-            file=sys.stderr,
-        )
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the rest of it
-        return True
-    return False
+    except SystemExit as asked:  # of --help, and of wrong arguments
+        code = asked.code if isinstance(asked.code, int) else 0
+    sys.stdout.flush()
+    if not raw.is_lost:
+        return code
+    print(
+        "[gossamer] cannot write to stdout; the output is not complete: free space where it goes",
+        file=sys.stderr,
+    )
+    return _FAILED
 
 
 def _become(command: list[str]) -> NoReturn:
