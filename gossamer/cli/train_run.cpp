@@ -72,23 +72,25 @@ Task open_task(const TrainSpec& spec) {
   const bool default_text = spec.data.empty() && spec.task == "text";
   const std::filesystem::path path =
       default_text ? python_sources() : std::filesystem::path(spec.data);
-  return find_task(spec.task).open({.path = path,
-                                    .global_batch = spec.global_batch,
-                                    .seed = spec.seed,
-                                    .validation_fraction = spec.validation_fraction,
-                                    .validation_samples = spec.validation_samples,
-                                    .pieces_per_worker = spec.pieces_per_worker,
-                                    .augmentation = {.shift = spec.shift, .flip = spec.flip},
-                                    .context = spec.context,
-                                    .suffixes = spec.suffixes,
-                                    .max_bytes = spec.max_bytes,
-                                    .objective = spec.objective,
-                                    .mask_share = spec.mask_share,
-                                    .target = spec.target,
-                                    .validation = spec.validation,
-                                    .validation_target = spec.validation_target,
-                                    .vocabulary = spec.vocabulary,
-                                    .vocabulary_file = spec.vocabulary_file});
+  return find_task(spec.task).open(
+      {.path = path,
+       .global_batch = spec.global_batch,
+       .seed = spec.seed,
+       .validation_fraction = spec.validation_fraction,
+       .validation_samples = spec.validation_samples,
+       .pieces_per_worker = spec.pieces_per_worker,
+       .augmentation = {.shift = spec.shift, .flip = spec.flip},
+       .context = spec.context,
+       .suffixes = spec.suffixes,
+       .max_bytes = spec.max_bytes,
+       .objective = spec.objective,
+       .mask_share = spec.mask_share,
+       .target = spec.target,
+       .validation = spec.validation,
+       .validation_target = spec.validation_target,
+       .vocabulary = spec.vocabulary,
+       .vocabulary_file = spec.vocabulary_file,
+       .vocabulary_trust = spec.trusts_vocabulary ? Trust::all : Trust::sealed});
 }
 
 double measure_compute_s(const TrainSpec& spec, const Task& task) {

@@ -30,7 +30,7 @@ struct Translator {
   std::int64_t context = 0;
 };
 
-Translator open_translator(const std::filesystem::path& run) {
+Translator open_translator(const std::filesystem::path& run, Trust trust) {
   TrainSpec spec;
   if (!is_there(run / "run.toml")) {
     fail_argument({.place = "translate",
@@ -49,7 +49,7 @@ Translator open_translator(const std::filesystem::path& run) {
              .what = run.string() + " has no " + std::string(kModelFile),
              .remedy = "a run writes it at its end: gossamer train --resume " + run.string()});
   }
-  const Vocabulary vocabulary = Vocabulary::load(run / kVocabularyFile);
+  const Vocabulary vocabulary = Vocabulary::load(run / kVocabularyFile, trust);
   const InputShape input{.classes = vocabulary.pieces(), .context = spec.context};
   Translator translator{make_bare_model(spec, InputKind::pairs, input), vocabulary, spec.context};
   load_model(run / kModelFile, *translator.model.module);
@@ -83,7 +83,8 @@ int translate_command(int argc, char** argv) {
   CLI::App app;
   add_translate_flags(app, o);
   parse_arguments(app, "translate", {argv + 1, argv + argc});
-  const Translator translator = open_translator(o.run);
+  const Translator translator =
+      open_translator(o.run, o.trusts_vocabulary ? Trust::all : Trust::sealed);
   std::string text;
   for (const std::string& line : translate(translator, lines_of(o), o)) text += line + "\n";
   if (o.output.empty()) {

@@ -209,7 +209,7 @@ class Worker {
       if (rank_ == 0 && engine_.steps_done() == spec_.steps && !context_.out.empty()) {
         save_model(context_.out / kModelFile, *model_.model.module);
         const auto& vocabulary = context_.task->vocabulary;
-        if (vocabulary) write_file(context_.out / kVocabularyFile, vocabulary->model());
+        if (vocabulary) vocabulary->save(context_.out / kVocabularyFile);
       }
     });
     const double n = shape_.workers();
