@@ -245,6 +245,7 @@ Json summary_json(const TrainSpec& spec, const TrainResult& result) {
                {"val_accuracy", s.val_accuracy},
                {"train_loss", s.train_loss},
                {"parameters", s.parameters}};
+  if (!s.are_metrics_whole) json["metrics"] = "incomplete";
   if (s.perplexity) json["perplexity"] = *s.perplexity;
   if (result.compute_ms > 0) json["compute_ms"] = result.compute_ms;
   if (result.prediction) json["predicted_ms_per_step"] = 1e3 * result.prediction->step_s;
