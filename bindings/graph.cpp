@@ -41,6 +41,7 @@ Schedule modified_by(Schedule schedule, int rounds_per_step, int local_steps,
 /// The same rounds for as many workers, who are elsewhere.
 Schedule on_hosts(Schedule schedule, std::vector<int> workers_per_host) {
   HostShape shape{std::move(workers_per_host)};
+  check_host_shape(shape, "schedule");
   check_argument(
       "schedule", shape.workers() == schedule.shape.workers(),
       "hosts must have the schedule's " + std::to_string(schedule.shape.workers()) + " workers",

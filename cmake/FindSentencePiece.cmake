@@ -11,6 +11,17 @@ endif()
 add_library(gossamer_sentencepiece INTERFACE)
 target_include_directories(gossamer_sentencepiece SYSTEM INTERFACE
   ${GOSSAMER_SENTENCEPIECE_INCLUDE})
+# Its version stands in its pkg-config file only; empty: unknown, which counts as old.
+get_filename_component(sentencepiece_folder ${GOSSAMER_SENTENCEPIECE} DIRECTORY)
+find_file(GOSSAMER_SENTENCEPIECE_PC sentencepiece.pc
+  HINTS ${sentencepiece_folder}/pkgconfig ${sentencepiece_folder}/../share/pkgconfig)
+set(GOSSAMER_SENTENCEPIECE_VERSION "")
+if(GOSSAMER_SENTENCEPIECE_PC)
+  file(STRINGS ${GOSSAMER_SENTENCEPIECE_PC} sentencepiece_line REGEX "^Version:")
+  string(REGEX REPLACE "^Version: *" "" GOSSAMER_SENTENCEPIECE_VERSION "${sentencepiece_line}")
+endif()
+target_compile_definitions(gossamer_sentencepiece INTERFACE
+  "GOSSAMER_SENTENCEPIECE_VERSION=\"${GOSSAMER_SENTENCEPIECE_VERSION}\"")
 # The Python module is made of the same layer and calls none of it.
 target_link_libraries(gossamer_sentencepiece INTERFACE
   -Wl,--push-state,--as-needed ${GOSSAMER_SENTENCEPIECE} ${GOSSAMER_SENTENCEPIECE_TRAIN}

@@ -5,14 +5,20 @@
 set(kernels_folder ${CMAKE_SOURCE_DIR}/gossamer/kernels)
 target_compile_options(gossamer_kernels PRIVATE
   -ffp-contract=off -fno-math-errno -fno-trapping-math)
+# What is given is checked once per call, in checks.cpp. A property of the sources, for it must stand
+# behind the definition in the options of all targets.
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  get_target_property(kernels_sources gossamer_kernels SOURCES)
+  set_property(SOURCE ${kernels_sources} APPEND PROPERTY COMPILE_OPTIONS -U_GLIBCXX_ASSERTIONS)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(kernels_level -O3)
   if(GOSSAMER_SANITIZE)
     set(kernels_level "")  # three times as long to compile
   endif()
-  set_source_files_properties(${kernels_folder}/avx2_table.cpp PROPERTIES
+  set_property(SOURCE ${kernels_folder}/avx2_table.cpp APPEND PROPERTY
     COMPILE_OPTIONS "${kernels_level};-march=x86-64-v3;-maes")
-  set_source_files_properties(${kernels_folder}/avx512_table.cpp PROPERTIES
+  set_property(SOURCE ${kernels_folder}/avx512_table.cpp APPEND PROPERTY
     COMPILE_OPTIONS "${kernels_level};-march=x86-64-v4;-maes;-mprefer-vector-width=512")
 endif()
 

@@ -10,6 +10,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # there (GCC PR105651).
   target_compile_options(gossamer_options INTERFACE -Wno-restrict -Wno-stringop-overflow)
 endif()
+if(CMAKE_BUILD_TYPE STREQUAL Release)
+  # What users run reads files and talks to peers: a mistake there ends the program. Distributions
+  # that set _FORTIFY_SOURCE themselves would have it defined twice.
+  target_compile_options(gossamer_options INTERFACE
+    -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -D_GLIBCXX_ASSERTIONS)
+  add_link_options(-Wl,-z,relro,-z,now)
+endif()
 if(GOSSAMER_SANITIZE)
   add_compile_options(-fsanitize=${GOSSAMER_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)

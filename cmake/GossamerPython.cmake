@@ -7,6 +7,7 @@ execute_process(
   COMMAND ${gossamer_python} -c
           "import sysconfig as s
 print(s.get_path('include') + ';' + s.get_config_var('EXT_SUFFIX'), end='')"
+  WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
   RESULT_VARIABLE gossamer_headers_result
   OUTPUT_VARIABLE gossamer_headers_answer)
 list(GET gossamer_headers_answer 0 GOSSAMER_PYTHON_INCLUDE)

@@ -6,13 +6,18 @@ seconds, while most subcommands are programs that start in milliseconds.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import io
 import os
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
+
+_FAILED = 1
 
 
 def _program() -> Path:
@@ -55,6 +60,38 @@ def _charts(arguments: list[str]) -> int:
     return importlib.import_module("gossamer.report.charts").main(arguments)
 
 
+class _Stdout(io.FileIO):
+    """Remembers that something could not be written: who prints does not always look."""
+
+    is_lost = False
+
+    def write(self, data: Any) -> int:
+        with contextlib.suppress(OSError):
+            return super().write(data)
+        self.is_lost = True
+        return len(data)
+
+
+def _printed(command: Callable[[list[str]], int], arguments: list[str]) -> int:
+    """What the command returns; 1, with a line on stderr, where its output does not get out."""
+    before, raw = sys.stdout, _Stdout(sys.stdout.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding=before.encoding, errors=before.errors
+    )
+    try:
+        code = command(arguments)
+    except SystemExit as asked:  # of --help, and of wrong arguments
+        code = asked.code if isinstance(asked.code, int) else 0
+    sys.stdout.flush()
+    if not raw.is_lost:
+        return code
+    print(
+        "[gossamer] cannot write to stdout; the output is not complete: free space where it goes",
+        file=sys.stderr,
+    )
+    return _FAILED
+
+
 _OURS = {"doctor": _doctor, "report": _report, "charts": _charts}
 """charts is what the program starts to draw; the others are the user's."""
 
@@ -67,7 +104,7 @@ def main() -> int:
     """Runs a command of Python's, or puts the program of all others in place of this process."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] in _OURS:
-        return _OURS[arguments[0]](arguments[1:])
+        return _printed(_OURS[arguments[0]], arguments[1:])
     program = str(_program())
     _become([program, *arguments])
 

@@ -1,13 +1,23 @@
 #include "gossamer/base/cluster.h"
 
+#include <cstdint>
 #include <numeric>
 #include <string>
-#include <string_view>
 
 #include "gossamer/base/errors.h"
 
 namespace gossamer {
-namespace {}  // namespace
+namespace {
+
+void check_workers(std::int64_t workers, std::string_view place) {
+  if (workers <= kMostWorkers) return;
+  fail_argument({.place = place,
+                 .what = "there may be up to " + std::to_string(kMostWorkers) + " workers",
+                 .got = std::to_string(workers),
+                 .remedy = "give fewer hosts or workers"});
+}
+
+}  // namespace
 
 int HostShape::workers() const {
   return std::accumulate(workers_per_host.begin(), workers_per_host.end(), 0);
@@ -37,10 +47,23 @@ std::vector<int> HostShape::hosts_by_rank() const {
   return all;
 }
 
-HostShape even_hosts(int hosts, int per_host) {
-  check_argument("cluster", hosts >= 1 && per_host >= 1,
+void check_host_shape(const HostShape& shape, std::string_view place) {
+  check_argument(place, !shape.workers_per_host.empty(), "a cluster needs at least one host",
+                 "none");
+  std::int64_t workers = 0;
+  for (const int of_host : shape.workers_per_host) {
+    check_argument(place, of_host >= 1, "a host needs at least one worker",
+                   std::to_string(of_host));
+    workers += of_host;
+  }
+  check_workers(workers, place);
+}
+
+HostShape even_hosts(int hosts, int per_host, std::string_view place) {
+  check_argument(place, hosts >= 1 && per_host >= 1,
                  "hosts and workers per host must be at least 1",
                  std::to_string(hosts) + " x " + std::to_string(per_host));
+  check_workers(std::int64_t{hosts} * per_host, place);  // before memory is asked for
   return {std::vector<int>(static_cast<std::size_t>(hosts), per_host)};
 }
 
@@ -51,10 +74,8 @@ HostShape ClusterSpec::shape() const {
 }
 
 void check_cluster(const ClusterSpec& cluster) {
-  check_argument("cluster", !cluster.hosts.empty(), "a cluster needs at least one host", "none");
+  check_host_shape(cluster.shape());
   for (const HostSpec& host : cluster.hosts) {
-    check_argument("cluster", host.workers >= 1, "a host needs at least one worker",
-                   std::to_string(host.workers));
     for (const LinkSpec& link : {host.link, host.inside}) {
       check_argument("cluster", link.rate_bytes_per_s > 0, "the rate of a link must be positive",
                      std::to_string(link.rate_bytes_per_s) + " bytes/s");

@@ -2,6 +2,7 @@
 /// Where the workers are: hosts, workers on each, and the links of both kinds.
 
 #include <limits>
+#include <string_view>
 #include <vector>
 
 namespace gossamer {
@@ -17,8 +18,15 @@ struct HostShape {
   std::vector<int> hosts_by_rank() const;  ///< host_of() of all
 };
 
-/// `hosts` hosts with `per_host` workers each; throws std::invalid_argument unless both are ≥ 1.
-HostShape even_hosts(int hosts, int per_host);
+/// Most workers of a cluster, and of one host.
+inline constexpr int kMostWorkers = 65536;
+
+/// Throws std::invalid_argument, with `place`, unless there are hosts, each with workers, and up to
+/// kMostWorkers in all.
+void check_host_shape(const HostShape& shape, std::string_view place = "cluster");
+
+/// `hosts` hosts with `per_host` workers each, of which the same holds.
+HostShape even_hosts(int hosts, int per_host, std::string_view place = "cluster");
 
 /// A full-duplex link: what one direction carries, and how long a byte is under way.
 struct LinkSpec {

@@ -24,9 +24,6 @@ struct ClusterFile {
   std::vector<double> speeds;  ///< by worker
 };
 
-/// Most workers of a file, and of one host.
-inline constexpr int kMostWorkers = 65536;
-
 /// Reads the file. Throws IoError where it cannot be read, and std::invalid_argument that names
 /// line and column for what it cannot mean: an unknown key or unit, a rate of 0 (a host that is cut
 /// off), no hosts, more than kMostWorkers workers.

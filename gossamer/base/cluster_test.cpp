@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+
+#include "gossamer/base/test_errors.h"
 
 namespace gossamer {
 namespace {
@@ -69,6 +72,20 @@ TEST(ClusterSpec, WhatMakesNoSenseIsRefused) {
 TEST(LinkSpec, IsUnlimitedUnlessSaidOtherwise) {
   EXPECT_TRUE(std::isinf(LinkSpec{}.rate_bytes_per_s));
   EXPECT_EQ(LinkSpec{}.latency_s, 0);
+}
+
+TEST(HostShape, MoreWorkersThanThereCanBeAreRefused) {
+  EXPECT_EQ(even_hosts(kMostWorkers, 1).workers(), kMostWorkers);
+  EXPECT_THROW(even_hosts(kMostWorkers + 1, 1), std::invalid_argument);
+  constexpr int kMost = std::numeric_limits<int>::max();
+  EXPECT_EQ(message_of([] { even_hosts(kMost, kMost, "x"); }),
+            "[x] there may be up to 65536 workers, got 4611686014132420609; give fewer hosts or "
+            "workers");
+  EXPECT_THROW(check_host_shape({{kMost, kMost}}), std::invalid_argument);
+  EXPECT_THROW(check_host_shape({{2, 0}}), std::invalid_argument);
+  EXPECT_THROW(check_host_shape({}), std::invalid_argument);
+  EXPECT_THROW(check_cluster({{{.workers = kMost}, {.workers = kMost}}}), std::invalid_argument);
+  check_host_shape({{1, 2, 3}});
 }
 
 }  // namespace

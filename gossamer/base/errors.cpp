@@ -9,11 +9,29 @@
 namespace gossamer {
 namespace {
 
+/// How many bytes of `text` are one character of UTF-8 that is none of control; 0: none.
+std::size_t shown_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  unsigned code = first & (0xffu >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0u) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3fu);
+  }
+  constexpr unsigned kFirstOfLength[] = {0, 0, 0xa0, 0x800, 0x10000};  // below 0xa0 is control
+  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
+  return code >= kFirstOfLength[length] && code <= 0x10ffff && !is_surrogate ? length : 0;
+}
+
 std::string transport_message(const TransportError::Details& d) {
   char elapsed[32];
   std::snprintf(elapsed, sizeof elapsed, "%.3f", d.elapsed_s);
-  return "[transport] worker " + std::to_string(d.rank) + ": " + d.operation + " with worker " +
-         std::to_string(d.peer) + " failed after " + elapsed + " s: " + d.reason;
+  return printable("[transport] worker " + std::to_string(d.rank) + ": " + d.operation +
+                   " with worker " + std::to_string(d.peer) + " failed after " + elapsed +
+                   " s: " + d.reason);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -62,11 +80,27 @@ constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
 
 }  // namespace
 
+std::string printable(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = shown_bytes(text);
+    if (length > 0) {
+      shown += text.substr(0, length);
+    } else {
+      char code[5];
+      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(text.front()));
+      shown += code;
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return shown;
+}
+
 std::string to_string(const Complaint& c) {
   std::string text = "[" + std::string(c.place) + "] " + std::string(c.what);
   if (!c.got.empty()) text += ", got " + c.got;
   if (!c.remedy.empty()) text += "; " + c.remedy;
-  return text;
+  return printable(text);
 }
 
 void fail_argument(const Complaint& complaint) {

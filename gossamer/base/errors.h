@@ -16,7 +16,11 @@ struct Complaint {
   std::string remedy = {};
 };
 
-/// One line from the parts of a complaint.
+/// Text of a file, a peer or a command line as a terminal may be given it: control characters,
+/// those of Unicode included, and bytes that are not UTF-8 are written as \xNN.
+std::string printable(std::string_view text);
+
+/// One printable line from the parts of a complaint.
 std::string to_string(const Complaint& complaint);
 
 /// Throws std::invalid_argument: the caller's mistake.

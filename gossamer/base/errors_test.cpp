@@ -83,5 +83,39 @@ TEST(UnknownName, GuessesNothingWhereNothingIsClose) {
   }
 }
 
+TEST(Printable, LeavesTextAsItIs) {
+  for (const char* text :
+       {"", "a key", "\xc3\xa9", "\xc2\xa0", "\xe2\x82\xac", "\xf0\x9f\x90\x9d"}) {
+    EXPECT_EQ(printable(text), text);
+  }
+}
+
+TEST(Printable, WritesWhatATerminalWouldObeyAsNumbers) {
+  EXPECT_EQ(printable("a\x1b]0;b\x07"), "a\\x1b]0;b\\x07");
+  EXPECT_EQ(printable("a\nb\x7f"), "a\\x0ab\\x7f");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m");  // control of Unicode
+}
+
+TEST(Printable, WritesWhatIsNoUtf8AsNumbers) {
+  EXPECT_EQ(printable("\x9b"
+                      "a"),
+            "\\x9ba");
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");                    // cut off
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");                    // longer than it may be
+  EXPECT_EQ(printable("\xe0\x80\x9b"), "\\xe0\\x80\\x9b");           // the same
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half of a pair
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // beyond Unicode
+}
+
+TEST(Complaint, IsPrintable) {
+  EXPECT_EQ(to_string({.place = "x\x1b", .what = "b\nad", .got = "\x9b", .remedy = "\a"}),
+            "[x\\x1b] b\\x0aad, got \\x9b; \\x07");
+  const TransportError error({.operation = "send", .reason = "\x1b]0;owned\x07"});
+  EXPECT_NE(std::string(error.what()).find("\\x1b]0;owned\\x07"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace gossamer

@@ -1,11 +1,9 @@
 #include "gossamer/base/toml.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <limits>
 #include <sstream>
+#include <system_error>
 
 // toml++ up to 3.4 calls a place unreachable that a character like U+00E9 reaches, where only
 // whitespace is expected; there the answer is that it is none. Later versions say so themselves.
@@ -18,7 +16,9 @@
 #define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/toml_keys.h"
 #include "gossamer/base/units.h"
 
 namespace gossamer {
@@ -243,6 +243,7 @@ void TomlTable::check(bool good, std::string_view key, std::string_view what,
 
 TomlTable parse_toml(std::string_view text, std::string_view name) {
   const std::string file(name);
+  refuse_long_keys(text, file);
   try {
     const auto document = std::make_shared<const toml::table>(toml::parse(text, name));
     return TomlTable(
@@ -254,26 +255,14 @@ TomlTable parse_toml(std::string_view text, std::string_view name) {
 }
 
 TomlTable load_toml(const std::string& path) {
-  std::string text;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(path.c_str(), "rb"),
-                                                           std::fclose);
-  char chunk[1 << 14];
-  for (std::size_t got = 1; in && got > 0;) {
-    got = std::fread(chunk, 1, sizeof chunk, in.get());
-    text.append(chunk, got);
-    if (text.size() > kLargestFile) {
-      fail_argument({.place = path,
-                     .what = "a TOML file must have at most " + format_bytes(kLargestFile),
-                     .got = "more"});
-    }
-  }
-  if (!in || std::ferror(in.get())) {
+  if (!is_there(path)) {
     fail_io({.place = path,
              .what = "cannot be read",
-             .got = std::strerror(errno),
+             .got = std::make_error_code(std::errc::no_such_file_or_directory).message(),
              .remedy = "give the path of a TOML file"});
   }
-  return parse_toml(text, path);
+  const FileBytes bytes = read_file(path, kLargestFile);
+  return parse_toml({reinterpret_cast<const char*>(bytes.memory.get()), bytes.size}, path);
 }
 
 }  // namespace gossamer

@@ -65,11 +65,12 @@ class TomlTable {
   std::shared_ptr<const Node> node_;
 };
 
-/// Parses `text`; `name` stands for the file in messages. A syntax error is std::invalid_argument.
+/// Parses `text`; `name` stands for the file in messages. A syntax error is std::invalid_argument,
+/// and so is a key with more than 32 dots.
 TomlTable parse_toml(std::string_view text, std::string_view name);
 
-/// Parses the file at `path`; throws IoError where it cannot be read, and std::invalid_argument
-/// where it has more than 4 MB.
+/// Parses the file at `path`; throws IoError where it cannot be read, is no regular file or has
+/// more than 4 MB.
 TomlTable load_toml(const std::string& path);
 
 }  // namespace gossamer

@@ -1,6 +1,7 @@
 #include "gossamer/base/toml.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <fstream>
@@ -181,13 +182,62 @@ TEST(Toml, AHugeFileIsRefused) {
   const std::string path = testing::TempDir() + "toml_test_huge.toml";
   std::ofstream(path) << "a = 1\n" << std::string(5'000'000, '#');
   EXPECT_EQ(message_of([&] { load_toml(path); }),
-            "[" + path + "] a TOML file must have at most 4 MB, got more");
+            "[" + path +
+                "] the file is longer than the 4000000 bytes that such a file can have, got "
+                "5000006; check the path or use another copy");
   std::remove(path.c_str());
 }
 
 TEST(Toml, AFileThatCannotBeReadIsAnIoError) {
   EXPECT_THROW(load_toml("no/such/recipe.toml"), IoError);
   EXPECT_THROW(load_toml(testing::TempDir()), IoError);
+}
+
+TEST(Toml, APipeIsAnIoErrorAndNoWait) {
+  const std::string path = testing::TempDir() + "toml_test_pipe.toml";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(message_of([&] { load_toml(path); }),
+            "[" + path + "] is not a regular file; check the path");
+  std::remove(path.c_str());
+}
+
+std::string repeated(const std::string& part, int times) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += part;
+  return text;
+}
+
+bool ends_with(const std::string& text, const std::string& end) { return text.ends_with(end); }
+
+TEST(Toml, AKeyOfAMillionLevelsIsRefusedBeforeItIsParsed) {
+  const std::string deep = repeated("a.", 1'000'000) + "a";
+  const std::string complaint =
+      "a key may have up to 32 dots, got more; name fewer tables in it, or put it in quotes if the "
+      "dots are its own";
+  const auto refused = [&](const std::string& text) {
+    return message_of([&] { parse_toml(text, "x"); });
+  };
+  EXPECT_EQ(refused(deep + " = 1"), "[x:1:66] " + complaint);
+  EXPECT_EQ(refused("\n[" + deep + "]\n"), "[x:2:67] " + complaint);
+  EXPECT_EQ(refused("[[" + deep + "]]"), "[x:1:68] " + complaint);
+  EXPECT_EQ(refused("a = { " + deep + " = 1 }"), "[x:1:72] " + complaint);
+  EXPECT_EQ(refused("a = [{ b = 1, " + deep + " = 1 }]"), "[x:1:80] " + complaint);
+  for (const std::string part : {"\"a\".", "'a'.", "\"\".", "a . ", "\"\\\".a\"."}) {
+    EXPECT_PRED2(ends_with, refused(repeated(part, 1'000'000) + "a = 1"), complaint) << part;
+  }
+  for (const std::string before : {"s = \"\"\"\"a\"\"\"\"\"\n", "s = \"\"\n", "s = '''\n\\'''\n",
+                                   "s = \"\\\\\" # '\n", "s = '\"'\n", "\"s\" = \"#\"\n"}) {
+    EXPECT_PRED2(ends_with, refused(before + deep + " = 1"), complaint) << before;
+  }
+}
+
+TEST(Toml, DotsInTextsCommentsAndNumbersAreFree) {
+  const std::string dots(1000, '.');
+  const std::string text = "a = \"" + dots + "\" # " + dots + "\n# " + dots + "\n\"" + dots +
+                           "\" = '" + dots + "'\nb = \"\"\"\n\"\"" + dots + "\"\"\"\"\"\nc = [" +
+                           repeated("0.5, ", 1000) + "]\n" + repeated("d.", 32) + "e = 1\n";
+  EXPECT_EQ(parse_toml(text, "x").keys().size(), 5u);
+  EXPECT_THROW(parse_toml(repeated("d.", 33) + "e = 1\n", "x"), std::invalid_argument);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "gossamer/base/cluster_file.h"
 #include "gossamer/base/errors.h"
 
 namespace gossamer {
@@ -63,23 +62,16 @@ std::int64_t parse_amount(std::string_view flag, const std::string& text,
                                : "for example 25M, 7B or 1000000"});
 }
 
-HostShape parse_host_shape(int hosts, std::string_view per_host) {
-  const std::vector<int> counts = parse_counts("--per-host", per_host);
-  return counts.size() == 1 ? even_hosts(hosts, counts.front()) : HostShape{counts};
-}
-
-HostShape limited_host_shape(int hosts, int default_hosts, const std::string& per_host,
-                             const std::string& place) {
-  HostShape shape = host_shape_of(hosts, default_hosts, per_host, place);
-  if (shape.workers() <= kMostWorkers) return shape;
-  fail_argument({.place = place,
-                 .what = "there may be up to " + std::to_string(kMostWorkers) + " workers",
-                 .got = std::to_string(shape.workers())});
+HostShape parse_host_shape(int hosts, std::string_view per_host, std::string_view place) {
+  HostShape shape{parse_counts("--per-host", per_host)};
+  if (shape.hosts() == 1) return even_hosts(hosts, shape.workers_per_host.front(), place);
+  check_host_shape(shape, place);
+  return shape;
 }
 
 HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,
                         const std::string& place) {
-  HostShape shape = parse_host_shape(hosts == 0 ? default_hosts : hosts, per_host);
+  HostShape shape = parse_host_shape(hosts == 0 ? default_hosts : hosts, per_host, place);
   if (hosts == 0 || hosts == shape.hosts()) return shape;
   fail_argument({.place = place,
                  .what = "--per-host must have one number, or one for each of the " +

@@ -19,18 +19,16 @@ std::int64_t parse_amount(std::string_view flag, const std::string& text,
                           const std::string& command);
 
 /// The hosts that --hosts and --per-host describe: a single number ("2") is the same on `hosts`
-/// hosts; a list ("1,2,4") has one number per host and says by itself how many there are.
-HostShape parse_host_shape(int hosts, std::string_view per_host);
+/// hosts; a list ("1,2,4") has one number per host and says by itself how many there are. Throws
+/// std::invalid_argument, with `place`, for more than kMostWorkers.
+HostShape parse_host_shape(int hosts, std::string_view per_host,
+                           std::string_view place = "command line");
 
 /// The same from flags that may be missing: `hosts` 0 is `default_hosts`, or as many as --per-host
 /// has numbers. Throws std::invalid_argument, which begins with `place`, where they contradict each
-/// other.
+/// other or mean more than kMostWorkers.
 HostShape host_shape_of(int hosts, int default_hosts, const std::string& per_host,
                         const std::string& place);
-
-/// The same, which refuses more than kMostWorkers.
-HostShape limited_host_shape(int hosts, int default_hosts, const std::string& per_host,
-                             const std::string& place);
 
 /// "4 hosts x 2 workers" or "3 hosts with 1, 2, 4 workers".
 std::string describe(const HostShape& shape);

@@ -126,6 +126,34 @@ TEST(Program, WritesPicturesAndFailsWithCodeOneWhereItCannot) {
   EXPECT_EQ(failed.out, "");
 }
 
+TEST(Program, SaysWhereItsOutputIsLost) {
+  for (const char* arguments :
+       {"--help", "--version", "man", "completion zsh", "topology --list", "topology ring",
+        "topology aer --hosts 40 --json", "topology ring --svg -", "theory rates",
+        "theory transient", "lab run --steps 2", "simulate ring --hosts 2 --parameters 1k",
+        "plan --hosts 2 --parameters 1M --compute 10ms"}) {
+    const Result result = run(std::string(arguments) + " >/dev/full");
+    EXPECT_EQ(result.code, 1) << arguments;
+    EXPECT_EQ(result.err,
+              "[gossamer] cannot write to stdout; the output is not complete: free space where it "
+              "goes\n")
+        << arguments;
+  }
+}
+
+TEST(Program, MoreWorkersThanThereCanBeAreOneClearMessage) {
+  for (const char* command :
+       {"topology ring", "lab run ring", "simulate ring", "theory transient"}) {
+    for (const char* hosts : {" --hosts 65537", " --hosts 999999999", " --per-host 99999999",
+                              " --per-host 2147483647,2147483647"}) {
+      const Result result = run(std::string(command) + hosts);
+      EXPECT_EQ(result.code, 2) << command << hosts;
+      EXPECT_NE(result.err.find("there may be up to 65536 workers, got "), std::string::npos)
+          << command << hosts << ": " << result.err;
+    }
+  }
+}
+
 TEST(Program, HelpsWithoutArgumentsAndKnowsItsVersion) {
   const Result help = run("");
   EXPECT_EQ(help.code, 0);

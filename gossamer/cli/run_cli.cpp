@@ -7,6 +7,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/output.h"
 #include "gossamer/cli/subcommands.h"
 
 #ifndef GOSSAMER_VERSION
@@ -125,9 +126,7 @@ int run_cli(int argc, char** argv) {
     } catch (const HelpAsked& asked) {
       std::fputs(help_text(asked.page, text_columns()).c_str(), stdout);
     }
-    if (std::fflush(stdout) == 0) return code;
-    std::fputs("[gossamer] cannot write to stdout\n", stderr);
-    return kExitFailed;
+    return finish_output(code);
   } catch (const std::invalid_argument& error) {
     return fail(error, kExitUsage);
   } catch (const OutsideError& error) {

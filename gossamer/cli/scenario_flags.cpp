@@ -55,7 +55,7 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
 
 ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
   if (!f.cluster.empty()) return load_cluster(f.cluster);
-  const HostShape shape = limited_host_shape(f.hosts, kDefaultHosts, f.per_host, command);
+  const HostShape shape = host_shape_of(f.hosts, kDefaultHosts, f.per_host, command);
   ClusterFile file;
   const LinkSpec link{parse_rate(f.link_rate, command + " --link-rate"),
                       parse_duration(f.link_latency, command + " --link-latency")};

@@ -37,8 +37,8 @@ void add_rho_flag(CLI::App& app, const std::string& name, MixingFlags& f) {
 }
 
 TheoryMixing mixing_of(const MixingFlags& flags, const std::string& place) {
-  TheoryMixing mixing{
-      .shape = limited_host_shape(flags.hosts, flags.default_hosts, flags.per_host, place)};
+  TheoryMixing mixing{.shape =
+                          host_shape_of(flags.hosts, flags.default_hosts, flags.per_host, place)};
   const int workers = mixing.shape.workers();
   if (flags.rho) {
     mixing.strength = {.workers = workers, .rho = *flags.rho};

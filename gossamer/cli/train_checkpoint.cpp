@@ -1,6 +1,7 @@
 #include "gossamer/cli/train_checkpoint.h"
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "gossamer/base/errors.h"
@@ -68,6 +69,44 @@ std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) 
   return files;
 }
 
+WorkerFile write_own(const std::filesystem::path& temporary, Engine& engine,
+                     torch::nn::Module& module) {
+  std::vector<double> losses;
+  for (const AgreedLoss& agreed : engine.agreed_losses()) {
+    losses.push_back(static_cast<double>(agreed.step));
+    losses.push_back(agreed.loss);
+  }
+  const std::vector<double> buffers = pack_buffers(module);
+  return write_worker_file(temporary, engine.collectives().rank(),
+                           tensors_of(engine.state(), buffers, losses));
+}
+
+/// What the disk has against a part of a save that every worker does: the complaint of the first of
+/// them that has one; empty: none. Returns when all have done it.
+template <class Work>
+std::string problem_of_all(Collectives& collectives, const Work& work) {
+  std::string own;
+  try {
+    work();
+  } catch (const IoError& error) {
+    own = error.what();
+  }
+  for (const std::string& problem : collectives.gather(own)) {
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+/// What is left is removed with the next save.
+void prune(const std::filesystem::path& folder, int keep) {
+  try {
+    prune_checkpoints(folder, keep);
+  } catch (const IoError& error) {
+    std::fprintf(stderr, "gossamer: an old checkpoint is kept until the next save: %s\n",
+                 error.what());
+  }
+}
+
 void fill(const SafetensorsFile& file, const StateVector& vector) {
   visit_dtype(vector.dtype, [&]<class T>(T) {
     file.copy(vector.name, std::span<T>(reinterpret_cast<T*>(vector.bytes.data()),
@@ -82,33 +121,39 @@ bool is_data_path(std::string_view key) {
          key == "vocabulary_file";
 }
 
-void save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module) {
+std::string save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module) {
   constexpr std::string_view kAttempt = "save";
   Collectives& collectives = engine.collectives();
+  const bool commits = collectives.rank() == 0;
   const auto folder = checkpoints_in(run.out);
   const std::int64_t step = engine.steps_done();
-  if (collectives.rank() == 0) begin_checkpoint(folder, step, kAttempt);
-  collectives.barrier();
-  const auto temporary = begin_checkpoint(folder, step, kAttempt);
-  std::vector<double> losses;
-  for (const AgreedLoss& agreed : engine.agreed_losses()) {
-    losses.push_back(static_cast<double>(agreed.step));
-    losses.push_back(agreed.loss);
+  std::filesystem::path temporary;
+  const auto begin = [&] { temporary = begin_checkpoint(folder, step, kAttempt); };
+  std::string problem = problem_of_all(collectives, [&] {
+    if (commits) begin();
+  });
+  if (!problem.empty()) return problem;
+  WorkerFile own{.rank = collectives.rank()};
+  problem = problem_of_all(collectives, [&] {
+    begin();
+    own = write_own(temporary, engine, module);
+  });
+  if (!problem.empty()) {
+    if (commits) abandon_checkpoint(temporary);
+    return problem;
   }
-  const std::vector<double> buffers = pack_buffers(module);
-  const WorkerFile own =
-      write_worker_file(temporary, collectives.rank(), tensors_of(engine.state(), buffers, losses));
   const std::vector<WorkerFile> files = gather(collectives, own);
-  if (collectives.rank() == 0) {
+  problem = problem_of_all(collectives, [&] {
+    if (!commits) return;
     commit_checkpoint(temporary, folder,
                       {.step = step,
                        .workers = collectives.workers(),
                        .files = files,
                        .seed = run.spec.seed,
                        .run = run_identity(run.spec, run.content, DataBy::content)});
-    prune_checkpoints(folder, run.spec.keep);
-  }
-  collectives.barrier();
+  });
+  if (problem.empty() && commits) prune(folder, run.spec.keep);
+  return problem;
 }
 
 bool has_checkpoint(const std::filesystem::path& out) {

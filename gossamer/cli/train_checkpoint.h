@@ -26,8 +26,9 @@ struct TrainedRun {
 bool is_data_path(std::string_view key);
 
 /// Collective: all workers write into `out`/checkpoints, rank 0 commits. Either the checkpoint is
-/// there as a whole afterwards, or IoError was thrown and the earlier ones are untouched.
-void save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module);
+/// there as a whole afterwards, or the earlier ones are untouched and all workers are told what the
+/// disk had against it. Old checkpoints that cannot be removed are a warning. Empty: it is there.
+std::string save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module);
 
 /// Whether there is a checkpoint in the run folder, which need not exist.
 bool has_checkpoint(const std::filesystem::path& out);

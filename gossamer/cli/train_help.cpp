@@ -8,6 +8,8 @@
 namespace gossamer {
 namespace {
 
+constexpr const char* kTrustAbout =
+    "use a SentencePiece model that is not of a run: one that was made for it could run code here";
 constexpr const char* kDemoAbout =
     "Trains one small transformer on real text twice, by AllReduce and by the alternating "
     "exponential ring with AccumAdamW, on 4 emulated hosts x 2 workers.";
@@ -87,6 +89,7 @@ void add_request_flags(CLI::App& app, const TrainCommandHelp& help, TrainLine& l
   app.add_option("--transport", line.transport,
                  "threads, net (processes of a launcher), or auto: net where there is a launcher")
       ->capture_default_str();
+  app.add_flag("--trust-vocabulary", spec.trusts_vocabulary, kTrustAbout);
   add_train_flags(app, spec);
 }
 
@@ -107,6 +110,7 @@ void add_translate_flags(CLI::App& app, TranslateLine& line) {
   app.add_option("run", line.run, "run folder of a translation")->required();
   app.add_option("--input", line.input, "sentences, one per line, plain or gzip; default: stdin");
   app.add_option("--output", line.output, "where the translations go; default: stdout");
+  app.add_flag("--trust-vocabulary", line.trusts_vocabulary, kTrustAbout);
   app.add_option("--beam", line.beam, "hypotheses to follow; 1: greedy")
       ->check(kFromOneUp)
       ->capture_default_str();

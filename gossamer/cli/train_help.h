@@ -48,6 +48,7 @@ struct TranslateLine {
   std::string run;
   std::string input;
   std::string output;
+  bool trusts_vocabulary = false;
   int beam = 1;
   double length_power = 1;
   std::int64_t batch = 64;

@@ -52,7 +52,7 @@ std::string to_text(const Card& card) {
 }
 
 Card card_of(const std::string& text) {
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text);
   return {.place = {.machine = json["machine"],
                     .name = json["name"],
                     .node = json["node"],

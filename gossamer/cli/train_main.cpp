@@ -9,6 +9,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
+#include "gossamer/cli/output.h"
 #include "gossamer/cli/page.h"
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_worker.h"
@@ -47,10 +48,10 @@ int main(int argc, char** argv) {
   gossamer::use_one_torch_thread();
   gossamer::keep_freed_memory();
   try {
-    return run(argc, argv);
+    return gossamer::finish_output(run(argc, argv));
   } catch (const gossamer::HelpAsked& asked) {
     std::cout << gossamer::help_text(asked.page, gossamer::text_columns());
-    return kDone;
+    return gossamer::finish_output(kDone);
   } catch (const gossamer::Interrupted& stopped) {
     return report(stopped.what(), kInterrupted);
   } catch (const gossamer::NonFiniteGradient& error) {

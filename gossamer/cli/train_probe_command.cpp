@@ -2,6 +2,7 @@
 #include <iostream>
 #include <mutex>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
@@ -11,7 +12,6 @@
 #include "gossamer/cli/train_probe.h"
 #include "gossamer/cli/train_process.h"
 #include "gossamer/cli/train_request.h"
-#include "gossamer/engine/disk.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/transport/threads.h"
 

@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_probe.h"
-#include "gossamer/engine/disk.h"
 #include "gossamer/engine/tags.h"
 #include "gossamer/graph/schedule_file.h"
 

@@ -3,48 +3,21 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <memory>
 #include <mutex>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/train_checkpoint.h"
-#include "gossamer/engine/disk.h"
+#include "gossamer/cli/train_default_text.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/torch/process.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
-namespace {
-
-/// What a command prints on its first line.
-std::string first_line_of(const char* command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command, "r"), pclose);
-  std::array<char, 4096> line{};
-  if (!pipe || std::fgets(line.data(), static_cast<int>(line.size()), pipe.get()) == nullptr)
-    return {};
-  std::string text(line.data());
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
-}
-
-std::filesystem::path python_sources() {
-  const std::string path = first_line_of(
-      "python3 -c 'import sysconfig; print(sysconfig.get_path(\"stdlib\"))' 2>/dev/null");
-  if (path.empty()) {
-    fail_io({.place = "train",
-             .what = "no Python found, whose standard library is the default text",
-             .remedy = "give a file or folder with --data"});
-  }
-  return path;
-}
-
-}  // namespace
-
 ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s) {
   ClusterSpec cluster;
   const double rate = link_bytes_per_s > 0 ? link_bytes_per_s : LinkSpec{}.rate_bytes_per_s;
@@ -101,23 +74,25 @@ Task open_task(const TrainSpec& spec) {
   const bool default_text = spec.data.empty() && spec.task == "text";
   const std::filesystem::path path =
       default_text ? python_sources() : std::filesystem::path(spec.data);
-  return find_task(spec.task).open({.path = path,
-                                    .global_batch = spec.global_batch,
-                                    .seed = spec.seed,
-                                    .validation_fraction = spec.validation_fraction,
-                                    .validation_samples = spec.validation_samples,
-                                    .pieces_per_worker = spec.pieces_per_worker,
-                                    .augmentation = {.shift = spec.shift, .flip = spec.flip},
-                                    .context = spec.context,
-                                    .suffixes = spec.suffixes,
-                                    .max_bytes = spec.max_bytes,
-                                    .objective = spec.objective,
-                                    .mask_share = spec.mask_share,
-                                    .target = spec.target,
-                                    .validation = spec.validation,
-                                    .validation_target = spec.validation_target,
-                                    .vocabulary = spec.vocabulary,
-                                    .vocabulary_file = spec.vocabulary_file});
+  return find_task(spec.task).open(
+      {.path = path,
+       .global_batch = spec.global_batch,
+       .seed = spec.seed,
+       .validation_fraction = spec.validation_fraction,
+       .validation_samples = spec.validation_samples,
+       .pieces_per_worker = spec.pieces_per_worker,
+       .augmentation = {.shift = spec.shift, .flip = spec.flip},
+       .context = spec.context,
+       .suffixes = spec.suffixes,
+       .max_bytes = spec.max_bytes,
+       .objective = spec.objective,
+       .mask_share = spec.mask_share,
+       .target = spec.target,
+       .validation = spec.validation,
+       .validation_target = spec.validation_target,
+       .vocabulary = spec.vocabulary,
+       .vocabulary_file = spec.vocabulary_file,
+       .vocabulary_trust = spec.trusts_vocabulary ? Trust::all : Trust::sealed});
 }
 
 double measure_compute_s(const TrainSpec& spec, const Task& task) {
@@ -272,6 +247,7 @@ Json summary_json(const TrainSpec& spec, const TrainResult& result) {
                {"val_accuracy", s.val_accuracy},
                {"train_loss", s.train_loss},
                {"parameters", s.parameters}};
+  if (!s.are_metrics_whole) json["metrics"] = "incomplete";
   if (s.perplexity) json["perplexity"] = *s.perplexity;
   if (result.compute_ms > 0) json["compute_ms"] = result.compute_ms;
   if (result.prediction) json["predicted_ms_per_step"] = 1e3 * result.prediction->step_s;

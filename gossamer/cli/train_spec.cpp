@@ -258,7 +258,7 @@ std::string to_toml(const TrainSpec& spec) {
 }
 
 HostShape host_shape_of(const TrainSpec& spec) {
-  return parse_host_shape(spec.hosts, spec.per_host);
+  return parse_host_shape(spec.hosts, spec.per_host, "train");
 }
 
 double lr_factor(const TrainSpec& spec, std::int64_t t) {

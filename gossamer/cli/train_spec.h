@@ -31,6 +31,7 @@ struct TrainSpec {
   std::string validation_target;
   std::int64_t vocabulary = 0;  ///< pieces; 0: bytes for text, 4000 pieces for translation
   std::string vocabulary_file;
+  bool trusts_vocabulary = false;  ///< by a flag alone: no file may ask to be trusted
   std::string objective = "next";
   double mask_share = 0.15;
   std::vector<std::string> suffixes = {".py", ".txt", ".md"};

@@ -3,13 +3,13 @@
 #include <iostream>
 #include <optional>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_help.h"
 #include "gossamer/cli/train_model_file.h"
 #include "gossamer/cli/train_worker.h"
-#include "gossamer/engine/disk.h"
 #include "gossamer/torch/data/parallel_text.h"
 #include "gossamer/torch/decode.h"
 
@@ -30,7 +30,7 @@ struct Translator {
   std::int64_t context = 0;
 };
 
-Translator open_translator(const std::filesystem::path& run) {
+Translator open_translator(const std::filesystem::path& run, Trust trust) {
   TrainSpec spec;
   if (!is_there(run / "run.toml")) {
     fail_argument({.place = "translate",
@@ -49,7 +49,7 @@ Translator open_translator(const std::filesystem::path& run) {
              .what = run.string() + " has no " + std::string(kModelFile),
              .remedy = "a run writes it at its end: gossamer train --resume " + run.string()});
   }
-  const Vocabulary vocabulary = Vocabulary::load(run / kVocabularyFile);
+  const Vocabulary vocabulary = Vocabulary::load(run / kVocabularyFile, trust);
   const InputShape input{.classes = vocabulary.pieces(), .context = spec.context};
   Translator translator{make_bare_model(spec, InputKind::pairs, input), vocabulary, spec.context};
   load_model(run / kModelFile, *translator.model.module);
@@ -83,7 +83,8 @@ int translate_command(int argc, char** argv) {
   CLI::App app;
   add_translate_flags(app, o);
   parse_arguments(app, "translate", {argv + 1, argv + argc});
-  const Translator translator = open_translator(o.run);
+  const Translator translator =
+      open_translator(o.run, o.trusts_vocabulary ? Trust::all : Trust::sealed);
   std::string text;
   for (const std::string& line : translate(translator, lines_of(o), o)) text += line + "\n";
   if (o.output.empty()) {

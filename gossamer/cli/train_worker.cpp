@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <string>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_metrics.h"
 #include "gossamer/cli/train_model_file.h"
-#include "gossamer/engine/disk.h"
 #include "gossamer/torch/buffers.h"
 #include "gossamer/torch/process.h"
 
@@ -181,7 +183,21 @@ class Worker {
 
   TrainedRun saved_run() const { return {context_.out, spec_, context_.task->content}; }
 
-  void save() { save_checkpoint(saved_run(), engine_, *model_.model.module); }
+  /// A disk that fails once does not end the run; it is over where a second save in a row fails, or
+  /// the last one.
+  void save() {
+    const std::int64_t done = engine_.steps_done();
+    const std::string problem = save_checkpoint(saved_run(), engine_, *model_.model.module);
+    if (!problem.empty() && (is_save_missing_ || done >= spec_.steps)) throw OutsideError(problem);
+    is_save_missing_ = !problem.empty();
+    if (!is_save_missing_ || rank_ != 0) return;
+    const std::int64_t next = std::min(done + spec_.checkpoint_every, spec_.steps);
+    std::fprintf(
+        stderr,
+        "gossamer: step %lld is not saved: %s. The run goes on with the checkpoint before, "
+        "and saves again after step %lld\n",
+        static_cast<long long>(done), problem.c_str(), static_cast<long long>(next));
+  }
 
   /// Runs `work` on the mean of all workers' parameters and buffers, and brings the local ones
   /// back.
@@ -209,7 +225,7 @@ class Worker {
       if (rank_ == 0 && engine_.steps_done() == spec_.steps && !context_.out.empty()) {
         save_model(context_.out / kModelFile, *model_.model.module);
         const auto& vocabulary = context_.task->vocabulary;
-        if (vocabulary) write_file(context_.out / kVocabularyFile, vocabulary->model());
+        if (vocabulary) vocabulary->save(context_.out / kVocabularyFile);
       }
     });
     const double n = shape_.workers();
@@ -230,7 +246,7 @@ class Worker {
   TrainSummary summary(const Evaluation& evaluation) {
     const auto timed =
         static_cast<double>(std::max<std::int64_t>(1, engine_.steps_done() - timed_from_step_));
-    double means[4] = {timed_s_, exposed_s_, bytes_, recent_loss_};
+    double means[5] = {timed_s_, exposed_s_, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
     engine_.collectives().mean(means);
     const double per_host = static_cast<double>(shape_.workers()) / shape_.hosts();
     return {.steps = engine_.steps_done(),
@@ -242,6 +258,7 @@ class Worker {
             .val_accuracy = evaluation.accuracy(),
             .perplexity = perplexity_of(context_.task->kind, evaluation),
             .disagreement = disagreement_,
+            .are_metrics_whole = means[4] == 0,
             .parameters = parameter_count(model_.model)};
   }
 
@@ -256,6 +273,7 @@ class Worker {
   MetricsFile metrics_;
   std::unique_ptr<GradientWatch> watch_;
   std::int64_t first_step_ = 0;
+  bool is_save_missing_ = false;
   double recent_loss_ = 0;
   double disagreement_ = 0;
   std::int64_t timed_from_step_ = 0;

@@ -49,6 +49,7 @@ struct TrainSummary {
   double val_accuracy = 0;
   std::optional<double> perplexity = {};  ///< exp(val_loss), where classes are tokens
   double disagreement = 0;
+  bool are_metrics_whole = true;  ///< of all workers
   std::int64_t parameters = 0;
 };
 

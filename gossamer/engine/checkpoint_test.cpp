@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-#include "gossamer/engine/test_folder.h"
+#include "gossamer/base/test_folder.h"
 
 namespace gossamer {
 namespace checkpoint_test {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kFormat = "gossamer checkpoint";
 constexpr int kVersion = 1;
-constexpr std::uint64_t kMaxManifestBytes = 100'000'000;
+constexpr std::uint64_t kMaxManifestBytes = 16'000'000;  // of kMostWorkers files
 constexpr std::string_view kStepPrefix = "step-";
 constexpr std::size_t kStepDigits = 8;
 
@@ -173,9 +173,9 @@ Manifest read_manifest(const std::filesystem::path& checkpoint) {
   const FileBytes bytes = read_file(path, kMaxManifestBytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.memory.get()), bytes.size);
   try {
-    const Json json = Json::parse(text);
-    check_version(path, json);
     check_seal(path, text);
+    const Json json = parse_json(text);
+    check_version(path, json);
     Manifest manifest = parse_fields(path, json);
     check_manifest(manifest);
     if (checkpoint.filename() != checkpoint_name(manifest.step) &&

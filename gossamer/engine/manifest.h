@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/json.h"
-#include "gossamer/engine/disk.h"
 
 namespace gossamer {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "gossamer/engine/test_folder.h"
+#include "gossamer/base/test_folder.h"
 
 namespace gossamer {
 namespace {
@@ -110,9 +110,13 @@ TEST(ManifestFile, FaultsAreNamed) {
     EXPECT_TRUE(contains(message, part)) << message;
     EXPECT_TRUE(contains(message, "manifest.json")) << message;
   };
-  expect(message_for("{]"), "truncated or altered");
-  expect(message_for("[1]"), "not the manifest of a Gossamer checkpoint");
-  expect(message_for("{}"), "not the manifest of a Gossamer checkpoint");
+  for (const char* text : {"", "{]", "[1]", "{}"}) expect(message_for(text), "checksum");
+  expect(message_for(sealed(replaced(whole, "\"step\": 120", "\"step\": ]"))), "not JSON");
+  expect(message_for(sealed(replaced(whole, "gossamer checkpoint", "another"))),
+         "not the manifest of a Gossamer checkpoint");
+  const std::string deep = "\"step\": " + std::string(200'000, '[') + std::string(200'000, ']');
+  expect(message_for(sealed(replaced(whole, "\"step\": 120", deep))), "nested in more than 8");
+  expect(message_for(std::string(400'000, '[')), "checksum");
   expect(message_for(sealed(replaced(whole, "\"version\": 1", "\"version\": 2"))),
          "reads 1), got 2");
   expect(message_for(replaced(whole, "ring", "rang")), "checksum");

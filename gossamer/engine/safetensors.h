@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "gossamer/engine/disk.h"
+#include "gossamer/base/disk.h"
 
 namespace gossamer {
 

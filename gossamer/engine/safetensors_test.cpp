@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "gossamer/engine/test_folder.h"
+#include "gossamer/base/test_folder.h"
 
 namespace gossamer {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/gzip.h"
-#include "gossamer/engine/disk.h"
 
 namespace gossamer {
 

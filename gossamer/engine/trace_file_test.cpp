@@ -8,7 +8,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
-#include "gossamer/engine/test_folder.h"
+#include "gossamer/base/test_folder.h"
 
 namespace gossamer {
 namespace {

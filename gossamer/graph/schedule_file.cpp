@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <numeric>
 #include <optional>
-#include <sstream>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
-#include "gossamer/base/cluster_file.h"
+#include "gossamer/base/cluster.h"
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/base/json.h"
@@ -188,25 +190,30 @@ Schedule schedule_of(const std::string& name, std::vector<Round> rounds, const H
 
 // The file.
 
+constexpr std::uint64_t kLargestFile = 256'000'000;
+
 Json read_document(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) {
+  if (!is_there(path)) {
     fail_io({.place = "topology",
              .what = "cannot read the schedule " + path,
-             .got = std::filesystem::exists(path) ? "a file that cannot be read" : "no such file",
+             .got = "no such file",
              .remedy = "give the path of a file {\"rounds\": [...]}, or a name of "
                        "`gossamer topology --list`"});
   }
+  const FileBytes bytes = read_file(path, kLargestFile);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.memory.get()), bytes.size);
   const auto refuse_file = [&](const std::string& got) {
     fail_argument({.place = "topology",
                    .what = path + " must be JSON with \"rounds\", a list with W of each round",
                    .got = got,
                    .remedy = "for example {\"rounds\": [[[0.5, 0.5], [0.5, 0.5]]]}"});
   };
-  const Json document = Json::parse(text.str(), nullptr, false);
-  if (document.is_discarded()) refuse_file("what is no JSON");
+  Json document;
+  try {
+    document = parse_json(text);
+  } catch (const std::invalid_argument& error) {
+    refuse_file("what is " + std::string(error.what()));
+  }
   if (!document.is_object()) refuse_file("JSON of type " + std::string(document.type_name()));
   const auto rounds = document.find("rounds");
   if (rounds == document.end()) refuse_file("no \"rounds\"");
@@ -362,7 +369,9 @@ HostShape shape_in_file(const std::string& path) {
     HostShape shape;
     for (const Json& host : *hosts) shape.workers_per_host.push_back(worker_at(host));
     const bool is_good = std::ranges::all_of(shape.workers_per_host, [](int n) { return n > 0; });
-    if (is_good && shape.workers() == workers) return shape;
+    const std::vector<int>& counts = shape.workers_per_host;
+    const auto in_all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+    if (is_good && in_all == workers) return shape;
   }
   return even_hosts(workers, 1);
 }

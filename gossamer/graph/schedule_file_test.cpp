@@ -117,7 +117,9 @@ TEST(ScheduleFile, NamesFileRoundAndRemedyOfWhatIsWrong) {
     const char* said;
   };
   const Case cases[] = {
-      {"rounds", "must be JSON with \"rounds\", a list with W of each round, got what is no JSON"},
+      {"rounds",
+       "must be JSON with \"rounds\", a list with W of each round, got what is not JSON: "},
+      {"[[[[[[[[[[]]]]]]]]]]", "got what is JSON nested in more than 8 levels; for example"},
       {"{}", "got no \"rounds\"; for example {\"rounds\": "},
       {R"({"rounds": []})", "got \"rounds\" that is no list, or empty"},
       {R"({"rounds": [[[1, 0, 0], [0, 1, 0], [0, 0, 1]]]})", "is for 3 workers, got 2; take as"},

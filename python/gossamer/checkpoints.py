@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import uuid
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from gossamer import parameters, rank_files, rank_means, setup, shards
+from gossamer import files, parameters, rank_files, rank_means, setup, shards
 from gossamer._core import IoError
 from gossamer.consensus import refuse_inside
 from gossamer.roll_call import agree, exchange
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _MANIFEST = "manifest.json"
 _FORMER = "manifest-former.json"
 _FORMAT = {"format": "gossip checkpoint", "version": 1}
+
+_LARGEST_MANIFEST = 100_000_000  # it names every parameter
 
 Manifest = dict[str, Any]
 
@@ -136,7 +139,7 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
         card["bytes"] = (path / name).stat().st_size
         card["sha256"] = rank_files.sha256_of(path / name)
     try:
-        files = tell(card=card, problem=next(iter(problems), None))
+        cards = tell(card=card, problem=next(iter(problems), None))
     except Exception:
         with contextlib.suppress(OSError):
             (path / name).unlink(missing_ok=True)
@@ -144,44 +147,51 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     old: list[Path] = []
     if is_lowest_of_host(world):
         with _as_problem(problems, world.rank, "replace", path / _MANIFEST):
-            _replace_manifest(path, _seal({**_FORMAT, **_described(gossip, step, files)}))
-            old = _unnamed(path, {file["name"] for file in files})
+            _replace_manifest(path, _seal({**_FORMAT, **_described(gossip, step, cards)}))
+            old = _unnamed(path, {card["name"] for card in cards})
     tell(card={}, problem=next(iter(problems), None))
     for file in old:  # nobody has begun another save yet when this list was made
-        with contextlib.suppress(OSError):
-            file.unlink(missing_ok=True)
+        _remove(file, world.rank)
     gossip._engine.barrier()  # all have read the cards: whose process holds them may end now
 
 
-def _described(gossip: Gossip, step: int, files: list[dict[str, Any]]) -> Manifest:
+def _remove(file: Path, rank: int) -> None:
+    """An old file that stays is a warning: the next save tries again."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        warnings.warn(
+            f"[Gossip] rank {rank} could not remove {file} of an earlier save, got {error}; the "
+            "next save tries again",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def _described(gossip: Gossip, step: int, cards: list[dict[str, Any]]) -> Manifest:
     keys = ("rank", "name", "bytes", "sha256")
     return {
         "step": step,
         "losses": gossip._engine.agreed_losses,
         "workers": gossip._world.size,
         "model": _about(gossip),
-        "files": [{key: file[key] for key in keys} for file in files],
+        "files": [{key: card[key] for key in keys} for card in cards],
     }
 
 
 def _replace_manifest(path: Path, text: str) -> None:
     now = path / _MANIFEST
     if now.exists():
-        _put(path / _FORMER, now.read_text())
-    _put(now, text)
-
-
-def _put(path: Path, text: str) -> None:
-    aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
-    aside.write_text(text)
-    rank_files.sync(aside)
-    aside.replace(path)
-    rank_files.sync(path.parent)
+        former = files.read_bytes(now, _LARGEST_MANIFEST).decode()
+        files.write_whole(path / _FORMER, former, is_synced=True)
+    files.write_whole(now, text, is_synced=True)
 
 
 def _unnamed(path: Path, names: set[str]) -> list[Path]:
     """What earlier saves left."""
-    left = [path / _FORMER, *path.glob("rank*-*.tmp"), *path.glob("manifest*.tmp")]
+    left = [path / _FORMER]
+    for pattern in ("rank*-*.tmp", "manifest*.tmp", ".manifest*.tmp"):
+        left += path.glob(pattern)
     return left + [each for each in path.glob("rank*-*.safetensors") if each.name not in names]
 
 
@@ -235,14 +245,17 @@ def load(gossip: Gossip, folder: str | os.PathLike[str]) -> tuple[int, Carried]:
         optimizer=gossip._optimizer,
         named=_named(gossip),
     )
-    step = int(manifest["step"])
+    carried = Carried({}, {}, [])
+    with _as_problem(problems, world.rank, "read", path):  # the others hear of it, and do not wait
+        if means is not None:
+            put(means.document, means.read)
+        else:
+            with rank_files.opened(names[world.rank]) as (document, file):
+                put(document, file.get_tensor)
+                carried = _carried(gossip, file)
+    tell(card={}, problem=next(iter(problems), None))
     losses = [(int(at), float(loss)) for at, loss in manifest.get("losses", [])]
-    if means is not None:
-        put(means.document, means.read)
-        return step, Carried({}, {}, losses)
-    with rank_files.opened(names[world.rank]) as (document, file):
-        put(document, file.get_tensor)
-        return step, _carried(gossip, file)._replace(losses=losses)
+    return int(manifest["step"]), carried._replace(losses=losses)
 
 
 def _carried(gossip: Gossip, file: Any) -> Carried:
@@ -268,7 +281,7 @@ def _manifests(path: Path, rank: int) -> dict[str, Manifest]:
     problems: list[Exception] = []
     for name in (_MANIFEST, _FORMER):
         with _as_problem(problems, rank, "read", path / name):
-            manifest = json.loads(_sound(path / name, rank))
+            manifest = files.parse_json(_sound(path / name, rank))
             found[manifest["sha256"]] = manifest
     if not found:
         raise problems[0]
@@ -277,25 +290,55 @@ def _manifests(path: Path, rank: int) -> dict[str, Manifest]:
 
 def _sound(path: Path, rank: int) -> str:
     """The text of a manifest that is what it was when it was written."""
-    text = path.read_bytes().decode(errors="replace")
+    text = files.read_bytes(path, _LARGEST_MANIFEST).decode(errors="replace")
     manifest: Any = None
     with contextlib.suppress(ValueError):
-        manifest = json.loads(text)
+        manifest = files.parse_json(text)
     if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256"), str):
         manifest = {}
     kept = {key: value for key, value in manifest.items() if key != "sha256"}
-    if not kept or _seal(kept) != text:
+    if not _is_whole(kept) or _seal(kept) != text:
         raise IoError(
             f"[Gossip] rank {rank}: the manifest {path} is damaged, or of something else, got "
             f"{len(text)} characters; take another checkpoint"
         )
-    if any(kept.get(key) != value for key, value in _FORMAT.items()):
+    if kept["version"] != _FORMAT["version"]:
         raise ValueError(
             f"[Gossip] rank {rank}: {path} must be a {_FORMAT['format']} of version "
-            f"{_FORMAT['version']}, got {kept.get('format')} of version {kept.get('version')}; "
+            f"{_FORMAT['version']}, got {files.printable(kept.get('format'))} of version "
+            f"{files.printable(kept.get('version'))}; "
             "load it with the release that saved it"
         )
     return text
+
+
+def _is_whole(kept: Manifest) -> bool:
+    """Whether it has what a manifest of this format has, in any version."""
+    if any(key not in kept for key in _FORMAT) or kept["format"] != _FORMAT["format"]:
+        return False
+    if kept["version"] != _FORMAT["version"]:
+        return True
+    model, cards, losses = kept.get("model"), kept.get("files"), kept.get("losses", [])
+    return (
+        all(type(kept.get(key)) is int for key in ("step", "workers"))
+        and isinstance(model, list)
+        and isinstance(cards, list)
+        and len(cards) == kept["workers"]
+        and all(_is_card(card, rank) for rank, card in enumerate(cards))
+        and isinstance(losses, list)
+        and all(isinstance(each, list) and len(each) == 2 for each in losses)
+    )
+
+
+def _is_card(card: Any, rank: int) -> bool:
+    return (
+        isinstance(card, dict)
+        and card.get("rank") == rank
+        and type(card.get("bytes")) is int
+        and isinstance(card.get("sha256"), str)
+        and isinstance(card.get("name"), str)
+        and Path(card["name"]).name == card["name"]
+    )
 
 
 def _check_model(gossip: Gossip, manifest: Manifest, path: Path) -> None:
@@ -303,8 +346,8 @@ def _check_model(gossip: Gossip, manifest: Manifest, path: Path) -> None:
         if saved != here:
             raise ValueError(
                 f"[Gossip] rank {gossip._world.rank}: the checkpoint {path} is of another model "
-                f"or optimizer: it has {saved}, got {here}; build what it was saved from, or load "
-                "a checkpoint of this"
+                f"or optimizer: it has {files.printable(saved)}, got {here}; build what it was "
+                "saved from, or load a checkpoint of this"
             )
 
 

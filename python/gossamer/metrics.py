@@ -6,12 +6,13 @@ import json
 import math
 import os
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from gossamer import tracing
+from gossamer import files, tracing
 from gossamer._core import IoError
 from gossamer.world import World, own_folder
 
@@ -23,7 +24,8 @@ _OWN = ("step", "step_ms", "exposed_ms", "hidden_ms", "grad_norm", "mixing_dista
 
 class Metrics:
     """Of one worker; writes nothing where ``folder`` is None. A line has what was logged since the
-    last one; a failure to write is an IoError."""
+    last one. A file that cannot be begun is an IoError; one that cannot be gone on with is a
+    warning, and ends there: it must not cost what is being trained."""
 
     def __init__(self, folder: str | os.PathLike[str] | None, world: World) -> None:
         self._path: Path | None = None
@@ -104,36 +106,48 @@ class Metrics:
         assert self._path is not None
         whole = {"step": step, **{k: _finite(v) for k, v in line.items()}, **self._logged}
         self._logged = {}
+        text = json.dumps(whole, allow_nan=False) + "\n"
         try:
             if self._file is None:
                 self._open()
-            self._file.write(json.dumps(whole, allow_nan=False) + "\n")
-            self._file.flush()
         except OSError as error:
             raise IoError(
                 f"[Gossip] rank {self._rank} could not write its metrics to {self._path}, got "
                 f"{error}; look at the folder's rights and its disk, or leave metrics out"
             ) from error
+        try:
+            self._file.write(text.encode())
+        except OSError as error:
+            path, self._path = self._path, None
+            warnings.warn(
+                f"[Gossip] rank {self._rank}: the metrics in {path} end before step {step}, got "
+                f"{error}; the run goes on without them, look at the disk",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def _open(self) -> None:
         """Keeps what an earlier part of the run wrote."""
         assert self._path is not None
         self._path.parent.mkdir(parents=True, exist_ok=True)
         kept = [line for line in _lines(self._path) if _step_of(line) <= self._first]
-        self._path.write_text("".join(kept))
-        self._file = self._path.open("a")
+        files.write_whole(self._path, "".join(kept))
+        self._file = self._path.open("ab", buffering=0)
 
 
 def _lines(path: Path) -> list[str]:
-    return path.read_text(errors="replace").splitlines(keepends=True) if path.exists() else []
+    if not path.exists():
+        return []
+    text = files.read_bytes(path, files.LARGEST).decode(errors="replace")
+    return text.splitlines(keepends=True)
 
 
 def _step_of(line: str) -> float:
     """Infinity for what is no whole line of a step."""
     try:
-        step = float(json.loads(line)["step"]) if line.endswith("\n") else math.inf
+        step = float(files.parse_json(line)["step"]) if line.endswith("\n") else math.inf
         return step if step > 0 else math.inf
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         return math.inf
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from gossamer import _core, mesh, parameters, setup
+from gossamer import _core, files, mesh, parameters, setup
 from gossamer.cards import exchange
 from gossamer.edges import make_transport
 from gossamer.fused import rule_for
@@ -128,8 +128,8 @@ def _write(world: World, found: Probe, folder: Path, timeout_s: float) -> None:
     if world.rank == 0:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "cluster.toml").write_text(found.cluster)
-            (folder / "workload.toml").write_text(found.workload)
+            files.write_whole(folder / "cluster.toml", found.cluster)
+            files.write_whole(folder / "workload.toml", found.workload)
         except OSError as error:
             problem = _core.IoError(
                 f"[probe] cannot write to the folder {folder}, got {error.strerror or error}; give "

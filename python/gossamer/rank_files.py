@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,15 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from gossamer import plain
+from gossamer import files, plain
+from gossamer._core import IoError
 from gossamer.parameters import Named
 
 _CHUNK_BYTES = 1 << 20
 PATTERN = "pattern/"
+BROKEN = (
+    *(ValueError, TypeError, KeyError, IndexError, AttributeError),
+    *(OverflowError, RecursionError, RuntimeError, SafetensorError),
+)
+"""What comes of a file that does not hold what it should."""
 
 
 @dataclass
@@ -160,7 +166,10 @@ def restore(
         optimizer.state[parameter] = unpack(entry, read_number, parameter.device)
     for group, settings in zip(optimizer.param_groups, document["groups"], strict=True):
         device = next((p.device for p in group["params"]), torch.device("cpu"))
-        group.update(unpack(settings, read_number, device))
+        values = unpack(settings, read_number, device)
+        if "params" in values:
+            raise ValueError("a group's settings have its parameters, which no file may replace")
+        group.update(values)
 
 
 # Files.
@@ -171,25 +180,19 @@ def write(path: Path, content: Content) -> None:
     aside = path.with_suffix(".tmp")
     try:
         save_file(content.tensors, aside, metadata={"document": json.dumps(content.document)})
-        sync(aside)
+        files.sync(aside)
         aside.replace(path)
+    except SafetensorError as error:  # what it makes of a full disk
+        raise OSError(str(error)) from error
     finally:
-        aside.unlink(missing_ok=True)
-    sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Brings a file or a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+    files.sync(path.parent)
 
 
 def sha256_of(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with files.opened(path) as file:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
@@ -197,6 +200,13 @@ def sha256_of(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[dict[str, Any], Any]]:
-    """The document, and a reader with ``keys()`` and ``get_tensor(key)``."""
-    with safe_open(path, framework="pt") as file:
-        yield json.loads(file.metadata()["document"]), file
+    """The document, and a reader with ``keys()`` and ``get_tensor(key)``. A file that is none of
+    ours, or lacks what is asked for, is an IoError."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield files.parse_json(file.metadata()["document"]), file
+    except BROKEN as error:
+        raise IoError(
+            f"[Gossip] {path} does not hold what a worker has, got {type(error).__name__} "
+            f"{files.printable(error)}; take another checkpoint"
+        ) from error

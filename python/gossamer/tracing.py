@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer import _core
+from gossamer import _core, files
 from gossamer._core import IoError
 from gossamer.world import World, is_lowest_of_host, own_folder
 
@@ -94,8 +94,8 @@ def _recipe(gossip: Gossip) -> str:
 def write_recipe(folder: Path, gossip: Gossip) -> None:
     """The folder's run.toml, whole or not at all, and not in place of somebody else's."""
     path, text = folder / "run.toml", _recipe(gossip)
-    if path.exists() and not path.read_text(errors="replace").startswith(_MARK):
-        return
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    aside.write_text(text)
-    aside.replace(path)
+    if path.exists():
+        with files.opened(path) as file:
+            if file.read(len(_MARK)) != _MARK.encode():
+                return
+    files.write_whole(path, text)

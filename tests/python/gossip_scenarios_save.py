@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from gossip_scenarios_basic import TIMEOUT_S, Normed, buffers, gossiping, numbers
 from gossip_scenarios_ends import attempt_to
-from gossip_support import mlp, train
+from gossip_support import mlp, rewrite, train
 from torch import nn
 from torch.optim import SGD, Adam, AdamW, NAdam, RMSprop
 
@@ -285,6 +285,18 @@ def refused(rank: int, size: int) -> Any:
     return found
 
 
+def hollow(rank: int, size: int) -> Any:
+    """A file of rank 1 that is what its manifest says, and has no tensor of what it should have."""
+    place, model = folder("hollow"), mlp()
+    with gossiping(model, Adam(model.parameters()), topology="ring") as gossip:
+        gossip.save(place)
+        dist.barrier()
+        if rank == 0:
+            rewrite(place, 1, lambda tensors, document: ({}, document))
+        dist.barrier()
+        return attempt_to(lambda: gossip.load(place))
+
+
 # Interrupted saves.
 
 
@@ -300,7 +312,7 @@ def interrupted(rank: int, size: int) -> Any:
         saved = everything(model, optimizer)
         for name, patch in {
             "write": mock.patch.object(rank_files, "save_file", side_effect=OSError("disk full")),
-            "manifest": mock.patch("gossamer.checkpoints._put", side_effect=OSError("disk full")),
+            "manifest": mock.patch("gossamer.files.write_whole", side_effect=OSError("disk full")),
         }.items():
             train(model, optimizer, range(3, 5), rank)
             fails = rank == 1 or name == "manifest"  # there are hosts of whom each replaces it
@@ -323,7 +335,7 @@ def hosts_apart(rank: int, size: int) -> Any:
         gossip.save(place)
         saved = everything(model, optimizer)
         train(model, optimizer, range(3, 5), rank)
-        patch = mock.patch("gossamer.checkpoints._put", side_effect=OSError("disk full"))
+        patch = mock.patch("gossamer.files.write_whole", side_effect=OSError("disk full"))
         with patch if host != "0" else contextlib.nullcontext():
             error = attempt_to(lambda: gossip.save(place))
         manifest = json.loads((place / "manifest.json").read_text())
@@ -376,6 +388,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         grown,
         two_groups,
         refused,
+        hollow,
         interrupted,
         hosts_apart,
         killed_while_saving,

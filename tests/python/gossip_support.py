@@ -1,15 +1,19 @@
 """Small models and training loops for the tests of gossamer.Gossip; import it before gossamer."""
 
 import copy
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, os.environ.get("GOSSAMER_PYTHON_PATH", str(ROOT / "build" / "python")))
 
 import torch  # noqa: E402
+from safetensors import safe_open  # noqa: E402
+from safetensors.torch import save_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -69,3 +73,32 @@ def same_state(one: torch.optim.Optimizer, other: torch.optim.Optimizer, within:
             if left[key][name].shape != value.shape or gap > within * scale:
                 return False
     return True
+
+
+Content = tuple[dict[str, torch.Tensor], dict[str, Any]]
+
+
+def rewrite(
+    folder: Path, rank: int, change: Callable[[dict[str, torch.Tensor], dict[str, Any]], Content]
+) -> None:
+    """Another content in a worker's file of a checkpoint, of which the manifest says that it is so:
+    what somebody can do who gives it away."""
+    from gossamer import rank_files
+
+    manifest = json.loads((folder / "manifest.json").read_text())
+    card = manifest["files"][rank]
+    path = folder / card["name"]
+    with safe_open(path, framework="pt") as file:
+        tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118
+        document = json.loads(file.metadata()["document"])
+    tensors, document = change(tensors, document)
+    save_file(tensors, path, metadata={"document": json.dumps(document)})
+    card.update(bytes=path.stat().st_size, sha256=rank_files.sha256_of(path))
+    seal(folder, {key: value for key, value in manifest.items() if key != "sha256"})
+
+
+def seal(folder: Path, manifest: dict[str, Any]) -> None:
+    """Writes a manifest with the checksum that it should have."""
+    from gossamer import checkpoints
+
+    (folder / "manifest.json").write_text(checkpoints._seal(manifest))

@@ -13,20 +13,38 @@ PACKAGE = Path(gossamer.__file__).parent
 LIMIT_S = 120
 
 
+_LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
 def run(
     arguments: list[str],
     environment: Mapping[str, str] | None = None,
     path: str | Path = PACKAGE.parent,
 ) -> subprocess.CompletedProcess[str]:
     """Python with these arguments, with the package of a folder, outside of the source tree."""
-    launcher = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     own = {"PYTHONPATH": str(path), "PYTHONSAFEPATH": "1", **(environment or {})}
-    kept = {name: value for name, value in os.environ.items() if name not in launcher}
+    kept = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd="/",
         env={**kept, **own},
         capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+
+
+def start_program(words: list[str], cwd: Path, stdout: int) -> subprocess.CompletedProcess[str]:
+    """`gossamer` as a user types it in a folder, with its output elsewhere."""
+    without = (*_LAUNCHERS, "PYTHONPATH", "PYTHONSAFEPATH")
+    return subprocess.run(
+        [str(PACKAGE / "bin" / "gossamer"), *words],
+        cwd=cwd,
+        env={name: value for name, value in os.environ.items() if name not in without},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         check=False,
         timeout=LIMIT_S,

@@ -9,6 +9,7 @@ from typing import Any
 import gossip_ranks
 import pytest
 import torch
+from gossip_scenarios_basic import TIMEOUT_S
 from gossip_support import ROOT, difference, mlp, pair, same_state, train
 from safetensors import safe_open
 from torch.optim import LBFGS, SGD, Adam
@@ -18,7 +19,7 @@ from gossamer import Gossip
 
 NEAR = 1e-6
 SCENARIOS = ["resumed", "resized", "grown", "two_groups", "odd_tensors", "refused"]
-SCENARIOS += ["interrupted", "hosts_apart"]
+SCENARIOS += ["hollow", "interrupted", "hosts_apart"]
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +158,13 @@ def test_what_cannot_be_saved_is_said_and_leaves_nothing(three: list[gossip_rank
         assert "got object at group/0/note" in rank["unsavable"]["message"]
         assert rank["left"] == []
         assert "save() inside averaged()" in rank["averaged"]["message"]
+
+
+def test_what_only_one_rank_cannot_read_is_told_to_all(three: list[gossip_ranks.Rank]) -> None:
+    for rank in gossip_ranks.results(three, "hollow"):
+        assert rank["type"] == "IoError"
+        assert "does not hold what a worker has" in rank["message"]
+        assert rank["took_s"] < TIMEOUT_S / 2  # nobody waits
 
 
 # Interrupted saves.

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,17 @@ BROKEN: list[tuple[Callable[[Path], Any], list[str]]] = [
     (put("summary.json", '{"ms_per_step": "soon"}'), ["summary.json", "ms_per_step"]),
     (put("prediction.json", '{"step_s": 0}'), ["prediction.json", "step_s"]),
     (put("prediction.json", '{"source": "model"}'), ["prediction.json", "step_s"]),
+    (put("summary.json", '{"ms_per_step": ' + "1" * 400 + "}"), ["summary.json", "400 digits"]),
+    (put("summary.json", "[" * 100_000), ["summary.json", "nested too deeply"]),
+    (replace_line('{"step": 3, "step_ms": ' + "9" * 400 + "}"), [METRICS, "400 digits"]),
+    (put("prediction.json", '{"step_s": ' + "1" * 5000 + "}"), ["prediction.json", "5000 digits"]),
+    (put("run.toml", "a = " + "[" * 100_000), ["run.toml", "nested too deeply"]),
+    (put("run.toml", "a." * 100_000 + "a = 1"), ["run.toml", "more than 32 dots"]),
+    (put("run.toml", '"a".' * 100_000 + "a = 1"), ["run.toml", "more than 32 dots"]),
+    (put("run.toml", "a = " + "1" * 400), ["run.toml", "more than 40 digits"]),
+    (put("summary.json", '{"steps": "\x1b]0;owned"}'), ["summary.json", "control character"]),
+    (put("summary.json", r'{"steps": "\u001b]0;owned"}'), ["summary.json", r"\x1b]0;owned"]),
+    (put("run.toml", "#" * 4_000_001), ["run.toml", "larger than"]),
     (lambda folder: (folder / "run.toml").unlink(), ["not a run", "run.toml"]),
 ]
 
@@ -98,9 +110,26 @@ def test_it_is_one_line_and_nothing_is_written(
     assert (code, said.out) == (2, "")
     (line,) = said.err.splitlines()
     assert line.startswith("[report] ")
+    assert line.isprintable()
     for word in words:
         assert word in line
     assert list(out.iterdir()) == []
+
+
+def test_a_name_is_no_order_to_the_terminal(tmp_path: Path, capsys: Any) -> None:
+    assert report.main([str(tmp_path / "\x1b[31mred\x9b")]) == 2
+    assert r"\x1b[31mred\x9b" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["run.toml", "summary.json", "prediction.json", METRICS, TRACE])
+def test_a_pipe_is_an_error_and_no_wait(name: str, tmp_path: Path, capsys: Any) -> None:
+    folder = make_run(tmp_path / "run", "cwa", 4.0)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert report.main([str(folder)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "not a regular file" in line
+    assert name in line
 
 
 def test_a_trace_may_not_be_of_any_size(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:

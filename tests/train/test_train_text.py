@@ -57,6 +57,14 @@ def test_pieces_are_learned_and_left_in_the_run_folder(text: list[str], tmp_path
     given = ["--vocabulary-file", str(out / "vocabulary.model"), "--steps", "3", "--json"]
     again = json.loads(train(*text, *given).stdout)
     assert again["val_loss"] == found["val_loss"]
+    (out / "vocabulary.model.seal").unlink()  # as a file that came by, or of an earlier release
+    refused = train(*text, *given, check=False)
+    if refused.returncode:  # by an old SentencePiece
+        assert refused.returncode == 2
+        assert "could run code in this version of SentencePiece" in refused.stderr
+        assert "or say with --trust-vocabulary" in refused.stderr
+    trusted = json.loads(train(*text, *given, "--trust-vocabulary").stdout)
+    assert trusted["val_loss"] == found["val_loss"]
     as_bytes = json.loads(train(*text, "--steps", "3", "--json").stdout)
     assert as_bytes["parameters"] - found["parameters"] == (256 - 60) * 16
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gossamer/engine/disk.h"
+#include "gossamer/base/disk.h"
 
 namespace gossamer {
 

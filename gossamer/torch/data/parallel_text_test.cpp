@@ -12,6 +12,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/rng.h"
+#include "gossamer/base/test_errors.h"
 #include "gossamer/torch/data/translation.h"
 
 namespace gossamer {
@@ -69,7 +70,32 @@ TEST(Vocabulary, SaysWhyTextOrFilesWillNotDo) {
   EXPECT_THROW(Vocabulary::load("/nowhere/vocabulary.model"), IoError);
   const fs::path path = fs::temp_directory_path() / ("no_model_" + std::to_string(getpid()));
   std::ofstream(path) << "this is no model";
-  EXPECT_THROW(Vocabulary::load(path), IoError);
+  EXPECT_THROW(Vocabulary::load(path, Trust::all), IoError);
+  fs::remove(path);
+}
+
+TEST(Vocabulary, OfAnOldSentencePieceIsLoadedWithItsSealOnly) {
+  for (const char* version : {"0.2.1", "0.2.10", "0.3.0", "1.0.0"}) {
+    EXPECT_TRUE(is_sound_sentencepiece(version)) << version;
+  }
+  for (const char* version : {"", "0.1.97", "0.2.0", "0.2", "unknown"}) {
+    EXPECT_FALSE(is_sound_sentencepiece(version)) << version;
+  }
+  const Vocabulary vocabulary = vocabulary_of(spelled_backwards(100));
+  const fs::path path = fs::temp_directory_path() / ("sealed_" + std::to_string(getpid()));
+  const fs::path seal = path.string() + ".seal";
+  vocabulary.save(path);
+  EXPECT_EQ(Vocabulary::load(path).model(), vocabulary.model());
+  const bool asks = !is_sound_sentencepiece(GOSSAMER_SENTENCEPIECE_VERSION);
+  std::ofstream(path, std::ios::binary) << vocabulary.model() << ' ';
+  if (asks) EXPECT_THROW(Vocabulary::load(path), IoError);
+  vocabulary.save(path);
+  fs::remove(seal);
+  if (asks) {
+    const std::string said = message_of<IoError>([&] { Vocabulary::load(path); });
+    EXPECT_NE(said.find("say with --trust-vocabulary"), std::string::npos) << said;
+  }
+  EXPECT_EQ(Vocabulary::load(path, Trust::all).model(), vocabulary.model());
   fs::remove(path);
 }
 

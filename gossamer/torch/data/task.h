@@ -70,6 +70,7 @@ struct TaskArgs {
   /// the task's usual: bytes for text, 4000 pieces for translation.
   std::int64_t vocabulary = 0;
   std::filesystem::path vocabulary_file = {};
+  Trust vocabulary_trust = Trust::sealed;
 };
 
 struct TaskKind {

@@ -37,7 +37,7 @@ TokenCorpus read_tokens(const TaskArgs& args, Content& content) {
   const CorpusSplit split = split_corpus(static_cast<std::int64_t>(text.size()),
                                          {.validation_fraction = args.validation_fraction});
   if (!args.vocabulary_file.empty()) {
-    return piece_tokens(text, split, Vocabulary::load(args.vocabulary_file));
+    return piece_tokens(text, split, Vocabulary::load(args.vocabulary_file, args.vocabulary_trust));
   }
   if (args.vocabulary == 0) return byte_tokens(text, split);
   return piece_tokens(text, split, learn_pieces(text, split.training, args.vocabulary));

@@ -281,12 +281,15 @@ TEST_F(TextFile, PiecesAreLearnedFromTheTrainingPartOnly) {
 TEST_F(TextFile, AVocabularyFileGivesTheSamePieces) {
   const Task learned = open_text(pieces());
   const fs::path file = path_.string() + ".model";
-  std::ofstream(file, std::ios::binary) << learned.vocabulary->model();
+  learned.vocabulary->save(file);
   TaskArgs given = args();
   given.vocabulary_file = file;
   const Task task = open_text(given);
   EXPECT_EQ(task.description, learned.description);
   EXPECT_TRUE(task.training_batch(1, {}).inputs.equal(learned.training_batch(1, {}).inputs));
+  fs::remove(file.string() + ".seal");
+  given.vocabulary_trust = Trust::all;
+  EXPECT_EQ(open_text(given).description, learned.description);
   fs::remove(file);
 }
 

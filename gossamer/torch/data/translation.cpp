@@ -40,7 +40,8 @@ Texts read_texts(const TaskArgs& args) {
 }
 
 Vocabulary vocabulary_of(const TaskArgs& args, const ParallelText& training) {
-  if (!args.vocabulary_file.empty()) return Vocabulary::load(args.vocabulary_file);
+  if (!args.vocabulary_file.empty())
+    return Vocabulary::load(args.vocabulary_file, args.vocabulary_trust);
   std::vector<std::string> lines = training.sources;
   lines.insert(lines.end(), training.targets.begin(), training.targets.end());
   return Vocabulary::train(lines, args.vocabulary == 0 ? kUsualPieces : args.vocabulary);

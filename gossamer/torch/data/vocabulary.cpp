@@ -3,8 +3,13 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
 #include <unordered_map>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/data/read_bytes.h"
 
@@ -45,7 +50,37 @@ Settings settings(std::int64_t pieces, Normalization normalization) {
   return all;
 }
 
+constexpr std::string_view kVersion = GOSSAMER_SENTENCEPIECE_VERSION;  // by the build
+
+std::filesystem::path seal_of(std::filesystem::path path) { return path += ".seal"; }
+
+std::string seal_for(std::span<const std::byte> model) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%zu bytes, crc32 %08x\n", model.size(), crc32_of(model));
+  return text;
+}
+
+bool is_sealed(const std::filesystem::path& path, std::span<const std::uint8_t> model) {
+  constexpr std::uint64_t kLongest = 100;
+  if (!is_there(seal_of(path))) return false;
+  const FileBytes seal = read_file(seal_of(path), kLongest);
+  const std::string wanted = seal_for(std::as_bytes(model));
+  return std::ranges::equal(seal.span(), std::as_bytes(std::span(wanted)));
+}
+
 }  // namespace
+
+bool is_sound_sentencepiece(std::string_view version) {
+  std::array<int, 3> numbers{};
+  for (int& number : numbers) {
+    const char* end = version.data() + version.size();
+    const auto [stop, error] = std::from_chars(version.data(), end, number);
+    if (error != std::errc()) return false;
+    version.remove_prefix(static_cast<std::size_t>(stop - version.data()));
+    if (version.starts_with('.')) version.remove_prefix(1);
+  }
+  return numbers >= std::array{0, 2, 1};
+}
 
 struct Vocabulary::Processor : sentencepiece::SentencePieceProcessor {};
 
@@ -87,14 +122,29 @@ Vocabulary Vocabulary::train(std::span<const std::string> lines, std::int64_t pi
   return Vocabulary(std::move(model));
 }
 
-Vocabulary Vocabulary::load(const std::filesystem::path& path) {
+Vocabulary Vocabulary::load(const std::filesystem::path& path, Trust trust) {
   constexpr std::int64_t kMost = std::int64_t{64} << 20;
   const auto bytes = read_bytes(path, kMost);
+  if (trust == Trust::sealed && !is_sound_sentencepiece(kVersion) && !is_sealed(path, bytes)) {
+    fail_io({.place = "vocabulary",
+             .what = quoted(path) +
+                     " is of somebody else, or altered: it has not the seal of a run, "
+                     "and a model that was made for it could run code in this "
+                     "version of SentencePiece",
+             .got = "version " + std::string(kVersion),
+             .remedy = "build with SentencePiece 0.2.1 or newer, or say with --trust-vocabulary "
+                       "that you know who made the file"});
+  }
   try {
     return Vocabulary(std::string(bytes.begin(), bytes.end()));
   } catch (const IoError& error) {
     fail_io({.place = "vocabulary", .what = quoted(path) + " cannot be used", .got = error.what()});
   }
+}
+
+void Vocabulary::save(const std::filesystem::path& path) const {
+  write_file(path, *model_);
+  write_file(seal_of(path), seal_for(std::as_bytes(std::span(*model_))));
 }
 
 std::int64_t Vocabulary::pieces() const { return processor_->GetPieceSize(); }

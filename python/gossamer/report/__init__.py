@@ -1,6 +1,6 @@
 """`gossamer report RUN…`: one offline HTML file about one or several run folders.
 
-Nothing here imports the rest of the package, so that a report needs no torch.
+Of the rest of the package only `files` is imported, so that a report needs no torch.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
+from ..files import UnfitFileError, printable
 from .errors import ReportError, missing_library
 from .writing import write_whole
 
@@ -42,8 +43,8 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return _WRONG_INPUT
     except OSError as error:
-        print(f"[report] {error}", file=sys.stderr)
-        return _FAILED
+        print(f"[report] {printable(error)}", file=sys.stderr)
+        return _WRONG_INPUT if isinstance(error, UnfitFileError) else _FAILED
     said = {"report": str(out), **page.values(comparison)}
     print(json.dumps(said) if options.json else out)
     return 0

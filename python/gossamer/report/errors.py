@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ..files import printable
+
 BROKEN = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 """What reading a file raises that does not hold what it should."""
 
@@ -15,7 +17,7 @@ class ReportError(ValueError):
 
     def __init__(self, what: str, got: Any = None, remedy: str = "") -> None:
         text = what + (f", got {got}" if got is not None else "")
-        self.text = text + (f"; {remedy}" if remedy else "")
+        self.text = printable(text + (f"; {remedy}" if remedy else ""))
         super().__init__(f"[report] {self.text}")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from ..files import opened
 from .errors import BROKEN, ReportError
 
 _GZIP = b"\x1f\x8b"
@@ -67,9 +68,10 @@ def read_events(path: Path, limit_bytes: int) -> tuple[list[Event | Name | Origi
     """What a file holds, gzipped or not, and how many bytes that took. Raises ReportError where it
     is broken or truncated, TooLargeError beyond the limit."""
     try:
-        with path.open("rb") as start:
-            is_packed = start.read(2) == _GZIP
-        with gzip.open(path) if is_packed else path.open("rb") as file:
+        with opened(path) as raw:
+            is_packed = raw.read(2) == _GZIP
+            raw.seek(0)
+            file = gzip.GzipFile(fileobj=raw) if is_packed else raw
             text = _Text(file, limit_bytes)  # type: ignore[arg-type]  # what gzip opens is one
             return list(_events(text)), text.bytes_read
     except EOFError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import io
 import math
 import re
 from collections.abc import Iterator
@@ -10,9 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from .errors import BROKEN, ReportError
 
 Line = dict[str, Any]
+
+_LONGEST = 16_000_000
+"""Characters of a line: a longer one is two, neither of which is whole."""
 
 
 @dataclass
@@ -49,13 +53,13 @@ class Metrics:
 def read_metrics(folder: Path) -> Metrics | None:
     """All workers' lines; None where the folder has no such file. A step that a resumed run did
     again counts as it was done last. Raises ReportError naming the file and line."""
-    files = {_rank(path): path for path in folder.glob("metrics.rank*.jsonl")}
-    if not files:
+    paths = {_rank(path): path for path in folder.glob("metrics.rank*.jsonl")}
+    if not paths:
         return None
     by_step: dict[int, list[Line]] = {}
     checks: dict[int, Line] = {}
     sent: dict[tuple[int, int], int] = {}
-    for rank, path in sorted(files.items()):
+    for rank, path in sorted(paths.items()):
         own: dict[int, Line] = {}
         for line in _lines(path):
             own[line["step"]] = {**own.get(line["step"], {}), **line}
@@ -65,7 +69,7 @@ def read_metrics(folder: Path) -> Metrics | None:
             by_step.setdefault(step, []).append(line)
             if "val_loss" in line or "disagreement" in line:
                 checks.setdefault(step, line)
-    metrics = Metrics(workers=len(files), sent=sent)
+    metrics = Metrics(workers=len(paths), sent=sent)
     for step, lines in sorted(by_step.items()):
         if not any("step_ms" in line for line in lines):
             continue
@@ -92,10 +96,10 @@ def _rank(path: Path) -> int:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for count, text in enumerate(file, 1):
+    with io.TextIOWrapper(files.opened(path), encoding="utf-8", errors="replace") as file:
+        for count, text in enumerate(iter(lambda: file.readline(_LONGEST), ""), 1):
             try:
-                line = json.loads(text)
+                line = files.parse_json(text)
                 _check(line)
             except BROKEN as error:
                 raise ReportError(

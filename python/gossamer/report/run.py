@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from .errors import BROKEN, ReportError
 from .metrics import Metrics, read_metrics
 from .trace import Trace, read_trace, trace_files
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 Table = dict[str, Any]
 
 _MARKS = ("run.toml", "prediction.json")
+_LARGEST = 16_000_000
+"""Bytes of a file with one object of JSON."""
+
 _BASELINES = ("allreduce", "ddp")
 _CODECS = ("bf16", "int8")
 _NUMBERS = (
@@ -96,25 +93,35 @@ def _readable(name: str) -> str:
 
 
 def _read_run(folder: Path, name: str) -> Run:
+    try:
+        return _read_parts(folder, name)
+    except ReportError:
+        raise
+    except BROKEN as error:
+        what = f"{folder}: holds what no run does ({type(error).__name__}: {error})"
+        raise ReportError(what, None, "mend or remove it") from error
+
+
+def _read_parts(folder: Path, name: str) -> Run:
     if folder.is_file():
         trace = read_trace([folder])
         recipe = {"algorithm": _algorithm(trace.method)} if trace and trace.method else {}
         return Run(folder, name, recipe, {}, None, trace, None, is_simulated=True)
-    files = trace_files(folder)
-    if not files and not any((folder / each).is_file() for each in _MARKS):
+    traces = trace_files(folder)
+    if not traces and not any((folder / each).exists() for each in _MARKS):
         what = "has no run.toml" if folder.is_dir() else "does not exist"
         raise ReportError(
             f"not a run: it {what}", folder, "name what `gossamer train --out FOLDER` wrote"
         )
     summary, metrics = _read_summary(folder / "summary.json"), read_metrics(folder)
-    is_of_processes = any(file.name.startswith("trace.rank") for file in files)
+    is_of_processes = any(file.name.startswith("trace.rank") for file in traces)
     return Run(
         folder=folder,
         name=name,
         recipe=_read_toml(folder / "run.toml"),
         summary=summary,
         metrics=metrics,
-        trace=read_trace(files),
+        trace=read_trace(traces),
         prediction=_read_prediction(folder / "prediction.json"),
         is_simulated=metrics is None and not summary and not is_of_processes,
     )
@@ -132,16 +139,16 @@ def _algorithm(method: str) -> Table:
 
 def _read_toml(path: Path) -> Table:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except ValueError as error:
+        return files.read_toml(path) if path.exists() else {}
+    except BROKEN as error:
         raise ReportError(f"{path}: {error}", None, "mend or remove it") from error
 
 
 def _read_json(path: Path) -> Table:
-    if not path.is_file():
+    if not path.exists():
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = files.parse_json(files.read_bytes(path, _LARGEST))
         if not isinstance(found, dict):
             raise TypeError("not an object")
     except BROKEN as error:

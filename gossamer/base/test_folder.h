@@ -10,9 +10,9 @@
 #include <iterator>
 #include <string>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/test_errors.h"
-#include "gossamer/engine/disk.h"
 
 namespace gossamer {
 

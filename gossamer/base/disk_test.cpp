@@ -1,4 +1,4 @@
-#include "gossamer/engine/disk.h"
+#include "gossamer/base/disk.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 #include <csignal>
 #include <utility>
 
-#include "gossamer/engine/test_folder.h"
+#include "gossamer/base/test_folder.h"
 
 namespace gossamer {
 namespace {

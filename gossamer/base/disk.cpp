@@ -1,4 +1,4 @@
-#include "gossamer/engine/disk.h"
+#include "gossamer/base/disk.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
