@@ -42,8 +42,8 @@ std::string said_in(int file) {
 }
 
 void say(int file, const std::string& who) {
-  const std::string words = who + ", process " + std::to_string(::getpid()) + " on " +
-                            host_name() + " since " + now() + "\n";
+  const std::string words = who + ", process " + std::to_string(::getpid()) + " on " + host_name() +
+                            " since " + now() + "\n";
   // What is said is for people: a disk that is full takes the lock nevertheless.
   if (::ftruncate(file, 0) == 0) {
     [[maybe_unused]] const ssize_t wrote = ::pwrite(file, words.data(), words.size(), 0);

@@ -15,9 +15,9 @@ namespace gossamer {
 class FolderLock {
  public:
   FolderLock() = default;
-  /// `who` is what others are told: what kind of job it is; host, process and time are added. Throws
-  /// IoError where another job has the folder, with what that one says of itself, and where the file
-  /// cannot be made. `place` is that of the message.
+  /// `who` is what others are told: what kind of job it is; host, process and time are added.
+  /// Throws IoError where another job has the folder, with what that one says of itself, and where
+  /// the file cannot be made. `place` is that of the message.
   FolderLock(const std::filesystem::path& folder, const std::string& who, std::string_view place);
 
   explicit operator bool() const { return static_cast<bool>(file_); }

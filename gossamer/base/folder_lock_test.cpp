@@ -83,7 +83,8 @@ TEST(FolderLock, GoesWithAProcessThatIsKilled) {
     ::pause();
   }
   pid_t grandchild = 0;
-  ASSERT_EQ(::read(pipe[0], &grandchild, sizeof(grandchild)), static_cast<ssize_t>(sizeof(grandchild)));
+  ASSERT_EQ(::read(pipe[0], &grandchild, sizeof(grandchild)),
+            static_cast<ssize_t>(sizeof(grandchild)));
   EXPECT_FALSE(is_free(folder));
   ::kill(holder, SIGKILL);
   ::waitpid(holder, nullptr, 0);
