@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gossamer/base/address.h"
+#include "gossamer/base/folder_lock.h"
 #include "gossamer/base/launchers.h"
 #include "gossamer/transport/net/hosts.h"
 #include "gossamer/transport/net/job_secret.h"
@@ -30,6 +31,13 @@ std::tuple<std::vector<int>, std::vector<std::string>, std::string> hosts_of(
 }  // namespace
 
 void bind_meeting(py::module_& module) {
+  py::class_<FolderLock>(module, "FolderLock",
+                         "One job at a time in a folder, until this or its process ends.")
+      .def(py::init([](const std::string& folder, const std::string& who) {
+             return FolderLock(folder, who, "Gossip");
+           }),
+           py::arg("folder"), py::arg("who"),
+           "IoError, which says who has it, where another job uses the folder.");
   module.def(
       "started_together",
       []() -> std::optional<std::pair<std::string, std::string>> {

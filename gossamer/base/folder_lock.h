@@ -1,6 +1,8 @@
 #pragma once
 /// FolderLock: one job at a time in a folder.
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -10,11 +12,14 @@
 namespace gossamer {
 
 /// Held until it goes, or until its process ends in whatever way; a fork does not hold it. The file
-/// `.lock` in the folder says who has it, and stays. Where the file system has no locks (ENOLCK,
-/// EOPNOTSUPP) nothing is held.
+/// `.lock` in the folder says who has it; one that is left by a process that was killed is no lock.
+/// Where the file system has none (ENOLCK, EOPNOTSUPP) nothing is held.
 class FolderLock {
  public:
   FolderLock() = default;
+  ~FolderLock();
+  FolderLock(FolderLock&& other) = default;
+  FolderLock& operator=(FolderLock&& other) noexcept;
   /// `who` is what others are told: what kind of job it is; host, process and time are added.
   /// Throws IoError where another job has the folder, with what that one says of itself, and where
   /// the file cannot be made. `place` is that of the message.
@@ -23,6 +28,8 @@ class FolderLock {
   explicit operator bool() const { return static_cast<bool>(file_); }
 
  private:
+  std::filesystem::path path_;
+  pid_t process_ = 0;  ///< that made it
   Descriptor file_;
 };
 

@@ -47,6 +47,7 @@ TEST(FolderLock, IsHeldByOneJobUntilItsEnd) {
     EXPECT_TRUE(lock);
     EXPECT_FALSE(is_free(folder));
   }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
   EXPECT_TRUE(is_free(folder));
 }
 

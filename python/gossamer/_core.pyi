@@ -140,6 +140,12 @@ def started_together() -> tuple[str, str] | None:
     """Which launcher has started this process as one of several, and the variables that say so;
     None where no variable does."""
 
+class FolderLock:
+    """One job at a time in a folder, until this or its process ends."""
+
+    def __init__(self, folder: str, who: str) -> None:
+        """IoError, which says who has it, where another job uses the folder."""
+
 def token_by_secret(nonce: str) -> str | None:
     """The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set."""
 

@@ -129,6 +129,8 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     card: dict[str, Any] = {"rank": world.rank, "name": name}
     with _as_problem(problems, world.rank, "write", path / name):
         path.mkdir(parents=True, exist_ok=True)
+        if world.rank == 0:
+            gossip._folders.take(path)
         content = rank_files.collect(
             gossip._model, gossip._optimizer, _named(gossip), _sent(gossip)
         )

@@ -30,6 +30,7 @@ from gossamer import (
     setup,
     shards,
 )
+from gossamer.folder_locks import FolderLocks
 from gossamer.fused import FusedState, fused_kind, rule_for
 from gossamer.member import Closing, close_if_alive
 from gossamer.metrics import Metrics
@@ -81,8 +82,7 @@ class Gossip(habits.NoModule, Closing):
             are more than ``staleness`` steps old; workers then may step unequally often.
         bucket_bytes: parameters travel in pieces of about this size; by default 4 MiB, and for
             several hosts a 32nd of the parameters if that is less, but not below 256 KiB.
-        transport: ``"net"`` (shared memory inside a host, TCP between hosts, which is what
-            ``"auto"`` takes) or ``"c10d"`` (over Gloo).
+        transport: ``"net"``, also ``"auto"`` (shared memory, TCP between hosts), ``"c10d"`` (Gloo).
         tls: TLS 1.3 for what ``"net"`` sends over TCP; SECURITY.md says where its key comes from.
         seed: of random topologies.
         stagger: bucket b follows the schedule at step t + b, which loads the links equally. False:
@@ -90,9 +90,8 @@ class Gossip(habits.NoModule, Closing):
         plan: with ``topology="auto"`` a folder with the ``cluster.toml`` and ``workload.toml`` of
             ``gossamer plan``, which rank 0 reads: topology, pattern, codec and late are what they
             make best, and ``gossip.plan`` has sentences that say why.
-        trace: a folder, made where it is missing: at its end every rank writes there what it did in
-            its last ``trace_steps`` steps, for Perfetto and ``gossamer report``, in place of what
-            traces there are.
+        trace: a folder: at its end every rank writes what it did in its last ``trace_steps``
+            steps, for Perfetto and ``gossamer report``, in place of earlier traces.
         metrics: a folder where every rank writes a line per step; see ``log``.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
@@ -137,7 +136,7 @@ class Gossip(habits.NoModule, Closing):
         self._model, ddp = mesh.unwrapped(model)
         self._optimizer = optimizer
         self.plan: tuple[str, ...] = ()
-        self._late = backward.LateWatch()
+        self._late, self._folders = backward.LateWatch(), FolderLocks()
         self._totals = Totals()
         self._engine: _core.Engine
         self._state: FusedState | None
@@ -395,5 +394,6 @@ class Gossip(habits.NoModule, Closing):
             if self._transport is not None:
                 self._transport.stop()
             self._trace.write(self)
+            self._folders.release()
         # A group that outlives destroy_process_group has threads that may abort at exit.
         self._world = dataclasses.replace(self._world, group=None)

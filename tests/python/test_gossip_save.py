@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -227,6 +229,40 @@ def test_a_worker_alone(tmp_path: Path, pattern: str) -> None:
     train(plain, reference, range(9))
     assert difference(second, plain) < NEAR
     assert same_state(second_optimizer, reference, within=1e-5)
+
+
+HOLDER = """
+import sys
+sys.path[:0] = [sys.argv[1]]
+from gossamer import _core
+lock = _core.FolderLock(sys.argv[2], "a job of the test")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_another_job_in_the_folder_is_told(tmp_path: Path) -> None:
+    model = mlp()
+    package = str(Path(gossamer.__file__).parents[1])
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, package, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout
+    assert holder.stdout.readline() == "held\n"
+    with Gossip(model, SGD(model.parameters(), lr=0.1)) as gossip:
+        with pytest.raises(
+            gossamer.IoError, match=r"another job uses .*a job of the test, process"
+        ):
+            gossip.save(tmp_path)
+        holder.kill()
+        holder.communicate()
+        gossip.save(tmp_path)
+        gossip.save(tmp_path)
+    with Gossip(model, SGD(model.parameters(), lr=0.1)) as gossip:
+        gossip.load(tmp_path)
 
 
 def test_nested_state_and_settings(tmp_path: Path) -> None:
