@@ -161,13 +161,13 @@ def test_an_old_file_that_stays_is_a_warning(
     gossip.load(tmp_path)
 
 
-def test_metrics_that_cannot_go_on_are_a_warning(tmp_path: Path, request: Any) -> None:
+def test_metrics_that_cannot_go_on_are_a_warning(tmp_path: Path) -> None:
     model = mlp()
     optimizer = SGD(model.parameters(), lr=0.1)
     with Gossip(model, optimizer, metrics=tmp_path):
         train(model, optimizer, [0])
-        request.getfixturevalue("small_files")
-        with pytest.warns(RuntimeWarning, match="the metrics in .* end before step") as caught:
+        expected = pytest.warns(RuntimeWarning, match="the metrics in .* end before step")
+        with expected as caught, small_files():
             train(model, optimizer, range(1, 30))
         assert len(caught) == 1
     lines = (tmp_path / "metrics.rank0.jsonl").read_text().splitlines(keepends=True)
