@@ -58,8 +58,9 @@ void MetricsFile::write(const Json& line) {
   file_ << line.dump() << '\n' << std::flush;
   if (file_) return;
   is_whole_ = false;
+  const std::string what = "the metrics end before step " + line["step"].dump();
   const Complaint complaint{.place = path_.native(),
-                            .what = "the metrics end before step " + line["step"].dump(),
+                            .what = what,
                             .got = std::system_category().message(errno),
                             .remedy = "the run goes on without them; free space on that disk"};
   std::fprintf(stderr, "gossamer: %s\n", to_string(complaint).c_str());

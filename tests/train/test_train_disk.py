@@ -83,11 +83,12 @@ def test_an_old_checkpoint_that_stays_is_a_warning(tmp_path: Path, shim: str) ->
 def test_metrics_that_cannot_be_written_end_and_the_run_does_not(tmp_path: Path, shim: str) -> None:
     done = trained(tmp_path, shim, "write metrics.rank1.jsonl 4 1", "--json")
     assert done.returncode == 0, done.stderr
-    (said,) = [line for line in done.stderr.splitlines() if "metrics" in line]
+    (said,) = [line for line in done.stderr.splitlines() if "metrics end" in line]
     assert "metrics.rank1.jsonl] the metrics end before step 4, got Input/output error" in said
     assert json.loads(done.stdout)["metrics"] == "incomplete"
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["metrics"] == "incomplete"
     lines = (tmp_path / "run" / "metrics.rank1.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [1, 2, 3]
+    assert [json.loads(line)["step"] for line in lines[:3]] == [1, 2, 3]
+    assert len(lines) <= 4
     whole = (tmp_path / "run" / "metrics.rank0.jsonl").read_text()
-    assert '"step":8' in whole
+    assert json.loads(whole.splitlines()[-1])["step"] == 8
