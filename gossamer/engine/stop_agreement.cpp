@@ -66,11 +66,12 @@ void StopAgreement::take(const Ear& ear) {
   }
 }
 
-void StopAgreement::fix(std::int64_t bid) {
+void StopAgreement::fix(int told, std::int64_t bid) {
+  signal_ = told;
   bid_ = bid;
   largest_ = std::max(largest_, bid);
-  if (parent_ >= 0) say(parent_, Word::stop, bid);
-  for (const int child : children_) say(child, Word::stop, bid);
+  if (parent_ >= 0) say(parent_, Word::stop, told);
+  for (const int child : children_) say(child, Word::stop, told);
 }
 
 /// Up, once the whole subtree is known; down from the root.
@@ -85,19 +86,24 @@ void StopAgreement::pass_on() {
   for (const int child : children_) say(child, Word::largest, largest_);
 }
 
-void StopAgreement::look(bool wants, std::int64_t bid) {
+void StopAgreement::look(int told, std::int64_t bid) {
   const std::lock_guard lock(mutex_);
-  bool is_told = wants;
   for (const auto& ear : ears_) {
-    is_told = hear(*ear) || is_told;
+    const bool is_news = hear(*ear) && ear->word == Word::stop;
+    if (is_news && told == 0) told = static_cast<int>(ear->value);
   }
-  if (is_told && !bid_) fix(bid);
+  if (told != 0 && !bid_) fix(told, bid);
   pass_on();
 }
 
 std::optional<std::int64_t> StopAgreement::last_step() const {
   const std::lock_guard lock(mutex_);
   return last_step_;
+}
+
+int StopAgreement::signal() const {
+  const std::lock_guard lock(mutex_);
+  return signal_;
 }
 
 bool StopAgreement::may_begin(std::int64_t done) const {

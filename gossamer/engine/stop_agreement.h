@@ -26,12 +26,14 @@ class StopAgreement {
   StopAgreement(const StopAgreement&) = delete;
   StopAgreement& operator=(const StopAgreement&) = delete;
 
-  /// Hears and passes on. `wants`: this worker is told to stop. `bid`: steps done, with the one
-  /// under way. To be called between steps, and now and then while the worker waits for others;
-  /// from any thread.
-  void look(bool wants, std::int64_t bid);
+  /// Hears and passes on. `told`: the signal by which this worker is told to stop; 0: it is not.
+  /// `bid`: steps done, with the one under way. To be called between steps, and now and then while
+  /// the worker waits for others; from any thread.
+  void look(int told, std::int64_t bid);
   /// The steps that all do, once they are known.
   std::optional<std::int64_t> last_step() const;
+  /// By which signal this worker, or the one that passed the news on, was told; 0: by none yet.
+  int signal() const;
   /// Whether another step may begin after `done` ones: not before last_step() is known where this
   /// worker has done as many as it has bid, and not after it.
   bool may_begin(std::int64_t done) const;
@@ -53,7 +55,7 @@ class StopAgreement {
   void say(int peer, Word word, std::int64_t value);
   bool hear(Ear& ear);
   void take(const Ear& ear);
-  void fix(std::int64_t bid);
+  void fix(int told, std::int64_t bid);
   void pass_on();
 
   Transport& transport_;
@@ -66,6 +68,7 @@ class StopAgreement {
   std::int64_t largest_ = 0;  ///< of this worker and of the children that have said theirs
   std::size_t heard_ = 0;     ///< children that have
   bool has_gone_up_ = false;
+  int signal_ = 0;
   std::optional<std::int64_t> last_step_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <mutex>
 #include <set>
 #include <string>
@@ -48,8 +49,8 @@ std::set<std::int64_t> ends_of(const Run& run) {
     const auto told_at = static_cast<std::int64_t>(1 + 20 * rng.uniform());
     StopAgreement agreement(transport);
     std::atomic<std::int64_t> bid = 0;
-    std::atomic<bool> wants = false;
-    const auto look = [&] { agreement.look(wants, bid); };
+    std::atomic<int> told = 0;
+    const auto look = [&] { agreement.look(told, bid); };
     std::vector<double> x(40, rank);
     std::vector<double> g(40, 0.1);
     EngineOptions options{
@@ -62,7 +63,7 @@ std::set<std::int64_t> ends_of(const Run& run) {
     Engine engine(options, transport, {{DType::f64, x.data(), g.data(), 40, {{0, 40, 0}}}});
     engine.start();
     while (engine.steps_done() < kMostSteps) {
-      wants = run.told.contains(rank) && engine.steps_done() >= told_at;
+      if (run.told.contains(rank) && engine.steps_done() >= told_at) told = SIGTERM;
       bid = engine.steps_done();
       look();
       while (!agreement.may_begin(engine.steps_done()) && !agreement.last_step()) {
@@ -76,6 +77,7 @@ std::set<std::int64_t> ends_of(const Run& run) {
     }
     engine.quiesce();
     engine.collectives().barrier();
+    EXPECT_EQ(agreement.signal(), SIGTERM);
     const std::lock_guard lock(mutex);
     ends.insert(engine.steps_done());
   });
@@ -126,7 +128,7 @@ TEST(StopAgreement, WhoLeavesTellsNobodyToStop) {
     StopAgreement agreement(transport);
     if (transport.describe().rank == 0) return;
     for (int i = 0; i < 50; ++i) {
-      agreement.look(false, 7);
+      agreement.look(0, 7);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     EXPECT_TRUE(agreement.may_begin(7));
