@@ -33,6 +33,9 @@ def _program() -> Path:
 
 
 def _doctor(arguments: list[str]) -> int:
+    # The package is beside this file as it is named, and need not be where a link leads: a build
+    # has links to the sources, and what was compiled.
+    sys.path.insert(0, str(Path(__file__).absolute().parent))
     try:
         from gossamer import doctor
     except ImportError as error:

@@ -1,7 +1,7 @@
 """Whether `gossamer plan` chooses what `gossamer simulate` finds best, on a grid of clusters.
 
     bench/prediction/choices.py --json choices.json     (an hour)
-    bench/prediction/choices.py --quick                 (a minute)
+    bench/prediction/choices.py --quick                 (some seconds)
 
 Four hosts of 1 to 8 workers, 1 to 300 GB/s inside a host, 1 to 100 Gbit/s between hosts; 65 M
 parameters, 70 ms of compute. Figures are defined in bench/METRICS.md.
@@ -23,7 +23,9 @@ PER_HOST = tuple(range(1, 9))
 INSIDE_GBYTE_PER_S = (1, 3, 10, 30, 100, 300)
 LINK_GBIT_PER_S = (1, 2, 4, 6, 10, 16, 25, 50, 100)
 WARM_UP = 20
-STEPS, AVERAGING_STEPS = 60, 64  # whole periods of nearly all schedules
+# Whole periods of nearly all schedules, of those with averages over all, and of base_k with local
+# steps.
+STEPS, AVERAGING_STEPS, LONG_STEPS = 60, 64, 120
 WORST_FACTOR, WORST_APART = 1.05, 0.10
 
 
@@ -54,16 +56,23 @@ def call(program: Path, words: Sequence[str]) -> dict[str, Any]:
     return answer
 
 
+def steps_of(method: str) -> int:
+    if ":average" in method:
+        return AVERAGING_STEPS
+    return LONG_STEPS if method.startswith("base_k") and ":local" in method else STEPS
+
+
 def compare(program: Path, per_host: int, inside: float, link: float) -> Case:
     scene = ["--hosts", "4", "--per-host", str(per_host), "--inside-rate", f"{inside}GB/s"]
     scene += ["--link-rate", f"{link}Gbit/s", "--parameters", "65M", "--compute", "70ms"]
     plan = call(program, ["plan", *scene, "--show", "1000"])["candidates"]
     planned = {each["method"]: each for each in plan}
-    averaging = [method for method in planned if ":average" in method]
-    others = [method for method in planned if ":average" not in method]
+    by_steps: dict[int, list[str]] = {}
+    for method in planned:
+        by_steps.setdefault(steps_of(method), []).append(method)
     simulated = {
         each["method"]: each["step_s"]
-        for methods, steps in ((averaging, AVERAGING_STEPS), (others, STEPS))
+        for steps, methods in by_steps.items()
         for each in call(
             program,
             ["simulate", *methods, *scene, "--steps", str(steps), "--warm-up", str(WARM_UP)],
@@ -98,12 +107,12 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", type=Path, help="write everything here as well")
-    parser.add_argument("--quick", action="store_true", help="the corners of the grid")
+    parser.add_argument("--quick", action="store_true", help="two clusters")
     parser.add_argument("--program", type=Path, default=ROOT / "build" / "bin" / "gossamer")
     arguments = parser.parse_args()
     axes: list[tuple[float, ...]] = [PER_HOST, INSIDE_GBYTE_PER_S, LINK_GBIT_PER_S]
     if arguments.quick:
-        axes = [(axis[0], axis[-1]) for axis in axes]
+        axes = [(1, 2), (10,), (10,)]
     cases = []
     for per_host, inside, link in itertools.product(*axes):
         case = compare(arguments.program, int(per_host), inside, link)

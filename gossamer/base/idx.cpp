@@ -44,10 +44,10 @@ File open(const std::filesystem::path& path) {
 
 /// As many bytes as are there, at most `count`.
 std::size_t read_some(gzFile file, std::uint8_t* to, std::size_t count) {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 30;
+  constexpr std::size_t kBytesAtOnce = std::size_t{1} << 30;
   std::size_t done = 0;
   while (done < count) {
-    const auto wish = static_cast<unsigned>(std::min(count - done, kAtOnce));
+    const auto wish = static_cast<unsigned>(std::min(count - done, kBytesAtOnce));
     const int got = gzread(file, to + done, wish);
     if (got <= 0) break;
     done += static_cast<std::size_t>(got);

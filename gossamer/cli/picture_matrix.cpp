@@ -18,7 +18,7 @@ namespace {
 constexpr double kLabels = 30;  // for the numbers of workers, at the left and above
 constexpr double kRight = 14;
 constexpr int kMostBorders = 64;
-constexpr int kShades = 12;  // how many strengths the eye tells apart
+constexpr int kGreys = 12;  // how many strengths the eye tells apart
 
 /// Colour, and strength in twelfths.
 using Look = std::pair<int, int>;
@@ -48,7 +48,7 @@ Cells cells_of_groups(const Round& round, const HostShape& shape) {
     std::vector<int> members = group;
     std::sort(members.begin(), members.end());
     const int colour = colouring.of_worker[at(members.front())];
-    const Look look{colour < 0 ? kAloneColour : colour, kShades};
+    const Look look{colour < 0 ? kAloneColour : colour, kGreys};
     for (int row : members) {
       for (int column : members) add_cell(cells, look, row, column);
     }
@@ -67,7 +67,7 @@ Cells cells_of_weights(const Round& round) {
     std::sort(row.begin(), row.end(),
               [](const Entry& a, const Entry& b) { return a.worker < b.worker; });
     for (const Entry& e : row) {
-      const int strength = static_cast<int>(std::ceil(kShades * std::max(0.2, e.weight / most)));
+      const int strength = static_cast<int>(std::ceil(kGreys * std::max(0.2, e.weight / most)));
       add_cell(cells, {1, strength}, i, e.worker);
     }
   }
@@ -92,7 +92,7 @@ std::string draw_matrix(const Round& round, const HostShape& shape, double side)
                     " class=\"box\"/>\n";
   const Cells cells = is_partition(round) ? cells_of_groups(round, shape) : cells_of_weights(round);
   for (const auto& [look, runs] : cells) {
-    out += "<path" + filled(look.first) + attribute("fill-opacity", look.second * 1.0 / kShades) +
+    out += "<path" + filled(look.first) + attribute("fill-opacity", look.second * 1.0 / kGreys) +
            " d=\"";
     for (const Run& run : runs) {
       const double width = (run.last - run.first) * cell;

@@ -212,7 +212,7 @@ Task begin_process(const std::string& command, TrainRequest& request, TrainJob& 
 
 TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& args,
                         TrainJob& job) {
-  const FolderLock lock = prepare(spec, task, args, job);
+  const FolderLock folder_lock = prepare(spec, task, args, job);
   TrainResult result{.data = task.description};
   const std::unique_ptr<Transport> transport = job.connect({.tls = spec.tls});
   RunTrace trace(spec, args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));

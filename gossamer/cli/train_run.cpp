@@ -186,7 +186,7 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
                    .got = "'auto'",
                    .remedy = "give gamma or link_rate, or start under a launcher"});
   }
-  const FolderLock lock = prepare_folder(spec, task, args);
+  const FolderLock folder_lock = prepare_folder(spec, task, args);
   TrainResult result{.data = task.description};
   if (!spec.link_rate.empty()) result.link_bytes_per_s = parse_rate(spec.link_rate, "link_rate");
   const bool wants_compute = spec.gamma > 0 || spec.topology == kAutoTopology;

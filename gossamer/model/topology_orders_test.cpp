@@ -57,8 +57,8 @@ TEST(TopologyOrders, AreWorkedOutForTheWorkersAtHand) {
 }
 
 TEST(TopologyOrders, OfVeryManyWorkersAreOnlyThePrintedOnes) {
-  for (const TopologyComparison& row : compare_topologies(even_hosts(100'000, 1))) {
-    EXPECT_GE(row.printed_iterations, 1e15);
+  for (const TopologyComparison& row : compare_topologies(even_hosts(60'000, 1))) {
+    EXPECT_GE(row.printed_iterations, 1e14);
     EXPECT_TRUE(std::isnan(row.iterations) && std::isnan(row.rho)) << row.order.topology;
   }
 }

@@ -30,6 +30,11 @@ OPTIMIZERS: dict[str, Make] = {
 PATTERNS = {"momentum": "cwa", "adamw": "atc", "rmsprop": "cwa", "nadam": "allreduce"}
 
 
+def names_in(place: Path) -> list[str]:
+    """Without the lock of a job that still runs."""
+    return sorted(path.name for path in place.iterdir() if path.name != ".lock")
+
+
 def folder(name: str) -> Path:
     """Of all launches of a test together."""
     return Path(os.environ["GOSSAMER_TEST_FOLDER"]) / name
@@ -79,7 +84,7 @@ def resumed(rank: int, size: int) -> Any:
                     gossip.save(place)
                 train(model, optimizer, [step for step in steps if step > 4], rank)
                 ends.append({**everything(model, optimizer), "steps": gossip.stats()["steps"]})
-        found[name] = {"ends": ends, "files": sorted(p.name for p in place.iterdir())}
+        found[name] = {"ends": ends, "files": names_in(place)}
     return found
 
 
@@ -279,7 +284,7 @@ def refused(rank: int, size: int) -> Any:
             optimizer.param_groups[0]["note"] = object()
         found["unsavable"] = attempt_to(lambda: gossip.save(folder("unsavable")))
         dist.barrier()
-        found["left"] = sorted(p.name for p in folder("unsavable").iterdir())
+        found["left"] = names_in(folder("unsavable"))
         with gossip.averaged():
             found["averaged"] = attempt_to(lambda: gossip.save(place))
     return found
@@ -343,7 +348,7 @@ def hosts_apart(rank: int, size: int) -> Any:
         same = everything(model, optimizer) == saved
         gossip.save(place)
         dist.barrier()
-        files = sorted(path.name.split("-")[0] for path in place.iterdir())
+        files = sorted(name.split("-")[0] for name in names_in(place))
     return {**error, "same": same, "in_manifest": manifest["step"], "files": files}
 
 
@@ -375,7 +380,7 @@ def after_the_kill(rank: int, size: int) -> Any:
         steps = gossip.stats()["steps"]
         gossip.save(folder("killed"))
         dist.barrier()
-        files = sorted(p.name for p in folder("killed").iterdir())
+        files = names_in(folder("killed"))
     return {"loaded": loaded, "steps": steps, "files": files}
 
 

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "cluster/predict.py": "test_cluster.py",
     "faults/moments.py": "test_faults.py",
     "faults/soak.py": "test_faults.py",
+    "prediction/choices.py": "test_prediction_bench.py",
     "prediction/run.py": "test_prediction_bench.py",
     "programs/report.py": "test_programs_bench.py",
     "programs/run.py": "test_programs_bench.py",

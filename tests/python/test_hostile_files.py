@@ -4,6 +4,7 @@ import os
 import resource
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,22 +113,27 @@ def test_a_document_of_anything(parts: Parts, tmp_path: Path, document: Any) -> 
 # A disk that fails.
 
 
-@pytest.fixture
+@contextmanager
 def small_files() -> Iterator[None]:
-    """Stands for a full disk: files of this process cannot grow beyond 1000 bytes."""
+    """Stands for a full disk: files of this process cannot grow beyond 1000 bytes. That is true of
+    what pytest writes as well, so it is for as long as a test does nothing else."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_full_disk_is_the_promised_error(tmp_path: Path, request: Any) -> None:
+def test_a_full_disk_is_the_promised_error(tmp_path: Path) -> None:
     model = mlp(hidden=200)
     with Gossip(model, SGD(model.parameters(), lr=0.1)) as gossip:
         gossip.save(tmp_path)
         left = sorted(tmp_path.iterdir())
-        request.getfixturevalue("small_files")
-        with pytest.raises(gossamer.IoError, match=r"could not write .*rank0.*; look at the fold"):
+        with (
+            pytest.raises(gossamer.IoError, match=r"could not write .*rank0.*; look at the fold"),
+            small_files(),
+        ):
             gossip.save(tmp_path)
         assert sorted(tmp_path.iterdir()) == left
         gossip.load(tmp_path)
@@ -155,13 +161,13 @@ def test_an_old_file_that_stays_is_a_warning(
     gossip.load(tmp_path)
 
 
-def test_metrics_that_cannot_go_on_are_a_warning(tmp_path: Path, request: Any) -> None:
+def test_metrics_that_cannot_go_on_are_a_warning(tmp_path: Path) -> None:
     model = mlp()
     optimizer = SGD(model.parameters(), lr=0.1)
     with Gossip(model, optimizer, metrics=tmp_path):
         train(model, optimizer, [0])
-        request.getfixturevalue("small_files")
-        with pytest.warns(RuntimeWarning, match="the metrics in .* end before step") as caught:
+        expected = pytest.warns(RuntimeWarning, match="the metrics in .* end before step")
+        with expected as caught, small_files():
             train(model, optimizer, range(1, 30))
         assert len(caught) == 1
     lines = (tmp_path / "metrics.rank0.jsonl").read_text().splitlines(keepends=True)

@@ -133,3 +133,19 @@ def test_a_quick_run_tells(tmp_path: Path) -> None:
     assert all(row["predicted_s"] > 0.04 for row in written["rows"])
     assert len(written["sides"]) == 2
     assert "answered right" in done.stdout
+
+
+def test_what_plan_chooses_is_the_best_by_simulation(tmp_path: Path) -> None:
+    out = tmp_path / "choices.json"
+    words = ["--quick", "--program", str(BUILD / "gossamer"), "--json", str(out)]
+    done = subprocess.run(
+        [sys.executable, str(BENCH / "choices.py"), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = json.loads(out.read_text())
+    assert [case["per_host"] for case in cases] == [1, 2]
+    assert all(case["factor"] <= 1.05 and case["apart"] <= 0.1 for case in cases)

@@ -88,7 +88,9 @@ TEST(Vocabulary, OfAnOldSentencePieceIsLoadedWithItsSealOnly) {
   EXPECT_EQ(Vocabulary::load(path).model(), vocabulary.model());
   const bool asks = !is_sound_sentencepiece(GOSSAMER_SENTENCEPIECE_VERSION);
   std::ofstream(path, std::ios::binary) << vocabulary.model() << ' ';
-  if (asks) EXPECT_THROW(Vocabulary::load(path), IoError);
+  if (asks) {
+    EXPECT_THROW(Vocabulary::load(path), IoError);
+  }
   vocabulary.save(path);
   fs::remove(seal);
   if (asks) {
