@@ -76,17 +76,21 @@ std::string farewell(const std::filesystem::path& out) {
 TrainResult watched(const TrainRequest& request, bool speaks,
                     const std::function<TrainResult(const TrainRunArgs&)>& work) {
   const TrainSpec& spec = request.spec;
-  const InterruptGuard guard([&] { return speaks ? farewell(request.args.out) : ""; });
+  const bool saves = !request.args.out.empty() && spec.checkpoint_every != 0;
+  const InterruptGuard guard([&] { return speaks ? farewell(request.args.out) : ""; },
+                             saves ? spec.grace_s : 0);
   ProgressLine line(spec.pattern == "allreduce" ? "allreduce" : spec.topology, spec.steps);
   TrainRunArgs args = request.args;
   args.stop = &guard.stop();
+  if (saves && spec.grace_s > 0) args.preempted = &guard.preempted();
   args.progress = [&line](std::int64_t step, double loss, double step_s) {
     line.show(step, loss, step_s);
   };
   try {
     return work(args);
   } catch (const Interrupted& stopped) {
-    throw Interrupted(speaks ? std::string(stopped.what()) + "; " + farewell(args.out) : "");
+    throw Interrupted(speaks ? std::string(stopped.what()) + "; " + farewell(args.out) : "",
+                      stopped.signal());
   }
 }
 

@@ -8,22 +8,28 @@
 
 namespace gossamer {
 
-/// While it lives, SIGINT and SIGTERM set `stop()`. When the program is still there 1.5 s later, it
-/// prints what `farewell` says, unless that is empty, and exits with 130; files are written aside
-/// and renamed, so nothing is lost.
+/// While it lives, SIGINT sets `stop()`. SIGTERM and SIGHUP set `preempted()`, where there is a grace,
+/// else `stop()` as well; so does a second signal. When the program is still there 1.5 s after the
+/// former, or when the grace is over after the latter, it prints what `farewell` says, unless that is
+/// empty, and exits with 128 and the number of the signal; files are written aside and renamed, so
+/// nothing is lost.
 class InterruptGuard {
  public:
-  explicit InterruptGuard(std::function<std::string()> farewell);
+  /// `grace_s` is at least 0.
+  explicit InterruptGuard(std::function<std::string()> farewell, double grace_s = 0);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   const std::atomic<bool>& stop() const;
+  /// The number of the signal; 0: none has come.
+  const std::atomic<int>& preempted() const;
 
  private:
   void watch(const std::stop_token& done) const;
 
   std::function<std::string()> farewell_;
+  double grace_s_;
   std::jthread watcher_;
 };
 

@@ -18,7 +18,7 @@
 namespace {
 
 /// Exit codes, as documented in docs/training.md.
-enum ExitCode { kDone = 0, kFailed = 1, kBadInput = 2, kDiverged = 3, kInterrupted = 130 };
+enum ExitCode { kDone = 0, kFailed = 1, kBadInput = 2, kDiverged = 3, kSignal = 128 };
 
 /// What libtorch thinks of a lost connection, with its stack, would bury our message.
 void quiet_libtorch() {
@@ -26,7 +26,7 @@ void quiet_libtorch() {
   c10::initLogging();
 }
 
-int report(const char* message, ExitCode code) {
+int report(const char* message, int code) {
   if (*message != '\0') std::cerr << message << std::endl;
   return code;
 }
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     std::cout << gossamer::help_text(asked.page, gossamer::text_columns());
     return gossamer::finish_output(kDone);
   } catch (const gossamer::Interrupted& stopped) {
-    return report(stopped.what(), kInterrupted);
+    return report(stopped.what(), kSignal + stopped.signal());
   } catch (const gossamer::NonFiniteGradient& error) {
     return report(error.what(), kDiverged);
   } catch (const std::invalid_argument& error) {

@@ -222,6 +222,7 @@ TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& a
                              .resume = args.resume,
                              .trace = &trace,
                              .stop = args.stop,
+                             .preempted = args.preempted,
                              .progress = args.progress};
   try {
     if (spec.topology == kAutoTopology) {

@@ -215,6 +215,7 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
                              .resume = args.resume,
                              .trace = &trace,
                              .stop = args.stop,
+                             .preempted = args.preempted,
                              .progress = args.progress};
   std::mutex mutex;
   trace.around([&] {

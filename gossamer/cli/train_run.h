@@ -22,6 +22,7 @@ struct TrainRunArgs {
   /// A run in the folder that has neither a checkpoint nor ended is begun again.
   bool may_begin_again = false;
   const std::atomic<bool>* stop = nullptr;
+  const std::atomic<int>* preempted = nullptr;  ///< see TrainContext
   std::function<void(std::int64_t step, double loss, double step_s)> progress;
 };
 

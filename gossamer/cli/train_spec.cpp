@@ -211,6 +211,9 @@ std::vector<TrainField> train_fields(TrainSpec& s) {
       {"run", "keep", "checkpoints to keep", &s.keep},
       {"run", "trace_steps", "with --out, keep a trace of the last so many steps; 0: none",
        &s.trace_steps},
+      {"run", "grace_s",
+       "with checkpoints, seconds in which SIGTERM and SIGHUP let all workers save; 0: none",
+       &s.grace_s},
       {"run", "timeout_s", "longest wait for another worker, in seconds", &s.timeout_s},
       {"run", "kernel_threads", "threads of one worker's update", &s.kernel_threads},
   };

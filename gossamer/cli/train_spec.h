@@ -92,6 +92,7 @@ struct TrainSpec {
   std::int64_t checkpoint_every = kUsualCheckpoints;
   int keep = 2;
   int trace_steps = 64;
+  double grace_s = 25;  ///< schedulers give 30 before they kill
   double timeout_s = 60;
   int kernel_threads = 1;
 };

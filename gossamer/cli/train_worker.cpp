@@ -15,11 +15,15 @@
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_metrics.h"
 #include "gossamer/cli/train_model_file.h"
+#include "gossamer/engine/exchange.h"
+#include "gossamer/engine/stop_agreement.h"
 #include "gossamer/torch/buffers.h"
 #include "gossamer/torch/process.h"
 
 namespace gossamer {
 namespace {
+
+constexpr std::chrono::milliseconds kLookForNews{10};
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -45,9 +49,10 @@ void let_exchanges_go_first() {
 }
 
 Engine make_engine(const TrainSpec& spec, FlatParameters& flat, Transport& transport,
-                   Recorder* recorder) {
+                   Recorder* recorder, std::function<void()> while_waiting) {
   EngineOptions options = engine_options(spec, flat);
   options.recorder = recorder;
+  options.while_waiting = std::move(while_waiting);
   if (wants_spares(options, transport)) add_spares(flat, transport.describe().lends);
   return {std::move(options), transport, buckets_of(flat)};
 }
@@ -67,7 +72,9 @@ class Worker {
         rank_(transport.describe().rank),
         model_(make_train_model(spec_, *context.task)),
         recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
-        engine_(make_engine(spec_, model_.flat, transport, recorder_)) {
+        agreement_(context.preempted == nullptr ? nullptr
+                                                : std::make_unique<StopAgreement>(transport)),
+        engine_(make_engine(spec_, model_.flat, transport, recorder_, [this] { look(); })) {
     if (update_of(method_of(spec_)) == UpdateAt::backward) {
       watch_ = std::make_unique<GradientWatch>(model_.flat, [this](int bucket) {
         if (recorder_ != nullptr) recorder_->did(TimelineEvent::Kind::backward, bucket);
@@ -80,6 +87,7 @@ class Worker {
     begin();
     start_clock();
     while (engine_.steps_done() < spec_.steps) {
+      if (agreement_) stop_where_agreed();
       train_step();
       const std::int64_t done = engine_.steps_done();
       if (done == first_step_ + warm_up_steps()) start_clock();
@@ -107,7 +115,7 @@ class Worker {
       unpack_buffers(*model_.model.module, buffers);
       engine_.start();
     }
-    first_step_ = engine_.steps_done();
+    bid_ = first_step_ = engine_.steps_done();
     metrics_ = MetricsFile(context_.out, rank_, first_step_);
     if (recorder_ != nullptr) share_start(*recorder_, engine_.collectives());
   }
@@ -125,6 +133,7 @@ class Worker {
     }
     const auto begin = Clock::now();
     const std::int64_t step = engine_.steps_done();
+    bid_ = step + 1;
     const double lr = spec_.hyper.lr * lr_factor(spec_, step + 1);
     for (Hyper& hyper : engine_.groups()) {
       hyper.lr = lr;
@@ -133,6 +142,7 @@ class Worker {
     const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()},
                                          {watch_.get(), recorder_});
     const StepReport report = engine_.step(loss);
+    bid_ = engine_.steps_done();
     if (engine_.alternates()) flip(model_.flat);
     zero_gradients(model_.flat);
     const double step_s = seconds_between(begin, Clock::now());
@@ -165,6 +175,31 @@ class Worker {
     engine_.collectives().barrier();
     timed_s_ += seconds_between(resumed_at_, Clock::now());
     bytes_ += bytes_to_other_hosts(transport_, shape_) - bytes_before_;
+  }
+
+  // See Note [Who stops when].
+
+  void look() {
+    if (agreement_) agreement_->look(*context_.preempted, bid_);
+  }
+
+  /// Returns where another step may begin.
+  void stop_where_agreed() {
+    const std::int64_t done = engine_.steps_done();
+    const Deadline limit = deadline_after(spec_.timeout_s);
+    look();
+    while (!agreement_->may_begin(done) && !agreement_->last_step()) {
+      if (Clock::now() > limit || (context_.stop != nullptr && *context_.stop)) {
+        throw Interrupted("interrupted after step " + std::to_string(done),
+                          agreement_->signal());
+      }
+      transport_.progress(Clock::now() + kLookForNews);
+      look();
+    }
+    if (agreement_->last_step() != done) return;
+    if (!due(spec_.checkpoint_every)) pause([&] { save(); });
+    const std::string saved = is_save_missing_ ? "stopped" : "stopped and saved";
+    throw Interrupted(saved + " after step " + std::to_string(done), agreement_->signal());
   }
 
   template <class Work>
@@ -269,6 +304,8 @@ class Worker {
   const int rank_;
   TrainModel model_;
   Recorder* const recorder_;
+  std::atomic<std::int64_t> bid_ = 0;  ///< steps done, with the one under way
+  const std::unique_ptr<StopAgreement> agreement_;  ///< null: none is told to stop
   Engine engine_;
   MetricsFile metrics_;
   std::unique_ptr<GradientWatch> watch_;

@@ -1,6 +1,7 @@
 #pragma once
 /// One worker of a training run: model, engine and loop, over any transport.
 
+#include <csignal>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -23,7 +24,12 @@ namespace gossamer {
 /// Thrown by a worker when the run was asked to stop.
 class Interrupted : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Interrupted(const std::string& what, int signal = SIGINT)
+      : std::runtime_error(what), signal_(signal) {}
+  int signal() const { return signal_; }
+
+ private:
+  int signal_;
 };
 
 /// What all workers of a process share; all of it is read only or safe to share.
@@ -34,6 +40,8 @@ struct TrainContext {
   bool resume = false;        ///< from the newest checkpoint in `out`
   RunTrace* trace = nullptr;  ///< null: nothing is recorded
   const std::atomic<bool>* stop = nullptr;
+  /// The signal after which all workers save and stop; 0: none has come. Null: none is expected.
+  const std::atomic<int>* preempted = nullptr;
   /// Rank 0 reports here (may be empty): steps done, its loss, and mean seconds per step.
   std::function<void(std::int64_t step, double loss, double step_s)> progress;
 };

@@ -21,6 +21,7 @@ inline constexpr std::int32_t kLastRowValues = -15;
 inline constexpr std::int32_t kProbe = -16;
 inline constexpr std::int32_t kGradients = -17;  ///< of bucket 0; below it those of the others
 inline constexpr std::int32_t kRollCall = std::numeric_limits<std::int32_t>::min();
+inline constexpr std::int32_t kStop = kRollCall + 1;  ///< who is told to stop, and when all do
 
 constexpr std::int32_t of_payload(int bucket, std::size_t payload) {
   return bucket * static_cast<std::int32_t>(kMaxVectors) + static_cast<std::int32_t>(payload);

@@ -150,17 +150,34 @@ def test_a_killed_worker_ends_the_others_with_its_name(
         assert f"worker {victim}" in message
 
 
-def test_signals_leave_the_last_checkpoint_intact(text: list[str], tmp_path: Path) -> None:
+# Schedulers tell one process or all of them; Ctrl-C reaches all, and is not waited for.
+@pytest.mark.parametrize(
+    ("told", "number"),
+    [
+        ([0, 1, 2, 3], signal.SIGTERM),
+        ([0], signal.SIGTERM),
+        ([2], signal.SIGTERM),
+        ([3], signal.SIGHUP),
+        ([0, 1, 2, 3], signal.SIGINT),
+    ],
+)
+def test_signals_leave_a_checkpoint_to_go_on_from(
+    told: list[int], number: signal.Signals, text: list[str], tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     processes = running(text, out)
-    for process in processes:
-        process.send_signal(signal.SIGTERM)
+    for rank in told:
+        processes[rank].send_signal(number)
     done = finish(processes)
-    assert [each.returncode for each in done] == [130] * 4
+    assert [each.returncode for each in done] == [128 + number] * 4
     assert f"--resume {out}" in done[0].stderr
     assert [each.stderr for each in done[1:]] == [""] * 3
     step = int((out / "checkpoints" / "latest").read_text().strip().removeprefix("step-"))
     assert len(checkpoint_bytes(out, step)) == 4
+    if number != signal.SIGINT:
+        assert f"stopped and saved after step {step};" in done[0].stderr
+        ends = {len(losses(out, rank)) for rank in range(4)}
+        assert ends == {step}, "all have done the same steps, and none that is not saved"
     more = ["--resume", str(out), "--steps", str(step + 2), "--json"]
     resumed = finish(start(as_mpirun(4), [0, 1, 2, 3], *more))
     assert json.loads(resumed[0].stdout)["steps"] == step + 2

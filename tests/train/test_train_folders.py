@@ -34,7 +34,7 @@ def stopped(arguments: list[str], after: Path) -> str:
         assert run.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    os.kill(run.pid, signal.SIGTERM)
+    os.kill(run.pid, signal.SIGINT)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
     return said
