@@ -87,12 +87,10 @@ void check_counts(const TrainSpec& s) {
 }
 
 void check_shares(const TrainSpec& s) {
-  const std::pair<std::string_view, double> from_0[] = {{"gamma", s.gamma},
-                                                        {"compute_ms", s.compute_ms},
-                                                        {"grace_s", s.grace_s},
-                                                        {"clip_norm", s.clip_norm},
-                                                        {"final_lr", s.final_lr},
-                                                        {"consensus_power", s.consensus_power}};
+  const std::pair<std::string_view, double> from_0[] = {
+      {"gamma", s.gamma},       {"compute_ms", s.compute_ms},
+      {"grace_s", s.grace_s},   {"clip_norm", s.clip_norm},
+      {"final_lr", s.final_lr}, {"consensus_power", s.consensus_power}};
   for (const auto& [key, value] : from_0) {
     require(std::isfinite(value) && value >= 0, key, "finite and not negative",
             std::to_string(value));

@@ -190,8 +190,7 @@ class Worker {
     look();
     while (!agreement_->may_begin(done) && !agreement_->last_step()) {
       if (Clock::now() > limit || (context_.stop != nullptr && *context_.stop)) {
-        throw Interrupted("interrupted after step " + std::to_string(done),
-                          agreement_->signal());
+        throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
       }
       transport_.progress(Clock::now() + kLookForNews);
       look();
@@ -304,7 +303,7 @@ class Worker {
   const int rank_;
   TrainModel model_;
   Recorder* const recorder_;
-  std::atomic<std::int64_t> bid_ = 0;  ///< steps done, with the one under way
+  std::atomic<std::int64_t> bid_ = 0;               ///< steps done, with the one under way
   const std::unique_ptr<StopAgreement> agreement_;  ///< null: none is told to stop
   Engine engine_;
   MetricsFile metrics_;

@@ -1,8 +1,8 @@
 #pragma once
 /// One worker of a training run: model, engine and loop, over any transport.
 
-#include <csignal>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <functional>

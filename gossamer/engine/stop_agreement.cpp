@@ -24,9 +24,9 @@ StopAgreement::StopAgreement(Transport& transport) : transport_(transport) {
     for (const Word word : {Word::stop, Word::largest}) {
       ears_.push_back(std::make_unique<Ear>(Ear{.peer = peer, .word = word}));
       Ear& ear = *ears_.back();
-      ear.request = transport.receive(peer, tag_of(static_cast<std::int32_t>(word)),
-                                      std::as_writable_bytes(std::span(&ear.value, 1)),
-                                      Deadline::max());
+      ear.request =
+          transport.receive(peer, tag_of(static_cast<std::int32_t>(word)),
+                            std::as_writable_bytes(std::span(&ear.value, 1)), Deadline::max());
     }
   }
 }

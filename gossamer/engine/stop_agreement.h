@@ -11,13 +11,14 @@
 
 namespace gossamer {
 
-/// Note [Who stops when]: workers that gossip are apart by some steps, and a scheduler may tell only
-/// one of them to stop. Each has a bid: the steps that it has done, with the one under way. A worker
-/// that is told to stop, or hears that another one is, fixes its bid and passes the news on along a
-/// tree. The largest bid of a subtree goes up once it is known; the root's goes down again, and is
-/// what all do. Until a worker knows it, it does no step beyond its bid. Others that wait inside of
-/// a step for what it would send then fix their own bids while they wait, so that nobody waits in a
-/// circle. The messages are two per neighbour in the tree and way, and none unless somebody stops.
+/// Note [Who stops when]: workers that gossip are apart by some steps, and a scheduler may tell
+/// only one of them to stop. Each has a bid: the steps that it has done, with the one under way. A
+/// worker that is told to stop, or hears that another one is, fixes its bid and passes the news on
+/// along a tree. The largest bid of a subtree goes up once it is known; the root's goes down again,
+/// and is what all do. Until a worker knows it, it does no step beyond its bid. Others that wait
+/// inside of a step for what it would send then fix their own bids while they wait, so that nobody
+/// waits in a circle. The messages are two per neighbour in the tree and way, and none unless
+/// somebody stops.
 class StopAgreement {
  public:
   /// Expects news from the neighbours in the tree, to which collectives talk anyway.
