@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from gossip_scenarios_basic import TIMEOUT_S, Normed, buffers, gossiping, numbers
 from gossip_scenarios_ends import attempt_to
-from gossip_support import mlp, rewrite, train
+from gossip_support import mlp, names_in, rewrite, train
 from torch import nn
 from torch.optim import SGD, Adam, AdamW, NAdam, RMSprop
 
@@ -28,11 +28,6 @@ OPTIMIZERS: dict[str, Make] = {
     "nadam": lambda m: NAdam(m.parameters(), lr=torch.tensor(0.01)),
 }
 PATTERNS = {"momentum": "cwa", "adamw": "atc", "rmsprop": "cwa", "nadam": "allreduce"}
-
-
-def names_in(place: Path) -> list[str]:
-    """Without the lock of a job that still runs."""
-    return sorted(path.name for path in place.iterdir() if path.name != ".lock")
 
 
 def folder(name: str) -> Path:

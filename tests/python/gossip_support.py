@@ -102,3 +102,8 @@ def seal(folder: Path, manifest: dict[str, Any]) -> None:
     from gossamer import checkpoints
 
     (folder / "manifest.json").write_text(checkpoints._seal(manifest))
+
+
+def names_in(place: Path) -> list[str]:
+    """Without the lock of a job that still runs."""
+    return sorted(path.name for path in place.iterdir() if path.name != ".lock")
