@@ -3,9 +3,6 @@
 namespace gossamer {
 namespace {
 
-constexpr std::size_t kMostWaiting = 65'536;
-constexpr std::size_t kMostWaitingBytes = std::size_t{32} << 20;
-
 PacketResult write(const PacketSocket& socket, const Words& words, std::span<const std::byte> data,
                    const std::shared_ptr<const SharedMemory>& memory) {
   return socket.send(words, data, memory ? memory->descriptor() : -1);
@@ -24,7 +21,7 @@ void Connection::say(const Words& words, std::span<const std::byte> data,
 }
 
 bool Connection::is_overfull() const {
-  return waiting_.size() > kMostWaiting || waiting_bytes_ > kMostWaitingBytes;
+  return waiting_.size() > kMostOpen || waiting_bytes_ > kMostOpenBytes;
 }
 
 /// Nothing has been said before: there is room in the socket.

@@ -51,10 +51,7 @@ struct Ending {
   std::string there;
 };
 
-/// What a peer may have said without an answer, and what may wait for it: far more than all plans
-/// of a job post at once, far less than would harm a host. An edge that goes beyond it ends.
-inline constexpr std::size_t kMostOpen = 65'536;
-inline constexpr std::size_t kMostOpenBytes = std::size_t{32} << 20;
+/// Of an edge that goes beyond kMostOpen.
 extern const Ending kTooMuch;
 
 /// Between whom a Peer is.

@@ -66,7 +66,7 @@ class Stream {
   /// The numbers of payloads that have left entirely since it was last asked.
   std::vector<std::uint64_t> take_finished() { return std::exchange(finished_, {}); }
   /// More waits to be said than an end that reads would leave.
-  bool is_overfull() const { return !ended_ && words_.size() + early_.size() > kMostWaiting; }
+  bool is_overfull() const { return !ended_ && words_.size() + early_.size() > kMostOpen; }
   bool is_behind() const {
     if (tls_ && tls_->is_behind()) return !ended_;
     if (tls_ && !tls_->is_ready()) return false;  // the handshake waits for the other end
@@ -91,7 +91,6 @@ class Stream {
     FrameCode head = {};  ///< of the above
   };
   static_assert(sizeof(Header) == 96);
-  static constexpr std::size_t kMostWaiting = 65'536;
 
   struct Frame {
     Header header;

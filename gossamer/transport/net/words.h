@@ -13,6 +13,11 @@ namespace gossamer {
 /// Payloads of up to this many bytes travel inside of their offer.
 inline constexpr std::size_t kInlineBytes = std::size_t{16} << 10;
 
+/// What a peer may have said without an answer, and what may wait for it: far more than all plans
+/// of a job post at once, far less than would harm a host. An edge that goes beyond it ends.
+inline constexpr std::size_t kMostOpen = 65'536;
+inline constexpr std::size_t kMostOpenBytes = std::size_t{32} << 20;
+
 /// Note [Offers]: a send offers its payload: where it lies in shared memory, or, if it is small,
 /// the bytes themselves. The receiver says `taken` once the receive with its tag is there, which is
 /// done by that, and `back` when it has read what lies in shared memory. An offer that is withdrawn
