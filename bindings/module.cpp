@@ -9,6 +9,7 @@
 #include "bindings/meeting.h"
 #include "bindings/plan.h"
 #include "bindings/probe.h"
+#include "bindings/stopping.h"
 #include "bindings/theory.h"
 #include "bindings/trace.h"
 #include "bindings/transport.h"
@@ -20,6 +21,7 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_errors(module);
   gossamer::python::bind_transport(module);
   gossamer::python::bind_meeting(module);
+  gossamer::python::bind_stopping(module);
   gossamer::python::bind_graph(module);
   gossamer::python::bind_plan(module);
   gossamer::python::bind_theory(module);

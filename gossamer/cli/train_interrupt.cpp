@@ -32,14 +32,19 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 InterruptGuard::InterruptGuard(std::function<std::string()> farewell, double grace_s)
     : farewell_(std::move(farewell)), grace_s_(grace_s) {
   has_grace = grace_s > 0;
-  for (const int signal : kSignals) std::signal(signal, on_signal);
+  for (const int signal : kSignals) {
+    // What is ignored stays ignored, as SIGHUP is under nohup.
+    if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
   watcher_ = std::jthread([this](const std::stop_token& done) { watch(done); });
 }
 
 InterruptGuard::~InterruptGuard() {
   watcher_.request_stop();
   watcher_.join();
-  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
+  for (const int signal : kSignals) {
+    if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
+  }
 }
 
 const std::atomic<bool>& InterruptGuard::stop() const { return interrupted; }

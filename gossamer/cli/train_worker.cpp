@@ -189,6 +189,7 @@ class Worker {
     const Deadline limit = deadline_after(spec_.timeout_s);
     look();
     while (!agreement_->may_begin(done) && !agreement_->last_step()) {
+      agreement_->check();
       if (Clock::now() > limit || (context_.stop != nullptr && *context_.stop)) {
         throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
       }

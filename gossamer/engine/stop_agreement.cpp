@@ -43,12 +43,13 @@ void StopAgreement::say(int peer, Word word, std::int64_t value) {
                                   std::as_bytes(std::span(&mouth.value, 1)), Deadline::max());
 }
 
-/// Whether there is news. What is wrong with a neighbour is told by the exchanges with it.
+/// Whether there is news.
 bool StopAgreement::hear(Ear& ear) {
   if (ear.request == 0) return false;
   const Status status = transport_.poll(ear.request);
   if (status.state == Status::State::pending) return false;
   const bool has_come = status.state == Status::State::done;
+  if (!has_come && ear.word == Word::largest) lost_ = status.error;
   if (has_come) land(status, reinterpret_cast<std::byte*>(&ear.value));
   transport_.release(ear.request);
   ear.request = 0;
@@ -104,6 +105,11 @@ std::optional<std::int64_t> StopAgreement::last_step() const {
 int StopAgreement::signal() const {
   const std::lock_guard lock(mutex_);
   return signal_;
+}
+
+void StopAgreement::check() const {
+  const std::lock_guard lock(mutex_);
+  if (bid_ && !last_step_ && lost_) std::rethrow_exception(lost_);
 }
 
 bool StopAgreement::may_begin(std::int64_t done) const {

@@ -2,6 +2,7 @@
 /// StopAgreement: one step after which all workers stop, when any of them is told to.
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,6 +36,8 @@ class StopAgreement {
   std::optional<std::int64_t> last_step() const;
   /// By which signal this worker, or the one that passed the news on, was told; 0: by none yet.
   int signal() const;
+  /// Throws what became of a neighbour without which last_step() will not be known any more.
+  void check() const;
   /// Whether another step may begin after `done` ones: not before last_step() is known where this
   /// worker has done as many as it has bid, and not after it.
   bool may_begin(std::int64_t done) const;
@@ -71,6 +74,7 @@ class StopAgreement {
   bool has_gone_up_ = false;
   int signal_ = 0;
   std::optional<std::int64_t> last_step_;
+  std::exception_ptr lost_;
 };
 
 }  // namespace gossamer

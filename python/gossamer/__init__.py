@@ -22,6 +22,7 @@ from gossamer.mixer import Mixer
 from gossamer.optim import AccumAdam, AccumAdamW
 from gossamer.own_schedules import schedule_from_matrices
 from gossamer.probing import Probe, probe
+from gossamer.stopping import StopOnSignal
 from gossamer.uneven_epochs import uneven
 
 __version__ = VERSION
@@ -35,6 +36,7 @@ __all__ = [
     "Mixer",
     "Probe",
     "Schedule",
+    "StopOnSignal",
     "TransportError",
     "__version__",
     "forecast",

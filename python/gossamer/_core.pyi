@@ -140,6 +140,32 @@ def started_together() -> tuple[str, str] | None:
     """Which launcher has started this process as one of several, and the variables that say so;
     None where no variable does."""
 
+def leave_signals_to_parent(signals: list[int]) -> None:
+    """In a process that works for its parent: ends when the parent sends one of these, and ignores
+    others' ones."""
+
+class StopAgreement:
+    """One step after which all workers stop; one per transport."""
+
+    def __init__(self, transport: Transport) -> None: ...
+    def look(self, told: int, bid: int) -> None:
+        """Hears and passes on: the signal that tells this worker to stop, or 0, and the steps it
+        has done with the one under way."""
+
+    def may_begin(self, done: int) -> bool:
+        """Whether another step may begin after `done` ones."""
+
+    def check(self) -> None:
+        """Raises what became of a neighbour without which last_step will not be known."""
+
+    @property
+    def last_step(self) -> int | None:
+        """The steps that all do, once they are known."""
+
+    @property
+    def signal(self) -> int:
+        """What this worker, or the one that passed the news on, was told; 0: nothing yet."""
+
 class FolderLock:
     """One job at a time in a folder, until this or its process ends."""
 

@@ -38,6 +38,7 @@ import gossip_scenarios_plan  # noqa: E402
 import gossip_scenarios_probe  # noqa: E402
 import gossip_scenarios_save  # noqa: E402
 import gossip_scenarios_secret  # noqa: E402
+import gossip_scenarios_stops  # noqa: E402
 import gossip_scenarios_suspicions  # noqa: E402
 import gossip_scenarios_trace  # noqa: E402
 import gossip_scenarios_transports  # noqa: E402
@@ -64,6 +65,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_probe.SCENARIOS,
     **gossip_scenarios_save.SCENARIOS,
     **gossip_scenarios_secret.SCENARIOS,
+    **gossip_scenarios_stops.SCENARIOS,
     **gossip_scenarios_suspicions.SCENARIOS,
     **gossip_scenarios_trace.SCENARIOS,
     **gossip_scenarios_transports.SCENARIOS,

@@ -1,0 +1,208 @@
+"""Runs that may be taken away: all workers save after the same step when one is told to stop.
+
+See Note [Who stops when] in gossamer/engine/stop_agreement.h. A thread looks for news, so that a
+worker that waits for others anywhere, be it in torch's own barrier, keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Iterable
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from torch.utils.data._utils import signal_handling
+
+from gossamer import _core
+from gossamer.member import Closing, Member, close_if_alive
+from gossamer.roll_call import agree, within
+
+if TYPE_CHECKING:
+    from gossamer.gossip import Gossip
+
+_NAP_S = 0.02
+
+_watched: weakref.WeakSet[Gossip] = weakref.WeakSet()
+_open: set[StopOnSignal] = set()
+
+
+class StopOnSignal(Closing):
+    """Stops all workers after the same step when one of them is told to, so that they can save::
+
+        with gossamer.StopOnSignal(gossip) as stop:
+            for batch in loader:
+                ...
+                optimizer.step()
+                if stop.is_due():
+                    gossip.save("checkpoint")
+                    stop.leave()
+
+    One signal to one rank is enough. Another one, and one that comes after the last ``is_due()``,
+    do what they would without this.
+
+    Args:
+        gossip: whose steps are counted. It has one StopOnSignal at most, from first to last.
+        grace_s: a rank that got a signal leaves after so long in any case. Stay below what the
+            scheduler gives; torchrun and Kubernetes give 30 s.
+        signals: numbers. One that is ignored, as SIGHUP is under nohup, stays so.
+
+    torchrun and Slurm tell data loaders' processes, too. Those that are forked meanwhile go on
+    until the loader ends them; make it before the loaders start theirs.
+
+    Collective, in the main thread. Raises ValueError elsewhere, for a second one and for a grace
+    that is not above 0.
+    """
+
+    def __init__(
+        self,
+        gossip: Gossip,
+        *,
+        grace_s: float = 25.0,
+        signals: Iterable[int] = (signal.SIGTERM, signal.SIGHUP),
+    ) -> None:
+        agree(gossip, "StopOnSignal()", lambda: _described(gossip, grace_s), compares_steps=False)
+        _watched.add(gossip)
+        _keep_loaders()
+        self._gossip = gossip
+        self._grace_s = grace_s
+        self._home = os.getpid()
+        self._agreement = _agreement_of(gossip)
+        self._lock = threading.RLock()  # guards the bid
+        self._bid = gossip._engine.steps_done
+        self._told = 0
+        self._told_at = 0.0
+        self._ends_at: int | None = None
+        self._is_closed = threading.Event()
+        self._before = {
+            number: signal.signal(number, self._hear)
+            for number in signals
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+        _open.add(self)
+        self._watcher = threading.Thread(target=self._watch, name="StopOnSignal", daemon=True)
+        self._watcher.start()
+        self._at_exit = functools.partial(close_if_alive, weakref.ref(self))
+        atexit.register(self._at_exit)
+
+    def is_due(self) -> bool:
+        """Whether this step is the last: True on every rank after the same one. To be called after
+        each step. Raises TransportError where another worker is lost meanwhile."""
+        with within(self._gossip, "StopOnSignal.is_due()"):
+            return self._is_last(self._gossip._engine.steps_done)
+
+    def leave(self) -> NoReturn:
+        """Ends the process with 128 and the signal's number, as schedulers expect it."""
+        sys.exit(128 + (self._told or self._signal()))
+
+    def close(self) -> None:
+        """What the signals did before, they do again. May be called again."""
+        if self._is_closed.is_set():
+            return
+        self._is_closed.set()
+        _open.discard(self)
+        self._watcher.join()
+        self._agreement = None
+        atexit.unregister(self._at_exit)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._told != 0 and self._ends_at is None and sys.exc_info()[0] is None:
+            signal.raise_signal(self._told)  # nobody has asked since
+
+    def _is_last(self, done: int) -> bool:
+        if self._agreement is None:
+            self._ends_at = done if self._told != 0 else None
+            return self._ends_at is not None
+        while True:
+            with self._lock:
+                self._agreement.look(self._told, max(self._bid, done))
+                if self._agreement.may_begin(done):
+                    self._bid = done + 1
+                    return False
+                self._ends_at = self._agreement.last_step
+            if self._ends_at is not None:
+                return True
+            self._agreement.check()
+            time.sleep(_NAP_S / 4)
+
+    def _signal(self) -> int:
+        return 0 if self._agreement is None else self._agreement.signal
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if os.getpid() != self._home:
+            return _hear_in_fork(number)
+        if self._told != 0:
+            before = self._before[number]
+            if callable(before):
+                before(number, frame)
+            elif before is signal.SIG_DFL:
+                signal.signal(number, signal.SIG_DFL)
+                signal.raise_signal(number)
+            return None
+        self._told, self._told_at = number, time.monotonic()
+        return None
+
+    def _watch(self) -> None:
+        while not self._is_closed.wait(_NAP_S):
+            if self._agreement is not None:
+                with self._lock:
+                    self._agreement.look(self._told, self._bid)
+            if self._told != 0 and time.monotonic() - self._told_at > self._grace_s:
+                name = signal.Signals(self._told).name
+                print(
+                    f"[StopOnSignal] rank {self._gossip._world.rank} leaves {self._grace_s:g} s "
+                    f"after {name}, before all have come to the same step",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                os._exit(128 + self._told)
+
+
+def _agreement_of(gossip: Member) -> _core.StopAgreement | None:
+    """None for a worker alone."""
+    return None if gossip._transport is None else _core.StopAgreement(gossip._transport)
+
+
+def _described(gossip: Gossip, grace_s: float) -> list[str]:
+    """What is wrong here; nothing has to be the same."""
+    if not grace_s > 0:
+        raise ValueError(f"[StopOnSignal] grace_s must be above 0, got {grace_s:g}")
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError(
+            "[StopOnSignal] signals reach the main thread only, got thread "
+            f"'{threading.current_thread().name}'; make it in the main thread"
+        )
+    if gossip in _watched:
+        raise ValueError(
+            "[StopOnSignal] a Gossip has one, got a second; make it once, before the first epoch"
+        )
+    return []
+
+
+def _hear_in_fork(number: int) -> None:
+    """What the signal does in a process that was forked and set nothing of its own."""
+    if number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+
+@functools.cache
+def _keep_loaders() -> None:
+    """A signal to a process group would end data loaders' processes before their batches are used,
+    by the handler that they set when they begin: see torch.utils.data._utils.worker."""
+    own = getattr(signal_handling, "_set_worker_signal_handlers", None)
+    if own is None:
+        return
+
+    def set_handlers() -> None:
+        own()
+        numbers = {number for each in _open for number in each._before}
+        _core.leave_signals_to_parent(sorted(numbers))
+
+    signal_handling._set_worker_signal_handlers = set_handlers

@@ -1,0 +1,144 @@
+"""StopOnSignal: all workers save after the same step when one of them is told to stop."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import gossip_ranks
+import pytest
+from gossip_support import ROOT
+
+SCENARIOS = ["one_is_told", "at_a_barrier", "loaded_again", "misused", "one_is_lost"]
+STOPPED = 128 + signal.SIGTERM
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[gossip_ranks.Rank]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GOSSAMER_TEST_FOLDER", str(tmp_path_factory.mktemp("stops")))
+        yield gossip_ranks.run(SCENARIOS, [1, 2])
+
+
+def test_all_stop_after_the_same_step(three: list[gossip_ranks.Rank]) -> None:
+    by_rank = gossip_ranks.results(three, "one_is_told")
+    for runs in zip(*by_rank, strict=True):
+        assert len({run["steps"] for run in runs}) == 1
+        assert runs[0]["steps"] < 1000
+        assert [run["left"] for run in runs] == [STOPPED] * 3
+        assert {run["handler"] for run in runs} == {str(signal.SIG_DFL)}
+
+
+def test_a_barrier_of_torch_keeps_nobody_waiting(three: list[gossip_ranks.Rank]) -> None:
+    found = gossip_ranks.results(three, "at_a_barrier")
+    assert len({run["steps"] for run in found}) == 1
+    assert [run["left"] for run in found] == [STOPPED] * 3
+
+
+def test_what_was_saved_goes_on(three: list[gossip_ranks.Rank]) -> None:
+    stopped = gossip_ranks.results(three, "at_a_barrier")[0]["steps"]
+    for run in gossip_ranks.results(three, "loaded_again"):
+        assert run["before"] == stopped
+        assert run["left"] == 128 + signal.SIGHUP
+    assert len({run["steps"] for run in gossip_ranks.results(three, "loaded_again")}) == 1
+
+
+def test_mistakes_are_told_on_every_rank(three: list[gossip_ranks.Rank]) -> None:
+    for found in gossip_ranks.results(three, "misused"):
+        assert "grace_s must be above 0, got 0" in found["grace"]["message"]
+        assert "main thread" in found["thread"]["message"]
+        assert "got a second" in found["second"]["message"]
+
+
+def test_a_lost_worker_is_no_endless_wait(three: list[gossip_ranks.Rank]) -> None:
+    found = gossip_ranks.results(three, "one_is_lost")
+    for rank in found[:2]:
+        assert rank["type"] == "TransportError"
+        assert rank["took_s"] < 20
+
+
+ALONE = """
+import os, signal, sys, time
+import torch, gossamer
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+gossip = gossamer.Gossip(model, optimizer)
+with gossamer.StopOnSignal(gossip, grace_s=float(sys.argv[2]), signals=[signal.SIGUSR1]) as stop:
+    for step in range(1000):
+        model(torch.ones(2)).sum().backward()
+        optimizer.step()
+        if step == 3:
+            if os.fork() == 0:
+                os.kill(os.getpid(), signal.SIGUSR1)  # a data loader's process lives on
+                os._exit(5)
+            assert os.waitstatus_to_exitcode(os.wait()[1]) == 5
+            os.kill(os.getpid(), signal.SIGUSR1)
+            if sys.argv[1] == "slow":
+                time.sleep(20)
+            if sys.argv[1] == "twice":
+                os.kill(os.getpid(), signal.SIGUSR1)
+            if sys.argv[1] == "late":
+                break
+        if stop.is_due():
+            print("saved after", step + 1)
+            stop.leave()
+print("not told")
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "grace_s", "code", "out"),
+    [
+        ("once", 25, 128 + signal.SIGUSR1, "saved after 4\n"),
+        ("slow", 0.2, 128 + signal.SIGUSR1, ""),
+        ("twice", 25, -signal.SIGUSR1, ""),
+        ("late", 25, -signal.SIGUSR1, ""),
+    ],
+)
+def test_a_worker_alone(tmp_path: Path, how: str, grace_s: float, code: int, out: str) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"import sys; sys.path.insert(0, '{ROOT}/build/python')\n" + ALONE)
+    done = subprocess.run(
+        [sys.executable, str(script), how, str(grace_s)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (code, out), done.stderr
+    if how == "slow":
+        assert "leaves 0.2 s after SIGUSR1" in done.stderr
+
+
+LOADING = """
+import os, subprocess, sys
+import torch, gossamer
+from torch.utils.data import DataLoader, TensorDataset
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+gossip = gossamer.Gossip(model, optimizer)
+with gossamer.StopOnSignal(gossip) as stop:
+    for step, (x,) in enumerate(DataLoader(TensorDataset(torch.ones(500, 2)), num_workers=2)):
+        model(x).sum().backward()
+        optimizer.step()
+        if step == 3:
+            subprocess.run(["kill", "-TERM", "--", f"-{os.getpgrp()}"])  # as torchrun and Slurm do
+        if step == 300:  # no batch of these had been loaded then
+            gossip.save(sys.argv[1])
+            stop.is_due()
+            stop.leave()
+"""
+
+
+def test_data_loaders_outlive_a_signal_to_all(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"import sys; sys.path.insert(0, '{ROOT}/build/python')\n" + LOADING)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "saved")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        start_new_session=True,
+    )
+    assert done.returncode == STOPPED, done.stderr
+    assert (tmp_path / "saved" / "manifest.json").exists()
