@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gossamer/base/address.h"
+#include "gossamer/base/clock.h"
 #include "gossamer/base/folder_lock.h"
 #include "gossamer/base/launchers.h"
 #include "gossamer/transport/net/hosts.h"
@@ -54,6 +55,13 @@ void bind_meeting(py::module_& module) {
       },
       py::arg("nonce"),
       "The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set.");
+  module.def(
+      "seconds_awake",
+      [] {
+        static const StandstillWatch watch;
+        return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+      },
+      "A clock for deadlines, in seconds, without the time in which this process stood still.");
   module.def("random_digits", &random_digits, "A number that nobody can guess; 64 digits.");
   module.def("sealed", &sealed, py::arg("token"), py::arg("rank"), py::arg("words"),
              "A rank's words for a store that is not trusted.");

@@ -40,6 +40,7 @@ class C10dTransport final : public Transport {
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
   std::map<int, std::shared_ptr<C10dLink>> links_;  // by peer
   RequestTable<Operation> requests_;
+  const StandstillWatch standstills_;
   std::unique_ptr<C10dWatch> watch_;  // last: it looks at the links
 };
 

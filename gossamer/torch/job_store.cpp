@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "gossamer/base/address.h"
+#include "gossamer/base/clock.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/shared_memory.h"
 #include "gossamer/base/timeout.h"
@@ -22,7 +23,6 @@
 namespace gossamer {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
 constexpr std::chrono::milliseconds kLongestPause{50};
@@ -142,6 +142,7 @@ std::string JobStore::State::about_the_start() const {
 /// Asks again and again: c10d's own waits write to stderr what they think of a timeout.
 void JobStore::State::wait_until(int peer, const std::function<std::string()>& late,
                                  const std::function<bool()>& done) const {
+  const StandstillWatch standstills;
   const auto begin = Clock::now();
   std::chrono::milliseconds nap{1};
   bool has_told = !options.on_wait;

@@ -31,6 +31,7 @@ class ThreadsTransport final : public Transport {
   const std::shared_ptr<Fabric> fabric_;
   const int rank_;
   RequestTable<Operation> requests_;
+  const StandstillWatch standstills_;
 };
 
 ThreadsTransport::~ThreadsTransport() {

@@ -15,12 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "gossamer/base/clock.h"
 #include "gossamer/base/shared_memory.h"
 
 namespace gossamer {
-
-using Clock = std::chrono::steady_clock;
-using Deadline = Clock::time_point;
 
 /// Matches a send to its receive, together with the two workers. Never used twice for one pair.
 struct Tag {

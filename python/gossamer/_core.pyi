@@ -175,6 +175,9 @@ class FolderLock:
 def token_by_secret(nonce: str) -> str | None:
     """The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set."""
 
+def seconds_awake() -> float:
+    """A clock for deadlines, in seconds, without the time in which this process stood still."""
+
 def random_digits() -> str:
     """A number that nobody can guess; 64 digits."""
 

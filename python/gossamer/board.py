@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 import torch.distributed as dist
 
+from gossamer import _core
 from gossamer._core import TransportError
 
 T = TypeVar("T")
@@ -43,7 +44,7 @@ def wait_s(seconds: float) -> float:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Who waits for whom, in which operation, and until when (``time.monotonic``)."""
+    """Who waits for whom, in which operation, and until when (``seconds_awake``)."""
 
     rank: int
     peer: int
@@ -95,7 +96,7 @@ class Board:
         ``late`` of it, when it does not. After a while a line on stderr says who is waited for."""
         has_said = False
         while True:
-            left_s = wait_s(who.deadline - time.monotonic())
+            left_s = wait_s(who.deadline - _core.seconds_awake())
             found = self._read_soon(key, who, late, min(left_s, _PATIENCE_S))
             if found is not None:
                 return found
@@ -117,7 +118,7 @@ class Board:
             except RuntimeError as cause:
                 if time.monotonic() < end - _ROUNDING_S:
                     raise  # it is the store that fails
-                if end < who.deadline - _ROUNDING_S:
+                if _core.seconds_awake() < who.deadline - _ROUNDING_S:
                     return None
                 reason = str(cause).splitlines()[0]
                 raise _failure(who, f"rank {who.peer} {late} ({reason})", reason) from cause
@@ -133,7 +134,7 @@ class Board:
         thread = threading.Thread(target=answer.run, name="gossamer-store", daemon=True)
         thread.start()
         problem = ""
-        if not answer.is_there.wait(limit_s):
+        if not _comes(answer.is_there, limit_s):
             problem = f"has not answered for {limit_s:.3g} s"
         else:
             thread.join()  # one that still ends while the interpreter does would abort it
@@ -152,6 +153,14 @@ class Board:
         operation = who.operation if who else "meet"
         waiting = Waiting(self._rank, peer, operation, 0.0, limit_s)
         raise _failure(waiting, what, problem) from answer.error
+
+
+def _comes(event: threading.Event, limit_s: float) -> bool:
+    """Whether it happens while this process is awake for so long."""
+    end = _core.seconds_awake() + limit_s
+    while not event.is_set() and (left_s := end - _core.seconds_awake()) > 0:
+        event.wait(min(left_s, 1.0))
+    return event.is_set()
 
 
 class _Answer(Generic[T]):

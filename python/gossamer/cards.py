@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
+from gossamer import _core
 from gossamer._core import IoError
 from gossamer.board import Waiting, next_number
 from gossamer.world import World, board_of
@@ -32,7 +32,7 @@ def exchange(
     board.set(f"{place}/{world.rank}", json.dumps(told(operation, card, problem)))
     if problem is not None:
         raise problem
-    deadline = time.monotonic() + timeout_s
+    deadline = _core.seconds_awake() + timeout_s
     late = (
         f"has not come to {operation} within {timeout_s:g} s; every rank of the group must call it "
         "after equally many steps; if it only takes longer, raise timeout_s of Gossip"

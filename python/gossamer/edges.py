@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Iterable
 
@@ -95,7 +94,7 @@ def _from_store(world: World, place: str, timeout_s: float) -> str:
     board = board_of(world, timeout_s)
     if world.rank == 0:
         board.set(place, _core.random_digits())
-    who = Waiting(world.rank, 0, "connect", time.monotonic() + timeout_s, timeout_s)
+    who = Waiting(world.rank, 0, "connect", _core.seconds_awake() + timeout_s, timeout_s)
     return board.read(place, who, f"has not come to connect within {timeout_s:g} s").decode()
 
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import socket
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -167,7 +166,7 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
     board.set(f"{place}/card/{seat.rank}", json.dumps(card))
     if problem is not None:
         raise problem
-    deadline = time.monotonic() + timeout_s
+    deadline = _core.seconds_awake() + timeout_s
     cards = [_card(board, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.size)]
     for rank, other in enumerate(cards):
         if other["problem"] is not None:

@@ -15,7 +15,7 @@ import pytest
 from gossamer.board import Board, Waiting, next_number
 from torch.distributed import HashStore, TCPStore
 
-from gossamer import TransportError
+from gossamer import TransportError, _core
 
 SERVER = """
 import socket, time
@@ -45,7 +45,7 @@ def store_of(server: subprocess.Popen) -> TCPStore:
 
 
 def waiting(timeout_s: float) -> Waiting:
-    return Waiting(2, 1, "save", time.monotonic() + timeout_s, timeout_s)
+    return Waiting(2, 1, "save", _core.seconds_awake() + timeout_s, timeout_s)
 
 
 def test_a_store_that_stands_still_is_given_up_in_time(server: subprocess.Popen) -> None:

@@ -96,3 +96,16 @@ def test_a_terminal_shows_what_is_left(text: list[str]) -> None:
     os.close(ours)
     assert b"ms/step  " in shown
     assert b" left" in shown
+
+
+def test_a_run_that_is_stopped_for_longer_than_its_time_out_goes_on(text: list[str]) -> None:
+    slow = "--steps 4 --gamma 12 --compute-ms 150 --timeout-s 4".split()
+    run = subprocess.Popen(
+        [str(GOSSAMER), "train", *text, *slow], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    time.sleep(3)  # somewhere in a step, which waits for nearly two seconds
+    os.kill(run.pid, signal.SIGSTOP)
+    time.sleep(8)
+    os.kill(run.pid, signal.SIGCONT)
+    _, said = run.communicate(timeout=120)
+    assert run.returncode == 0, said

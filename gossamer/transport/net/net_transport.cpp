@@ -72,6 +72,7 @@ class NetTransport final : public Transport {
   std::vector<std::shared_ptr<Peer>> peers_;  ///< by rank; null for this worker
   std::vector<LocalPeer*> local_;             ///< those of them on this host
   std::vector<StreamPeer*> streams_;          ///< those of them on others
+  const StandstillWatch standstills_;
   Clock::time_point last_beat_;
   EventLoop loop_;
   Reception reception_;
