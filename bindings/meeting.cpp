@@ -38,7 +38,9 @@ void bind_meeting(py::module_& module) {
              return FolderLock(folder, who, "Gossip");
            }),
            py::arg("folder"), py::arg("who"),
-           "IoError, which says who has it, where another job uses the folder.");
+           "IoError, which says who has it, where another job uses the folder.")
+      .def("check", &FolderLock::check,
+           "IoError where another job has taken it over, on a file system without locks.");
   module.def(
       "started_together",
       []() -> std::optional<std::pair<std::string, std::string>> {

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <random>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -17,6 +19,7 @@ namespace gossamer {
 namespace {
 
 constexpr const char* kName = ".lock";
+constexpr const char* kOwner = "\nowner ";
 constexpr std::size_t kMostSaid = 512;
 
 std::string host_name() {
@@ -34,18 +37,42 @@ std::string now() {
   return text.data();
 }
 
-/// What the holder says of itself.
-std::string said_in(int file) {
-  std::array<char, kMostSaid> text = {};
-  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
-  std::string words(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-  words.erase(words.find_last_not_of('\n') + 1);
-  return words.empty() ? "it does not say which" : words;
+std::string random_word() {
+  std::random_device random;
+  std::string word;
+  for (int i = 0; i < 4; ++i) {
+    std::array<char, 9> digits = {};
+    std::snprintf(digits.data(), digits.size(), "%08x", random());
+    word += digits.data();
+  }
+  return word;
 }
 
-void say(int file, const std::string& who) {
+/// What the holder says of itself, and its word.
+struct Said {
+  std::string who = "it does not say which";
+  std::string owner;
+};
+
+Said said_in(int file) {
+  std::array<char, kMostSaid> text = {};
+  const ssize_t got = ::pread(file, text.data(), text.size(), 0);
+  const std::string words(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t end = words.find('\n');
+  Said said;
+  if (end == 0 || words.empty()) return said;
+  said.who = printable(words.substr(0, end));
+  const std::size_t owner = words.find(kOwner);
+  if (owner != std::string::npos) {
+    const std::size_t begin = owner + std::string_view(kOwner).size();
+    said.owner = words.substr(begin, words.find('\n', begin) - begin);
+  }
+  return said;
+}
+
+void say(int file, const std::string& who, const std::string& owner) {
   const std::string words = who + ", process " + std::to_string(::getpid()) + " on " + host_name() +
-                            " since " + now() + "\n";
+                            " since " + now() + kOwner + owner + "\n";
   // What is said is for people: a disk that is full takes the lock nevertheless.
   if (::ftruncate(file, 0) == 0) {
     [[maybe_unused]] const ssize_t wrote = ::pwrite(file, words.data(), words.size(), 0);
@@ -64,34 +91,51 @@ bool is_named(int file, const std::filesystem::path& path) {
 
 FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& who,
                        std::string_view place)
-    : path_(folder / kName), process_(::getpid()) {
+    : path_(folder / kName), place_(place), owner_(random_word()), process_(::getpid()) {
   while (!file_) {
     Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                            S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
     if (!file) {
-      fail_io({.place = std::string(place),
+      fail_io({.place = place_,
                .what = "cannot make " + path_.string(),
                .got = std::strerror(errno),
                .remedy = "give a folder in which this user may write"});
     }
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK) return;  // the file system has none
-      fail_io({.place = std::string(place),
+    const bool is_held = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+    if (!is_held && errno == EWOULDBLOCK) {
+      fail_io({.place = place_,
                .what = "another job uses " + folder.string(),
-               .got = said_in(file.get()),
+               .got = said_in(file.get()).who,
                .remedy = "wait for its end, or give another folder"});
     }
-    if (is_named(file.get(), path_)) file_ = std::move(file);
+    if (!is_held || is_named(file.get(), path_)) file_ = std::move(file);
   }
-  say(file_.get(), who);
+  say(file_.get(), who, owner_);
+}
+
+void FolderLock::check() const {
+  if (!file_) return;
+  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file) return;  // nobody says that they have it
+  const Said said = said_in(file.get());
+  if (said.owner.empty() || said.owner == owner_) return;
+  fail_io({.place = place_,
+           .what = "another job has taken over " + path_.parent_path().string(),
+           .got = said.who,
+           .remedy = "end one of them, or give each a folder of its own"});
 }
 
 FolderLock::~FolderLock() {
-  if (file_ && process_ == ::getpid()) ::unlink(path_.c_str());  // while nobody else can have it
+  if (!file_ || process_ != ::getpid()) return;
+  const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const std::string owner = file ? said_in(file.get()).owner : "";
+  if (owner.empty() || owner == owner_) ::unlink(path_.c_str());  // while nobody else can have it
 }
 
 FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(place_, other.place_);
+  std::swap(owner_, other.owner_);
   std::swap(process_, other.process_);
   std::swap(file_, other.file_);
   return *this;

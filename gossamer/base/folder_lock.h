@@ -13,7 +13,8 @@ namespace gossamer {
 
 /// Held until it goes, or until its process ends in whatever way; a fork does not hold it. The file
 /// `.lock` in the folder says who has it; one that is left by a process that was killed is no lock.
-/// Where the file system has none (ENOLCK, EOPNOTSUPP) nothing is held.
+/// Where the file system has none (ENOLCK, EOPNOTSUPP), or has them for one host only, another job
+/// takes the folder over, with a word of its own in the file: `check` then tells the former one.
 class FolderLock {
  public:
   FolderLock() = default;
@@ -26,9 +27,14 @@ class FolderLock {
   FolderLock(const std::filesystem::path& folder, const std::string& who, std::string_view place);
 
   explicit operator bool() const { return static_cast<bool>(file_); }
+  /// To be called before anything in the folder is replaced. Throws IoError where another job has
+  /// taken it over, with what that one says of itself.
+  void check() const;
 
  private:
   std::filesystem::path path_;
+  std::string place_;
+  std::string owner_;  ///< the word that nobody else has
   pid_t process_ = 0;  ///< that made it
   Descriptor file_;
 };

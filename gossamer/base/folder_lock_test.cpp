@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/test_errors.h"
@@ -98,6 +99,32 @@ TEST(FolderLock, GoesWithAProcessThatIsKilled) {
   ::kill(grandchild, SIGKILL);
   ::close(pipe[0]);
   ::close(pipe[1]);
+}
+
+/// As on a file system where both can have it.
+TEST(FolderLock, FindsOutWhoHasTakenTheFolderOver) {
+  const Folder folder;
+  {
+    const FolderLock lock(folder.path, "a run", "test");
+    lock.check();
+    std::ofstream(folder.path / ".lock") << "another run, process 1 on far\nowner 0123\n";
+    try {
+      lock.check();
+      ADD_FAILURE() << "it still has it";
+    } catch (const IoError& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find("taken over " + folder.path.string()), std::string::npos) << message;
+      EXPECT_NE(message.find("got another run, process 1 on far;"), std::string::npos) << message;
+    }
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder.path / ".lock"));  // it is the other's
+}
+
+TEST(FolderLock, IsKeptWhereItsTextIsLost) {
+  const Folder folder;
+  const FolderLock lock(folder.path, "a run", "test");
+  std::filesystem::remove(folder.path / ".lock");
+  lock.check();
 }
 
 TEST(FolderLock, NeedsAFolderToWriteIn) {

@@ -128,7 +128,10 @@ std::string save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Mo
   const auto folder = checkpoints_in(run.out);
   const std::int64_t step = engine.steps_done();
   std::filesystem::path temporary;
-  const auto begin = [&] { temporary = begin_checkpoint(folder, step, kAttempt); };
+  const auto begin = [&] {
+    if (run.lock != nullptr) run.lock->check();
+    temporary = begin_checkpoint(folder, step, kAttempt);
+  };
   std::string problem = problem_of_all(collectives, [&] {
     if (commits) begin();
   });
@@ -145,6 +148,7 @@ std::string save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Mo
   const std::vector<WorkerFile> files = gather(collectives, own);
   problem = problem_of_all(collectives, [&] {
     if (!commits) return;
+    if (run.lock != nullptr) run.lock->check();
     commit_checkpoint(temporary, folder,
                       {.step = step,
                        .workers = collectives.workers(),

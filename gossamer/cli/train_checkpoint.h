@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "gossamer/base/folder_lock.h"
 #include "gossamer/cli/train_spec.h"
 #include "gossamer/engine/engine.h"
 
@@ -19,7 +20,8 @@ namespace gossamer {
 struct TrainedRun {
   const std::filesystem::path& out;  ///< the run folder
   const TrainSpec& spec;
-  const std::string& content;  ///< of the data: Task::content
+  const std::string& content;        ///< of the data: Task::content
+  const FolderLock* lock = nullptr;  ///< of `out`; null: this worker has none
 };
 
 /// Whether the field says where data lie. What they contain is Task::content.

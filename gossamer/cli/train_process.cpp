@@ -219,6 +219,7 @@ TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& a
   const TrainContext context{.spec = &spec,
                              .task = &task,
                              .out = args.out,
+                             .lock = &folder_lock,
                              .resume = args.resume,
                              .trace = &trace,
                              .stop = args.stop,

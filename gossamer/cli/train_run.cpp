@@ -212,6 +212,7 @@ TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& 
   const TrainContext context{.spec = &spec,
                              .task = &task,
                              .out = args.out,
+                             .lock = &folder_lock,
                              .resume = args.resume,
                              .trace = &trace,
                              .stop = args.stop,

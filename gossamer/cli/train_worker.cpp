@@ -216,7 +216,9 @@ class Worker {
     if (recorder_ != nullptr) recorder_->resume();
   }
 
-  TrainedRun saved_run() const { return {context_.out, spec_, context_.task->content}; }
+  TrainedRun saved_run() const {
+    return {context_.out, spec_, context_.task->content, context_.lock};
+  }
 
   /// A disk that fails once does not end the run; it is over where a second save in a row fails, or
   /// the last one.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "gossamer/base/folder_lock.h"
 #include "gossamer/cli/train_spec.h"
 #include "gossamer/cli/train_trace.h"
 #include "gossamer/engine/engine.h"
@@ -36,9 +37,10 @@ class Interrupted : public std::runtime_error {
 struct TrainContext {
   const TrainSpec* spec = nullptr;
   const Task* task = nullptr;
-  std::filesystem::path out;  ///< run folder; empty: write nothing
-  bool resume = false;        ///< from the newest checkpoint in `out`
-  RunTrace* trace = nullptr;  ///< null: nothing is recorded
+  std::filesystem::path out;         ///< run folder; empty: write nothing
+  const FolderLock* lock = nullptr;  ///< of `out`, where this process has one
+  bool resume = false;               ///< from the newest checkpoint in `out`
+  RunTrace* trace = nullptr;         ///< null: nothing is recorded
   const std::atomic<bool>* stop = nullptr;
   /// The signal after which all workers save and stop; 0: none has come. Null: none is expected.
   const std::atomic<int>* preempted = nullptr;

@@ -172,6 +172,9 @@ class FolderLock:
     def __init__(self, folder: str, who: str) -> None:
         """IoError, which says who has it, where another job uses the folder."""
 
+    def check(self) -> None:
+        """IoError where another job has taken it over, on a file system without locks."""
+
 def token_by_secret(nonce: str) -> str | None:
     """The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set."""
 

@@ -149,6 +149,7 @@ def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     old: list[Path] = []
     if is_lowest_of_host(world):
         with _as_problem(problems, world.rank, "replace", path / _MANIFEST):
+            gossip._folders.check()
             _replace_manifest(path, _seal({**_FORMAT, **_described(gossip, step, cards)}))
             old = _unnamed(path, {card["name"] for card in cards})
     tell(card={}, problem=next(iter(problems), None))

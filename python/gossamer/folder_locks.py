@@ -13,7 +13,7 @@ class _Held:
     """A lock that several of a process share."""
 
     def __init__(self, folder: Path) -> None:
-        self._lock = _core.FolderLock(str(folder), "a job that saves with gossamer.Gossip")
+        self.lock = _core.FolderLock(str(folder), "a job that saves with gossamer.Gossip")
 
 
 _held: WeakValueDictionary[tuple[int, str], _Held] = WeakValueDictionary()
@@ -30,6 +30,11 @@ class FolderLocks:
         place = (os.getpid(), str(folder.resolve()))
         held = self._mine.get(place) or _held.get(place) or _Held(folder)
         self._mine[place] = _held[place] = held
+
+    def check(self) -> None:
+        """Before anything is replaced. Raises IoError where another job has taken one over."""
+        for held in self._mine.values():
+            held.lock.check()
 
     def release(self) -> None:
         self._mine.clear()

@@ -1,11 +1,13 @@
 """`gossamer train` on a disk that fails: what has been trained is not lost for it."""
 
 import json
+import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from train_runs import Done, checkpoint_bytes, small_text, train
+from train_runs import GOSSAMER, Done, checkpoint_bytes, small_text, train
 
 SHIM = Path(__file__).with_name("faulty_disk.c")
 
@@ -92,3 +94,30 @@ def test_metrics_that_cannot_be_written_end_and_the_run_does_not(tmp_path: Path,
     assert len(lines) <= 4
     whole = (tmp_path / "run" / "metrics.rank0.jsonl").read_text()
     assert json.loads(whole.splitlines()[-1])["step"] == 8
+
+
+def test_without_locks_the_former_of_two_runs_hears_of_the_other(tmp_path: Path, shim: str) -> None:
+    """As on NFS without a lock service: a requeued run goes on while the first one still drains."""
+    variables = {**os.environ, "LD_PRELOAD": shim, "NO_LOCKS": "1"}
+    out = str(tmp_path / "run")
+    flags = "--hosts 2 --per-host 1 --steps 40 --checkpoint-every 2 --compute-ms 250".split()
+    former = subprocess.Popen(
+        [str(GOSSAMER), "train", *small_text(tmp_path), *flags, "--gamma", "0.5", "--out", out],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=variables,
+    )
+    latest = tmp_path / "run" / "checkpoints" / "latest"
+    limit = time.monotonic() + 60
+    while not latest.exists():
+        assert former.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    second = train("--resume", out, check=False, variables={"LD_PRELOAD": shim, "NO_LOCKS": "1"})
+    _, said = former.communicate(timeout=60)
+    assert former.returncode == 1
+    assert "another job has taken over" in said
+    assert "a run of gossamer train, process" in said
+    assert second.returncode == 0, second.stderr
+    assert "step-00000040" in saved(tmp_path)
