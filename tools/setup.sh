@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a bare Debian or Ubuntu lacks: system packages, and Python packages in .venv. A call
-# that finds everything in place takes a fraction of a second and says nothing.
+# Installs what a bare Debian or Ubuntu lacks: system packages, Python packages in .venv, and
+# SentencePiece in .cache. A call that finds everything in place takes a fraction of a second and says nothing.
 set -euo pipefail
 source "$(dirname "$0")/stage.sh"
 
@@ -81,5 +81,11 @@ set_up_python() {
   echo "$key" >.venv/made-from
 }
 
+set_up_sentencepiece() {
+  [ tools/sentencepiece.sh -nt .cache/sentencepiece/version ] || return 0
+  stage "sentencepiece" tools/sentencepiece.sh
+}
+
 set_up_system
 set_up_python
+set_up_sentencepiece
