@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
+from ..files import parse_json, read_bytes
 from .errors import BROKEN, ReportError, missing_library
 from .writing import write_whole
 
 _FAILED = 1
 _WRONG_INPUT = 2
+_LARGEST = 1 << 30
 
 
 def main(arguments: list[str]) -> int:
@@ -75,8 +75,8 @@ def _modules() -> tuple[ModuleType, ModuleType]:
 
 def _read(name: str) -> object:
     try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-        return json.loads(re.sub(rb"^\s+", b"", data) or b"null")
+        data = sys.stdin.buffer.read(_LARGEST) if name == "-" else read_bytes(Path(name), _LARGEST)
+        return parse_json(data.lstrip() or b"null")
     except OSError as error:
         raise ReportError(f"cannot read the figures: {error.strerror}", f"'{name}'") from error
     except BROKEN as error:
