@@ -136,10 +136,11 @@ def best_choice_loss(made: Sequence[Prediction]) -> float:
 
 
 def print_table(made: Sequence[Prediction]) -> None:
-    print(f"{'setting':10}{'contender':25}{'measured s':>11}{'predicted s':>12}{'error':>8}")
+    wide = 1 + max(len(each.contender) for each in made)
+    print(f"{'setting':15}{'contender':{wide}}{'measured s':>11}{'predicted s':>12}{'error':>8}")
     for each in made:
         print(
-            f"{each.setting:10}{each.contender:25}{each.measured_s:11.3f}"
+            f"{each.setting:15}{each.contender:{wide}}{each.measured_s:11.3f}"
             f"{each.predicted_s:12.3f}{100 * each.error:+7.1f}%"
         )
     errors = [abs(each.error) for each in made]
