@@ -136,5 +136,24 @@ TEST(StopAgreement, WhoLeavesTellsNobodyToStop) {
   });
 }
 
+/// The others would wait for its bid for ever.
+TEST(StopAgreement, WhoIsLostWhileAllAreAskedIsAnError) {
+  run_workers(transports({.workers = 3}), [](Transport& transport) {
+    StopAgreement agreement(transport);
+    const int rank = transport.describe().rank;
+    if (rank == 2) return;
+    agreement.check();
+    const auto ask = [&] {
+      for (const Deadline limit = Clock::now() + std::chrono::seconds(20); Clock::now() < limit;) {
+        agreement.look(SIGTERM, 7);
+        agreement.check();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    };
+    EXPECT_THROW(ask(), TransportError) << rank;
+    EXPECT_FALSE(agreement.last_step());
+  });
+}
+
 }  // namespace
 }  // namespace gossamer
