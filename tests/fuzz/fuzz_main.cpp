@@ -22,6 +22,11 @@ const gossamer::FuzzTarget& wanted() {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  wanted();
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const gossamer::FuzzTarget& target = wanted();
   target.run(std::as_bytes(std::span(data, size)));

@@ -1,12 +1,13 @@
 // What a stream makes of whatever arrives, by somebody who has no key and by somebody who has it.
 
+#include "gossamer/transport/net/stream.h"
+
 #include <sys/socket.h>
 
 #include <array>
 #include <vector>
 
-#include "gossamer/base/fuzz.h"
-#include "gossamer/transport/net/stream.h"
+#include "gossamer/transport/net/frame_writer.h"
 
 namespace gossamer {
 namespace stream_fuzz {
@@ -72,39 +73,23 @@ Outcome hear(std::span<const std::byte> bytes, const Setting& setting, std::size
   return outcome;
 }
 
-void append(Bytes& all, std::span<const std::byte> more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 /// Frames as somebody with the key sends them. Before the words of each stands a byte: the code of
 /// an odd one is wrong. `expected` is what is heard of them.
 Bytes frames(FuzzBytes input, const Setting& setting, Outcome& expected) {
-  FrameSeal seal(kKey, setting.authenticates);
+  FrameWriter writer(kKey, setting.authenticates);
   Bytes all;
   while (!input.empty()) {
     const bool is_wrong = input.take<std::uint8_t>() % 2 != 0;
     const Words words = input.take<Words>();
     const bool is_data = words.say == Say::data;
     const std::span<const std::byte> body = input.take_bytes(words.follows);
-    seal.begin(is_data ? FrameSeal::Part::payload : FrameSeal::Part::text);
-    seal.add(body);
-    FrameCode of_body = seal.end();
-    if (is_wrong) of_body[3] ^= std::byte{16};
-    seal.begin(FrameSeal::Part::head);
-    seal.add(std::as_bytes(std::span(&words, 1)));
-    seal.add(of_body);
-    const FrameCode of_head = seal.end();
-    append(all, std::as_bytes(std::span(&words, 1)));
-    append(all, of_body);
-    append(all, of_head);
-    append(all, body);
-    const bool is_free = is_greeting(words.say);
-    if (!is_free) seal.next();
+    const Bytes frame = writer.frame(words, body, is_wrong);
+    all.insert(all.end(), frame.begin(), frame.end());
     if (expected.is_spoiled) continue;
     const std::size_t most = is_data ? 512 << 10 : 1024;
     expected.is_spoiled = words.magic != Words{}.magic || words.follows > most;
     if (!expected.is_spoiled && body.size() < words.follows) break;
-    expected.is_spoiled = expected.is_spoiled || (is_wrong && !is_free);
+    expected.is_spoiled = expected.is_spoiled || (is_wrong && !is_greeting(words.say));
     expected.has_ended = expected.is_spoiled;
     if (expected.is_spoiled) continue;
     const bool is_kept = !is_data || lands(words);
