@@ -1,7 +1,6 @@
 // cluster.toml.
 
 #include "gossamer/base/cluster_file.h"
-
 #include "gossamer/base/fuzz.h"
 
 namespace gossamer {

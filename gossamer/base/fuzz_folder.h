@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -13,11 +14,14 @@
 
 namespace gossamer {
 
-/// In the folder for temporary files, and removed at the end.
+/// In memory where the system has such a folder and TMPDIR names no other; removed at the end.
 class FuzzFolder {
  public:
   FuzzFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "gossamer-fuzz-XXXXXX").native();
+    const bool in_memory = std::getenv("TMPDIR") == nullptr && ::access("/dev/shm", W_OK) == 0;
+    const std::filesystem::path root =
+        in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+    std::string name = (root / "gossamer-fuzz-XXXXXX").native();
     fuzz_check(::mkdtemp(name.data()) != nullptr, "no folder " + name);
     path_ = name;
   }

@@ -1,9 +1,8 @@
 // IDX files, as they are or packed by gzip.
 
-#include "gossamer/base/idx.h"
-
 #include "gossamer/base/fuzz_folder.h"
 #include "gossamer/base/gzip.h"
+#include "gossamer/base/idx.h"
 
 namespace gossamer {
 

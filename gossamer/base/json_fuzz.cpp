@@ -1,8 +1,7 @@
 // JSON of anybody.
 
-#include "gossamer/base/json.h"
-
 #include "gossamer/base/fuzz.h"
+#include "gossamer/base/json.h"
 
 namespace gossamer {
 

@@ -1,10 +1,9 @@
 // The environment of a process, as a launcher might have left it.
 
-#include "gossamer/base/launchers.h"
-
 #include <map>
 
 #include "gossamer/base/fuzz.h"
+#include "gossamer/base/launchers.h"
 
 namespace gossamer {
 
@@ -27,9 +26,8 @@ Environment fuzz_environment(std::string_view text) {
 bool fuzz_launchers(std::span<const std::byte> bytes) {
   const Environment get = fuzz_environment(FuzzBytes(bytes).text());
   bool is_told = false;
-  const bool is_taken = takes([&] {
-    is_told = slurm_tasks(get).has_value() || started_together(get).has_value();
-  });
+  const bool is_taken =
+      takes([&] { is_told = slurm_tasks(get).has_value() || started_together(get).has_value(); });
   return is_taken && is_told;
 }
 

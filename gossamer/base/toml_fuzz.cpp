@@ -1,8 +1,7 @@
 // TOML of anybody, of which every key is read as every type.
 
-#include "gossamer/base/toml.h"
-
 #include "gossamer/base/fuzz.h"
+#include "gossamer/base/toml.h"
 
 namespace gossamer {
 namespace toml_fuzz {

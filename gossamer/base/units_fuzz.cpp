@@ -1,10 +1,9 @@
 // Quantities with a unit, as people write them.
 
-#include "gossamer/base/units.h"
-
 #include <cmath>
 
 #include "gossamer/base/fuzz.h"
+#include "gossamer/base/units.h"
 
 namespace gossamer {
 

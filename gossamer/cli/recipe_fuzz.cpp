@@ -9,6 +9,9 @@ bool fuzz_recipe(std::span<const std::byte> bytes) {
   return takes([&] {
     TrainSpec spec;
     read_recipe_text(FuzzBytes(bytes).text(), "r.toml", spec);
+    if (spec.checkpoint_every == kUsualCheckpoints)
+      spec.checkpoint_every = 0;  // as the command does
+    if (spec.dropout == kUsualDropout) spec.dropout = 0;
     check_train_spec(spec);
     const std::string text = to_toml(spec);
     TrainSpec again;

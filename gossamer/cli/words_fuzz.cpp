@@ -19,9 +19,11 @@ bool fuzz_options(std::span<const std::byte> bytes) {
     describe(shape);
   });
   return takes([&] {
-    const std::int64_t amount = parse_amount("--parameters", text, "cli");
-    fuzz_check(parse_amount("--parameters", std::to_string(amount), "cli") == amount, "another");
-  }) || is_shape;
+           const std::int64_t amount = parse_amount("--parameters", text, "cli");
+           fuzz_check(parse_amount("--parameters", std::to_string(amount), "cli") == amount,
+                      "another");
+         }) ||
+         is_shape;
 }
 
 bool fuzz_lab_method(std::span<const std::byte> bytes) {

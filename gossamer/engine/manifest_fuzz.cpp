@@ -1,11 +1,10 @@
 // manifest.json and `latest` of a folder of checkpoints, whatever is in them.
 
-#include "gossamer/engine/manifest.h"
-
 #include <cstdio>
 
 #include "gossamer/base/fuzz_folder.h"
 #include "gossamer/engine/checkpoint.h"
+#include "gossamer/engine/manifest.h"
 
 namespace gossamer {
 namespace manifest_fuzz {
@@ -47,13 +46,14 @@ bool fuzz_manifest(std::span<const std::byte> bytes) {
   std::string text(input.text());
   bool is_right = false;
   return takes([&] {
-    if ((mode & 2U) != 0) is_right = try_latest(folder, text);
-    if ((mode & 4U) != 0) text = with_checksum(text);
-    folder.put(checkpoint.filename() / kManifestName, text);
-    write_again(folder, read_manifest(checkpoint));
-    if (mode == 7U) verify_checkpoint(checkpoint);
-    is_right = true;
-  }) && is_right;
+           if ((mode & 2U) != 0) is_right = try_latest(folder, text);
+           if ((mode & 4U) != 0) text = with_checksum(text);
+           folder.put(checkpoint.filename() / kManifestName, text);
+           write_again(folder, read_manifest(checkpoint));
+           if (mode == 7U) verify_checkpoint(checkpoint);
+           is_right = true;
+         }) &&
+         is_right;
 }
 
 }  // namespace gossamer

@@ -1,10 +1,9 @@
 // Files of tensors.
 
-#include "gossamer/engine/safetensors.h"
-
 #include <algorithm>
 
 #include "gossamer/base/fuzz_folder.h"
+#include "gossamer/engine/safetensors.h"
 
 namespace gossamer {
 namespace safetensors_fuzz {
@@ -12,8 +11,8 @@ namespace safetensors_fuzz {
 FileBytes in_memory(std::string_view text) {
   FileBytes bytes;
   bytes.size = text.size();
-  bytes.memory.reset(static_cast<std::byte*>(
-      ::operator new[](text.size(), std::align_val_t{kCacheLine})));
+  bytes.memory.reset(
+      static_cast<std::byte*>(::operator new[](text.size(), std::align_val_t{kCacheLine})));
   if (!text.empty()) std::memcpy(bytes.memory.get(), text.data(), text.size());
   return bytes;
 }

@@ -1,8 +1,7 @@
 // Methods as every door takes them: PATTERN@TOPOLOGY[:WORD…].
 
-#include "gossamer/exchange/method.h"
-
 #include "gossamer/base/fuzz.h"
+#include "gossamer/exchange/method.h"
 
 namespace gossamer {
 

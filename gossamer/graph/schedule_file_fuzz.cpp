@@ -1,10 +1,9 @@
 // Files of mixing matrices.
 
-#include "gossamer/graph/schedule_file.h"
-
 #include <cmath>
 
 #include "gossamer/base/fuzz_folder.h"
+#include "gossamer/graph/schedule_file.h"
 
 namespace gossamer {
 namespace schedule_file_fuzz {

@@ -1,9 +1,8 @@
 // What can be read of a cluster and a workload can be simulated, or is refused in one message.
 
-#include "gossamer/plan/forecast.h"
-
 #include "gossamer/base/cluster_file.h"
 #include "gossamer/base/fuzz.h"
+#include "gossamer/plan/forecast.h"
 #include "gossamer/plan/workload_file.h"
 
 namespace gossamer {

@@ -1,8 +1,7 @@
 // workload.toml.
 
-#include "gossamer/plan/workload_file.h"
-
 #include "gossamer/base/fuzz.h"
+#include "gossamer/plan/workload_file.h"
 
 namespace gossamer {
 

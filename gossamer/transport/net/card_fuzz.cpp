@@ -1,8 +1,8 @@
 // Cards, and what a user or the store of a launcher says before workers meet.
 
-#include "gossamer/transport/net/card.h"
-
 #include "gossamer/base/fuzz_folder.h"
+#include "gossamer/transport/net/card.h"
+#include "gossamer/transport/net/job_card.h"
 #include "gossamer/transport/net/job_secret.h"
 
 namespace gossamer {
@@ -17,6 +17,24 @@ bool try_card(const std::string& text) {
   fuzz_check(!is_whole || to_text(card_of(again)) == again, "another card after reading");
   const Card own{.reach = "machine/0", .name = "me", .streams = {.host = "127.0.0.1", .port = 9}};
   return takes([&] { check_way(0, own, 1, card); }) && is_whole;
+}
+
+/// A card of a job in each line.
+bool try_job(std::string_view text) {
+  return takes([&] {
+    std::vector<Place> places;
+    while (!text.empty() && places.size() < 16) {
+      const std::string line(text.substr(0, text.find('\n')));
+      text.remove_prefix(std::min(line.size() + 1, text.size()));
+      const JobCard card = job_card_of(line, static_cast<int>(places.size()), "train");
+      const std::string again = to_text(card);
+      fuzz_check(to_text(job_card_of(again, 0, "train")) == again, "another card of a job");
+      places.push_back(card.place);
+    }
+    if (places.empty()) fail_argument({.place = "train", .what = "no ranks"});
+    const FoundHosts found = find_hosts(places, "train");
+    fuzz_check(found.shape.workers() == static_cast<int>(places.size()), "all are on a host");
+  });
 }
 
 bool try_sealed(std::string_view words, int rank) {
@@ -56,10 +74,11 @@ bool try_secret(std::string_view text, bool from_file) {
 bool fuzz_card(std::span<const std::byte> bytes) {
   using namespace card_fuzz;
   FuzzBytes input(bytes);
-  const unsigned what = input.take<std::uint8_t>() % 5;
+  const unsigned what = input.take<std::uint8_t>() % 6;
   const std::string text(input.text());
   if (what == 0) return try_card(text);
   if (what == 1) return try_sealed(text, static_cast<int>(text.size() % 3));
+  if (what == 5) return try_job(text);
   if (what == 2) {
     return takes([&] {
       const PortRange ports = ports_of_user(text.c_str());

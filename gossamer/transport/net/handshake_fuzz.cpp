@@ -1,8 +1,7 @@
 // Greetings by somebody who does not know the token, and by somebody who does.
 
-#include "gossamer/transport/net/handshake.h"
-
 #include "gossamer/base/fuzz.h"
+#include "gossamer/transport/net/handshake.h"
 
 namespace gossamer {
 namespace handshake_fuzz {

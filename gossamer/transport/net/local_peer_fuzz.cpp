@@ -1,7 +1,5 @@
 // A peer of the same host, spoken to by somebody who has the token and says what the input says.
 
-#include "gossamer/transport/net/local_peer.h"
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -10,6 +8,7 @@
 #include <array>
 
 #include "gossamer/transport/net/frame_writer.h"
+#include "gossamer/transport/net/local_peer.h"
 #include "gossamer/transport/net/peer_script.h"
 
 namespace gossamer {
@@ -97,7 +96,7 @@ bool fuzz_local_peer(std::span<const std::byte> bytes) {
     script.hear(kind);
     script.settle();
   }
-  return true;
+  return script.has_done();
 }
 
 }  // namespace gossamer

@@ -51,11 +51,15 @@ class PeerScript {
     peer_.watch(loop_);
     for (const Posted& each : posted_) {
       const NetOperation& operation = *each.operation;
-      if (operation.state != Status::State::done || operation.sending) continue;
+      if (operation.state != Status::State::done) continue;
+      has_done_ = true;
+      if (operation.sending) continue;
       fuzz_check(operation.content.size() == operation.bytes, "a receive of another size");
       for (const std::byte byte : operation.content) sum_ += std::to_integer<unsigned>(byte);
     }
   }
+  /// Something that was posted has been done.
+  bool has_done() const { return has_done_; }
 
  private:
   struct Posted {
@@ -100,6 +104,7 @@ class PeerScript {
   Peer& peer_;
   EventLoop loop_{std::chrono::hours(1)};
   std::vector<Posted> posted_;
+  bool has_done_ = false;
   unsigned sum_ = 0;
 };
 

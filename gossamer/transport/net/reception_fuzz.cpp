@@ -1,13 +1,12 @@
 // The doors of a worker: nobody is let in who has not proved to have the token.
 
-#include "gossamer/transport/net/reception.h"
-
 #include <sys/socket.h>
 
 #include <array>
 #include <chrono>
 
 #include "gossamer/transport/net/frame_writer.h"
+#include "gossamer/transport/net/reception.h"
 
 namespace gossamer {
 namespace reception_fuzz {
@@ -65,7 +64,8 @@ void say_hello(Visitor& visitor, FuzzBytes& input, bool asks) {
                         .asks = asks && visitor.stream};
   Greeting greeting = hello(kDoorToken, meeting);
   const auto change = input.take<std::uint8_t>();
-  if (change != 0) greeting.text[input.take<std::uint8_t>() % greeting.text.size()] ^= std::byte{change};
+  if (change != 0)
+    greeting.text[input.take<std::uint8_t>() % greeting.text.size()] ^= std::byte{change};
   visitor.knows = change == 0;
   visitor.write(greeting.words, greeting.text);
 }

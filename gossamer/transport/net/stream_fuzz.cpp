@@ -1,13 +1,12 @@
 // What a stream makes of whatever arrives, by somebody who has no key and by somebody who has it.
 
-#include "gossamer/transport/net/stream.h"
-
 #include <sys/socket.h>
 
 #include <array>
 #include <vector>
 
 #include "gossamer/transport/net/frame_writer.h"
+#include "gossamer/transport/net/stream.h"
 
 namespace gossamer {
 namespace stream_fuzz {
@@ -61,7 +60,8 @@ Outcome hear(std::span<const std::byte> bytes, const Setting& setting, std::size
       .landed =
           [&](const Words& words) {
             const std::span<const std::byte> body(landing.get(), words.follows);
-            outcome.heard.push_back({words, lands(words) ? Bytes(body.begin(), body.end()) : Bytes()});
+            outcome.heard.push_back(
+                {words, lands(words) ? Bytes(body.begin(), body.end()) : Bytes()});
           }};
   for (; !bytes.empty() && !stream.has_ended(); stream.read(listener)) {
     const std::size_t count = std::min(portion, bytes.size());

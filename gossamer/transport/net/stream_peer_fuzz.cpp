@@ -1,7 +1,5 @@
 // A peer over TCP, spoken to by somebody who has the token and says whatever the input says.
 
-#include "gossamer/transport/net/stream_peer.h"
-
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -9,6 +7,7 @@
 
 #include "gossamer/transport/net/frame_writer.h"
 #include "gossamer/transport/net/peer_script.h"
+#include "gossamer/transport/net/stream_peer.h"
 
 namespace gossamer {
 namespace stream_peer_fuzz {
@@ -127,7 +126,7 @@ bool fuzz_stream_peer(std::span<const std::byte> bytes) {
     script.settle();
   }
   for (End& other : others) other.reset();
-  return true;
+  return script.has_done();
 }
 
 }  // namespace gossamer

@@ -1,13 +1,12 @@
 // Streams over TLS: what a stranger says to them, and what somebody on the way does to theirs.
 
-#include "gossamer/transport/net/tls.h"
-
 #include <sys/socket.h>
 
 #include <array>
 
 #include "gossamer/base/fuzz.h"
 #include "gossamer/transport/net/stream.h"
+#include "gossamer/transport/net/tls.h"
 
 namespace gossamer {
 namespace tls_fuzz {
