@@ -39,8 +39,10 @@ if [ -z "$compiler" ]; then
 fi
 
 program=build/fuzz/bin/gossamer_fuzz
-build() { cmake --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" && cmake --build --preset fuzz \
-  --target gossamer_fuzz -j "$jobs"; }
+build() {
+  cmake --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" &&
+    cmake --build --preset fuzz --target gossamer_fuzz -j "$jobs"
+}
 [ -z "$lists" ] || exec 3>&1 1>/dev/null
 stage "build fuzz" build
 [ -z "$lists" ] || exec 1>&3
@@ -63,8 +65,8 @@ keep() {
   merged=$(mktemp -d) before=$(find "tests/fuzz/$1" -name '*.seed' | wc -l)
   [ -d "$found" ] || return 0
   cp "tests/fuzz/$1"/*.seed "$merged"
-  GOSSAMER_FUZZ_TARGET=$1 $program -set_cover_merge=1 -use_counters=0 -max_len=512 "$merged" "$found" \
-    >"$logs/fuzz-$1.log" 2>&1
+  GOSSAMER_FUZZ_TARGET=$1 $program -set_cover_merge=1 -use_counters=0 -max_len=512 "$merged" \
+    "$found" >"$logs/fuzz-$1.log" 2>&1
   find "$merged" -type f ! -name '*.seed' -printf '%s %p\n' | sort -rn | head -n "$most_kept" |
     while read -r _ file; do
       name=$(basename "$file")

@@ -19,7 +19,7 @@ void PrintTo(const FuzzTarget& target, std::ostream* out) { *out << target.name;
 
 namespace {
 
-constexpr int kChanged = 1000;  ///< inputs per target
+constexpr int kChanged = 600;  ///< inputs per target
 
 struct FuzzSeed {
   std::string name;
