@@ -1,6 +1,6 @@
 # Every target installs first what is missing; nothing but make and Python 3.11 is taken for granted.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast build bench experiments format golden tidy setup clean distclean
+.PHONY: help demo test test-fast build bench experiments format golden tidy fuzz setup clean distclean
 
 help:       ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ golden:     ## renew the golden files; read the diff
 
 tidy:       ## clang-tidy, where it is installed
 	@tools/tidy.sh
+
+fuzz:       ## a minute of fuzzing for each reader; needs clang
+	@tools/fuzz.sh
 
 setup:      ## system packages and .venv, nothing else
 	@tools/setup.sh

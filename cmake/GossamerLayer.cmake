@@ -22,6 +22,15 @@ if(GOSSAMER_SANITIZE)
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${GOSSAMER_SANITIZE})
 endif()
+if(GOSSAMER_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    message(FATAL_ERROR "GOSSAMER_FUZZ needs clang: give it as CMAKE_CXX_COMPILER")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+  # Pragmas of g++, literals that say what an assertion is about, and stable_sort of libstdc++ 12.
+  target_compile_options(gossamer_options INTERFACE
+    -Wno-unknown-pragmas -Wno-string-conversion -Wno-deprecated-declarations)
+endif()
 
 find_program(GOSSAMER_CCACHE ccache)
 if(GOSSAMER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -84,7 +93,8 @@ function(gossamer_test target)
 endfunction()
 
 # gossamer_layer(NAME base [SERIAL] [ALONE] [OWN_PRECOMPILED] USES <layers…> LIBS <third-party targets…>)
-# Globs the folder: *_test.cpp and *_oracle.cpp become <name>_test, *_bench.cpp become <name>_bench.
+# Globs the folder: *_test.cpp and *_oracle.cpp become <name>_test, *_bench.cpp become <name>_bench;
+# *_fuzz.cpp are kept for gossamer_fuzzers().
 # ALONE: its files are never compiled together.
 # A SERIAL layer starts no thread: its tests have nothing to show to the thread sanitizer.
 function(gossamer_layer)
@@ -95,7 +105,7 @@ function(gossamer_layer)
   set(benches ${sources})
   list(FILTER tests INCLUDE REGEX "(_test|_oracle)\\.cpp$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "(_test|_oracle|_bench|_main)\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_oracle|_bench|_fuzz|_main)\\.cpp$")
   set(target gossamer_${ARG_NAME})
   set(uses ${ARG_USES})
   list(TRANSFORM uses PREPEND gossamer_)

@@ -101,9 +101,12 @@ ClusterFile parse_cluster(std::string_view text, std::string_view name) {
 std::string to_toml(const ClusterFile& file) {
   std::ostringstream out;
   const HostShape shape = file.cluster.shape();
-  const auto speed_of = [&](int host) {
-    return file.speeds.empty() ? 1 : file.speeds[static_cast<std::size_t>(shape.first_rank(host))];
-  };
+  std::vector<double> speeds;  // by host
+  for (std::size_t rank = 0; const int workers : shape.workers_per_host) {
+    speeds.push_back(file.speeds.empty() ? 1 : file.speeds[rank]);
+    rank += static_cast<std::size_t>(workers);
+  }
+  const auto speed_of = [&](int host) { return speeds[static_cast<std::size_t>(host)]; };
   for (int h = 0; h < shape.hosts();) {
     const HostSpec& host = file.cluster.hosts[static_cast<std::size_t>(h)];
     int count = 1;

@@ -167,6 +167,12 @@ TEST(Toml, OtherLettersWhereWhitespaceIsExpectedAreHarmless) {
   EXPECT_THROW(parse_toml("\xcc\xaa", "x.toml"), std::invalid_argument);
 }
 
+TEST(Toml, WhatBeginsNoKeyIsRefusedInsideOfBracketsToo) {
+  for (const char* text : {"[?]", "[[?]]", "[ ,", "[\x01]"}) {
+    EXPECT_THROW(parse_toml(text, "a.toml"), std::invalid_argument) << text;
+  }
+}
+
 TEST(Toml, LoadsAFile) {
   const std::string path = testing::TempDir() + "toml_test_recipe.toml";
   std::ofstream(path) << "steps = 3\n";

@@ -170,7 +170,12 @@ double parse_quantity(std::string_view text, std::string_view place, const Quant
                    .remedy = "write a number and a unit, e.g. " + std::string(quantity.example)});
   }
   for (const Unit& unit : quantity.units) {
-    if (unit.name == name) return number * unit.factor;
+    if (unit.name != name) continue;
+    if (std::isfinite(number * unit.factor)) return number * unit.factor;
+    fail_argument({.place = place,
+                   .what = "the " + std::string(quantity.kind) + " is too large",
+                   .got = in_quotes(text),
+                   .remedy = "write a smaller number"});
   }
   refuse_unit(quantity, place, text, name);
 }

@@ -96,6 +96,12 @@ TEST(ParseBytes, RefusesFractionsOfABytesAndOverflow) {
   EXPECT_THROW(parse_bytes("8"), std::invalid_argument);
 }
 
+TEST(Units, WhatIsTooLargeForANumberIsNotUnlimited) {
+  EXPECT_THROW(parse_rate("1e308TB/s"), std::invalid_argument);
+  EXPECT_THROW(parse_duration("1e308h"), std::invalid_argument);
+  EXPECT_THROW(parse_bytes("1e308TiB"), std::invalid_argument);
+}
+
 TEST(Format, ChoosesTheUnitThatLeavesOneToThreeDigits) {
   EXPECT_EQ(format_bytes(0), "0 B");
   EXPECT_EQ(format_bytes(8e6), "8 MB");

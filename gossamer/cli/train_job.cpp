@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/base/json.h"
 #include "gossamer/base/launchers.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/timeout.h"
 #include "gossamer/cli/train_address.h"
 #include "gossamer/transport/net/hosts.h"
+#include "gossamer/transport/net/job_card.h"
 #include "gossamer/transport/net/job_secret.h"
 #include "gossamer/transport/net/net_transport.h"
 
@@ -29,38 +29,6 @@ std::string host_name() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
   return name.data();
-}
-
-/// What a rank says of itself when it comes.
-struct Card {
-  Place place;
-  std::string reach;  ///< see reach_of_shared_memory()
-  std::string nonce;  ///< of the job, where it is rank 0's
-  bool has_secret = false;
-};
-
-std::string to_text(const Card& card) {
-  const Json json = {{"machine", card.place.machine},
-                     {"name", card.place.name},
-                     {"node", card.place.node},
-                     {"local_rank", card.place.local_rank},
-                     {"local_workers", card.place.local_workers},
-                     {"reach", card.reach},
-                     {"nonce", card.nonce},
-                     {"has_secret", card.has_secret}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // a name may be any bytes
-}
-
-Card card_of(const std::string& text) {
-  const Json json = parse_json(text);
-  return {.place = {.machine = json["machine"],
-                    .name = json["name"],
-                    .node = json["node"],
-                    .local_rank = json["local_rank"],
-                    .local_workers = json["local_workers"]},
-          .reach = json["reach"],
-          .nonce = json["nonce"],
-          .has_secret = json["has_secret"]};
 }
 
 Place place_of(const LauncherEnv& env) {
@@ -92,7 +60,8 @@ std::string kind_of(const std::exception& error) {
   return "other";
 }
 
-[[noreturn]] void fail_like(const std::string& kind, const std::string& message) {
+[[noreturn]] void fail_like(const std::string& kind, const std::string& told) {
+  const std::string message = printable(told);  // by whoever writes to the store
   if (kind == "argument") throw std::invalid_argument(message);
   if (kind == "outside") throw OutsideError(message);
   if (kind == "io") throw IoError(message);
@@ -140,17 +109,17 @@ TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
                       .why_so_many = why_so_many(env_),
                       .on_wait = say});
   const auto secret = secret_of_user(environment_variable);
-  const Card mine{.place = place_of(env_),
-                  .reach = reach_of_shared_memory(),
-                  .nonce = env_.rank == 0 ? random_digits() : "",
-                  .has_secret = secret.has_value()};
+  const JobCard mine{.place = place_of(env_),
+                     .reach = reach_of_shared_memory(),
+                     .nonce = env_.rank == 0 ? random_digits() : "",
+                     .has_secret = secret.has_value()};
   std::vector<bool> have_secrets;
   std::string nonce;
   std::vector<Place> places;
   std::vector<std::string> reaches;
   std::vector<std::string> machines;
   for (const std::string& text : store_->share("meet", to_text(mine))) {
-    const Card card = card_of(text);
+    const JobCard card = job_card_of(text, static_cast<int>(places.size()), kPlace);
     places.push_back(card.place);
     reaches.push_back(card.reach);
     machines.push_back(card.place.machine.empty() ? card.place.name : card.place.machine);

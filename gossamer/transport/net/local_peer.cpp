@@ -99,9 +99,10 @@ bool LocalPeer::receive(const Pointer& operation) {
 
 /// Until a receive with its tag is there.
 bool LocalPeer::keep_offer(Offer offer) {
+  if (offer_tags_.contains(offer.words.number)) return close(kUsedNumber);
   take_offer(offer.words.tag);  // another one with this tag is forgotten
   offered_bytes_ += offer.data.size();
-  offer_tags_.insert_or_assign(offer.words.number, offer.words.tag);
+  offer_tags_.emplace(offer.words.number, offer.words.tag);
   offers_.emplace(offer.words.tag, std::move(offer));
   const bool is_much = offer_tags_.size() > kMostOpen || offered_bytes_ > kMostOpenBytes;
   return is_much && close(kTooMuch);

@@ -8,6 +8,8 @@ namespace gossamer {
 
 const Ending kTooMuch{.here = "the peer says more than it waits for answers to",
                       .there = "the peer does not take so much without an answer"};
+const Ending kUsedNumber{.here = "the peer gives two things one number",
+                         .there = "the peer was given two things with one number"};
 
 void Peer::count_on_from(const Peer& former) {
   used_ = former.used_;

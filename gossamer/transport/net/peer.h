@@ -53,6 +53,8 @@ struct Ending {
 
 /// Of an edge that goes beyond kMostOpen.
 extern const Ending kTooMuch;
+/// Of a peer that gives a number again that still means something else.
+extern const Ending kUsedNumber;
 
 /// Between whom a Peer is.
 struct PeerOptions {

@@ -238,6 +238,31 @@ TEST(Strangers, APeerThatOffersWithoutEndIsSentAway) {
   EXPECT_NE(failure.reason.find("says more than"), std::string::npos) << failure.reason;
 }
 
+/// Numbers bound what a peer may leave open, and stop what is under way.
+TEST(Strangers, APeerThatGivesTwoOffersOneNumberIsSentAway) {
+  const Alone alone;
+  const PacketSocket peer = PacketSocket::connect(alone.name);
+  introduce(peer, 1, kGuestToken);
+  EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
+  for (const std::int64_t step : {1, 2}) {
+    peer.send({.say = Say::offer, .tag = {.step = step}, .number = 7}, {}, -1);
+  }
+  Packet answer = next_packet(peer);
+  while (answer.words.say == Say::alive) answer = next_packet(peer);
+  EXPECT_EQ(answer.words.say, Say::bye);
+}
+
+TEST(Strangers, APeerThatGivesTwoReceivesOneNumberIsSentAway) {
+  const Alone alone({.share_memory = false});
+  Guest peer(alone.port);
+  peer.introduce(1, kGuestToken);
+  ASSERT_TRUE(peer.is_welcome());
+  for (const std::int64_t step : {1, 2}) {
+    peer.say({.say = Say::ready, .tag = {.step = step}, .number = 7, .bytes = 8});
+  }
+  EXPECT_TRUE(peer.is_sent_away());
+}
+
 TEST(Strangers, APeerThatWaitsForEverythingIsSentAway) {
   const Alone alone({.share_memory = false});
   Guest peer(alone.port);

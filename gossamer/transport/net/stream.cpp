@@ -92,7 +92,7 @@ void Stream::stop(std::uint64_t number) {
   std::erase_if(payloads_, [&](const Payload& payload) { return payload.number == number; });
   const bool is_half_way =
       has_frame_ && frame_.header.words.say == Say::data && frame_.header.words.number == number;
-  if (!is_half_way) return;
+  if (!is_half_way || frame_.body.data() == frame_.own.data()) return;
   frame_.own.assign(frame_.body.begin(), frame_.body.end());
   frame_.body = frame_.own;
   frame_.is_last = false;

@@ -287,12 +287,16 @@ bool StreamPeer::hear_in(const Words& words, std::span<const std::byte> text) {
   return false;
 }
 
+/// Whatever is under way can be stopped by its number, so that has to be the only one.
 bool StreamPeer::hear_ready(const Words& words) {
+  if (streaming_.contains(words.number) || ready_tags_.contains(words.number)) {
+    return close(kUsedNumber);
+  }
   const auto send = sends_.find(words.tag);
   if (send == sends_.end() || send->second->taken) {
     if (ready_tags_.size() >= kMostOpen) return close(kTooMuch);
     ready_.insert_or_assign(words.tag, Ready{words.number, words.bytes});
-    ready_tags_.insert_or_assign(words.number, words.tag);
+    ready_tags_.emplace(words.number, words.tag);
     return false;
   }
   const Pointer operation = send->second;
