@@ -220,7 +220,7 @@ class Soak:
 
     def heard_s(self, failed: list[tuple[int, dict[str, Any]]]) -> list[float]:
         """From each kill until each peer over TCP that waited for the killed one heard of it."""
-        found = []
+        found: list[float] = []
         for fault in self.faults:
             first: dict[int, float] = {}
             for rank, line in failed:
