@@ -183,13 +183,14 @@ class Exchanger:
             if number == done:
                 time.sleep(0.001)
                 continue
-            self.exchange(number)
+            has_all = self.exchange(number)
             self.look_at_old(number)
             if number % SLEEPERS_ROUNDS == 0 or not self.sleepers.pids:
                 self.sleepers.renew()
             done = number
             self.board["done", self.rank] = done
-            if early is None and time.monotonic() - began > 20:
+            # With all edges, whose descriptors are then counted.
+            if early is None and has_all and time.monotonic() - began > 20:
                 early = self.rest()
         self.note(end=self.counts, early=early, late=self.rest())
         self.transport.stop()
@@ -199,7 +200,8 @@ class Exchanger:
         self.look_at_old(self.board["round", 0] + 2 * WATCHED_ROUNDS)
         return figures()
 
-    def exchange(self, number: int) -> None:
+    def exchange(self, number: int) -> bool:
+        """Whether everything was sent and received."""
         tag = _core.Tag(number)
         landings, outgoing, requests = {}, {}, {}
         for peer in self.peers:
@@ -212,7 +214,7 @@ class Exchanger:
             requests[peer, "send"] = self.transport.send(
                 peer, outgoing[peer], tag, timeout_s=DEADLINE_S
             )
-        began, arrived = time.monotonic(), set()
+        began, arrived, done = time.monotonic(), set(), 0
         while requests:
             for peer, kind in list(requests):
                 about = {"kind": kind, "peer": peer, "round": number, "began": began}
@@ -220,6 +222,7 @@ class Exchanger:
                 if state == "pending":
                     continue
                 self.transport.release(requests.pop((peer, kind)))
+                done += state == "done"
                 if kind == "send":
                     outgoing[peer].fill_(0xAA)  # which nobody may see
                 elif state == "done":
@@ -230,6 +233,7 @@ class Exchanger:
                 self.transport.progress(timeout_s=0.02)
         for peer in self.peers:
             self.check(peer, landings[peer], number, has_come=peer in arrived)
+        return done == 2 * len(self.peers)
 
     def abandon(
         self, requests: dict[tuple[int, str], int], outgoing: dict[int, torch.Tensor]

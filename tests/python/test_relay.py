@@ -21,7 +21,7 @@ LEAST_BYTES = 1000
 GENERATOR = (1 | 0x82F63B78 << 1).to_bytes(5, "little")
 
 
-def crc32c(data: bytes) -> int:
+def crc32c(data: bytes | bytearray) -> int:
     crc = 0xFFFFFFFF
     for byte in data:
         crc ^= byte
