@@ -87,7 +87,7 @@ def test_of_two_runs_at_once_one_is_refused_and_the_other_whole(
     runs = finish(start(lambda _: {}, [0, 1], *text, *slow, str(out)))
     (kept,) = (run for run in runs if run.returncode == 0)
     (refused,) = (run for run in runs if run is not kept)
-    assert refused.returncode == 1, refused.stderr
+    assert refused.returncode == 2, refused.stderr
     assert re.search(r"another job uses .*a run of gossamer train, process \d+", refused.stderr)
     assert json.loads((out / "summary.json").read_text())["steps"] == 40
     train("--resume", str(out), "--steps", "42")
