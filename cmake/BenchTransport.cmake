@@ -2,6 +2,8 @@
 
 add_executable(net_pair ${CMAKE_SOURCE_DIR}/bench/transport/net_pair.cpp)
 target_link_libraries(net_pair PRIVATE gossamer_transport)
+add_executable(hostile_peer ${CMAKE_SOURCE_DIR}/bench/faults/hostile_peer.cpp)
+target_link_libraries(hostile_peer PRIVATE gossamer_transport)
 
 find_path(gossamer_ucx_headers ucp/api/ucp.h NO_CACHE)
 find_library(gossamer_ucx_library ucp NO_CACHE)

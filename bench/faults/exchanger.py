@@ -4,10 +4,13 @@ import ctypes
 import gc
 import json
 import mmap
+import os
+import signal
 import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -21,6 +24,8 @@ SENTINEL = 0xE5
 MARGIN = 64
 # How long a landing is watched after its request has ended.
 WATCHED_ROUNDS = 12
+# Sleepers are replaced after so many rounds, and outlive a parent that is killed by so long.
+SLEEPERS_ROUNDS, SLEEPERS_STAY_S = 50, 5.0
 # Always by a mapping of its own, so that memory that is free is seen to be.
 MMAP_THRESHOLD, M_MMAP_THRESHOLD = 128 << 10, -3
 
@@ -106,8 +111,46 @@ def share_in(folder: Path, rank: int, workers: int, mine: str) -> list[str]:
     return [path.read_text() for path in paths]
 
 
+def meeting(job: str, folder: Path, rank: int, workers: int) -> dict[str, Any]:
+    """What a transport needs to meet the others: as the package does it, with a job's secret where
+    the environment has one."""
+    token = _core.token_by_secret(job) or job
+
+    def share(mine: str) -> list[str]:
+        told = share_in(folder, rank, workers, _core.sealed(token, rank, mine))
+        return [_core.opened(token, peer, words) for peer, words in enumerate(told)]
+
+    return {"token": token, "share": share}
+
+
+class Sleepers:
+    """Forked children, as a DataLoader's workers are; they outlive their parent for a while."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.pids: list[int] = []
+
+    def renew(self) -> None:
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        self.pids = [self.fork() for _ in range(self.count)]
+
+    @staticmethod
+    def fork() -> int:
+        parent = os.getpid()
+        if child := os.fork():
+            return child
+        while os.getppid() == parent:
+            time.sleep(0.1)
+        time.sleep(SLEEPERS_STAY_S)
+        os._exit(0)
+
+
 class Exchanger:
-    def __init__(self, rank: int, board: Board, folder: Path, address: str) -> None:
+    def __init__(
+        self, rank: int, board: Board, folder: Path, *, address: str, children: int
+    ) -> None:
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD)
         torch.set_num_threads(1)
         self.rank, self.board = rank, board
@@ -117,11 +160,11 @@ class Exchanger:
         self.watched: deque[Landing] = deque()
         self.counts = {"received": 0, "bytes": 0, "failed": 0, "abandoned": 0}
         self.out = (folder / f"{rank}.jsonl").open("a")
+        self.sleepers = Sleepers(children)
         self.transport = _core.net_transport(
             rank,
             WORKERS,
-            token="soak",
-            share=lambda mine: share_in(folder, rank, WORKERS, mine),
+            **meeting("soak", folder, rank, WORKERS),
             address=address,
             generation=self.generation,
             longest_silence_s=SILENCE_S,
@@ -140,11 +183,14 @@ class Exchanger:
             if number == done:
                 time.sleep(0.001)
                 continue
-            self.exchange(number)
+            has_all = self.exchange(number)
             self.look_at_old(number)
+            if number % SLEEPERS_ROUNDS == 0 or not self.sleepers.pids:
+                self.sleepers.renew()
             done = number
             self.board["done", self.rank] = done
-            if early is None and time.monotonic() - began > 20:
+            # With all edges, whose descriptors are then counted.
+            if early is None and has_all and time.monotonic() - began > 20:
                 early = self.rest()
         self.note(end=self.counts, early=early, late=self.rest())
         self.transport.stop()
@@ -154,7 +200,8 @@ class Exchanger:
         self.look_at_old(self.board["round", 0] + 2 * WATCHED_ROUNDS)
         return figures()
 
-    def exchange(self, number: int) -> None:
+    def exchange(self, number: int) -> bool:
+        """Whether everything was sent and received."""
         tag = _core.Tag(number)
         landings, outgoing, requests = {}, {}, {}
         for peer in self.peers:
@@ -167,7 +214,7 @@ class Exchanger:
             requests[peer, "send"] = self.transport.send(
                 peer, outgoing[peer], tag, timeout_s=DEADLINE_S
             )
-        began, arrived = time.monotonic(), set()
+        began, arrived, done = time.monotonic(), set(), 0
         while requests:
             for peer, kind in list(requests):
                 about = {"kind": kind, "peer": peer, "round": number, "began": began}
@@ -175,6 +222,7 @@ class Exchanger:
                 if state == "pending":
                     continue
                 self.transport.release(requests.pop((peer, kind)))
+                done += state == "done"
                 if kind == "send":
                     outgoing[peer].fill_(0xAA)  # which nobody may see
                 elif state == "done":
@@ -185,6 +233,7 @@ class Exchanger:
                 self.transport.progress(timeout_s=0.02)
         for peer in self.peers:
             self.check(peer, landings[peer], number, has_come=peer in arrived)
+        return done == 2 * len(self.peers)
 
     def abandon(
         self, requests: dict[tuple[int, str], int], outgoing: dict[int, torch.Tensor]
@@ -235,8 +284,7 @@ def stand_by(rank: int, board: Board, folder: Path, *, address: str, share_memor
     transport = _core.net_transport(
         rank,
         2,
-        token="bystander",
-        share=lambda mine: share_in(folder, rank, 2, mine),
+        **meeting("bystander", folder, rank, 2),
         address=address,
         share_memory=share_memory,
     )

@@ -2,6 +2,7 @@
 
     sudo python bench/faults/moments.py --moments 60 --seed 1
     sudo python bench/faults/moments.py --seed 1 --only 17     # that one again
+    sudo python bench/faults/moments.py --loaders 2 --secret   # with data loaders and a secret
 
 Each moment is a training run of its own (training.py) on an emulated cluster, with one fault, which
 comes at a random time of the run or soon after a phase of it has begun. Every worker that is left
@@ -16,6 +17,7 @@ import json
 import os
 import random
 import re
+import secrets
 import signal
 import socket
 import subprocess
@@ -71,7 +73,7 @@ class Moment:
     short_s: float
 
 
-def draw(seed: int, number: int, usual_s: float) -> Moment:
+def draw(seed: int, number: int, usual_s: float, loaders: int = 0) -> Moment:
     dice = random.Random(f"{seed}/{number}")
     layout = dice.choice(LAYOUTS)
     size = sum(hosts.clusters.parse_hosts(layout))
@@ -80,7 +82,7 @@ def draw(seed: int, number: int, usual_s: float) -> Moment:
     return Moment(
         number,
         layout,
-        {**dice.choice(HOWS), "closes": dice.random() < 0.5},
+        {**dice.choice(HOWS), "closes": dice.random() < 0.5, "loaders": loaders},
         dice.random() < 0.7,
         fault,
         dice.randrange(size),
@@ -261,9 +263,9 @@ def play(moment: Moment, folder: Path) -> dict[str, Any]:
         return run.summary()
 
 
-def usual_seconds(folder: Path) -> float:
+def usual_seconds(folder: Path, loaders: int) -> float:
     """How long a run takes in which nothing happens, which must finish."""
-    how = {**HOWS[0], "closes": True}
+    how = {**HOWS[0], "closes": True, "loaders": loaders}
     quiet = Moment(-1, "2x2", how, True, "none", 0, "", 0.0, 0.0)
     result = play(quiet, folder)
     if result["problems"]:
@@ -277,20 +279,24 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="this moment alone")
     parser.add_argument("--usual", type=float, help="seconds of a run; else they are measured")
+    parser.add_argument("--loaders", type=int, default=0, help="processes of each DataLoader")
+    parser.add_argument("--secret", action="store_true", help="of the job, in the environment")
     parser.add_argument("--out", type=Path, help="keep what workers wrote, and the result, here")
     arguments = parser.parse_args()
+    if arguments.secret:
+        os.environ["GOSSAMER_SECRET"] = secrets.token_hex(32)
     if reason := hosts.clusters.missing_rights():
         raise SystemExit(f"[faults] {reason}")
     out = arguments.out or Path(tempfile.mkdtemp(prefix="gossamer-moments-"))
     assert len(list(Path("/proc/self/task").iterdir())) == 1
     gc.freeze()  # what the workers have in common does not cost each of them an end of its own
-    usual_s = arguments.usual or usual_seconds(out / "usual")
+    usual_s = arguments.usual or usual_seconds(out / "usual", arguments.loaders)
     print(f"seed {arguments.seed}, a run takes {usual_s:.1f} s; written to {out}", flush=True)
     only = arguments.only
     numbers = range(arguments.moments) if only is None else [only]
     results = []
     for number in numbers:
-        moment = draw(arguments.seed, number, usual_s)
+        moment = draw(arguments.seed, number, usual_s, arguments.loaders)
         result = play(moment, out / str(number))
         results.append(result)
         where = f"after {moment.phase or 'start'} {moment.after_s:.2f} s"
@@ -301,14 +307,18 @@ def main() -> int:
         )
     hangs = sum("HANG" in problem for result in results for problem in result["problems"])
     wrong = sum(bool(result["problems"]) for result in results)
+    kills = [result["last_s"] for result in results if result["fault"] == "kill"]
     whole = {
         "seed": arguments.seed,
+        "loaders": arguments.loaders,
+        "secret": arguments.secret,
         "usual_s": usual_s,
         "moments": len(results),
         "hangs": hangs,
         "torch_hangs": sum(len(result["torch_hangs"]) for result in results),
         "wrong": wrong,
         "slowest_s": max(result["last_s"] for result in results if "short" not in result["fault"]),
+        "slowest_after_kill_s": max(kills, default=0),
         "host": socket.gethostname(),
         "runs": results,
     }

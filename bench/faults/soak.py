@@ -1,6 +1,7 @@
 """Four workers exchange payloads while they are killed, frozen and unplugged.
 
     sudo python bench/faults/soak.py --seconds 120 --seed 1
+    sudo python bench/faults/soak.py --children 2 --secret    # as with data loaders and a secret
 
 On two emulated hosts of two workers each: shared memory and TCP. Rounds of payloads of 1 B to 4 MB
 between all pairs; every byte is looked at, landings have margins and are watched for many rounds
@@ -16,6 +17,7 @@ import gc
 import json
 import os
 import random
+import secrets
 import signal
 import sys
 import tempfile
@@ -65,8 +67,10 @@ class Fault:
 
 
 class Soak:
-    def __init__(self, cluster: hosts.clusters.Cluster, folder: Path, seed: int) -> None:
-        self.cluster, self.folder = cluster, folder
+    def __init__(
+        self, cluster: hosts.clusters.Cluster, folder: Path, seed: int, children: int
+    ) -> None:
+        self.cluster, self.folder, self.forks = cluster, folder, children
         self.dice = random.Random(seed)
         self.board = exchanger.Board()
         self.children = hosts.Children()
@@ -80,7 +84,9 @@ class Soak:
 
         def run() -> int:
             address = self.cluster.address(host)
-            return exchanger.Exchanger(rank, self.board, self.folder, address).run()
+            return exchanger.Exchanger(
+                rank, self.board, self.folder, address=address, children=self.forks
+            ).run()
 
         out = self.folder / f"{rank}.err"
         self.children.add(str(rank), hosts.fork(self.cluster.host(host), {}, out, run))
@@ -212,9 +218,22 @@ class Soak:
             for fault in self.faults
         )
 
+    def heard_s(self, failed: list[tuple[int, dict[str, Any]]]) -> list[float]:
+        """From each kill until each peer over TCP that waited for the killed one heard of it."""
+        found: list[float] = []
+        for fault in self.faults:
+            first: dict[int, float] = {}
+            for rank, line in failed:
+                waited = line["peer"] == fault.rank and line["began"] <= fault.begin <= line["at"]
+                if waited and self.host_of[rank] != self.host_of[fault.rank]:
+                    first.setdefault(rank, line["at"] - fault.begin)
+            found += first.values() if fault.kind == "kill" else []
+        return found
+
     def summary(self, calm: int, stuck: list[str]) -> dict[str, Any]:
         problems = [f"{name} hangs at the end" for name in stuck]
-        ends, failures = {}, 0
+        ends: dict[int, dict[str, Any]] = {}
+        failed: list[tuple[int, dict[str, Any]]] = []
         for rank in RANKS:
             for line in self.lines(self.folder / f"{rank}.jsonl"):
                 if "problem" in line:
@@ -223,7 +242,7 @@ class Soak:
                     ends[rank] = line
                 if "failed" not in line:
                     continue
-                failures += 1
+                failed.append((rank, line))
                 named = line["named"] == line["peer"]
                 if not named or line["round"] >= calm or not self.excuse(rank, line):
                     problems.append(f"{rank}: {line}")
@@ -240,10 +259,13 @@ class Soak:
         ]
         problems += self.growth(ends)
         kinds = [fault.kind for fault in self.faults]
+        heard_s = self.heard_s(failed)
         return {
             "faults": {kind: kinds.count(kind) for kind in LASTS_S},
             "rounds": self.board["round", 0],
-            "failed_requests": failures,
+            "failed_requests": len(failed),
+            "kills_heard": len(heard_s),
+            "slowest_heard_s": round(max(heard_s, default=0), 3),
             "last_generations": {rank: self.board["generation", rank] for rank in RANKS},
             "of_rank": ends,
             "problems": problems,
@@ -267,8 +289,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--first", type=float, default=22, help="seconds without a fault at first")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--children", type=int, default=0, help="forked ones of each worker")
+    parser.add_argument("--secret", action="store_true", help="of the job, in the environment")
     parser.add_argument("--out", type=Path, help="keep what workers wrote, and the result, here")
     arguments = parser.parse_args()
+    if arguments.secret:
+        os.environ["GOSSAMER_SECRET"] = secrets.token_hex(32)
     if reason := hosts.clusters.missing_rights():
         raise SystemExit(f"[faults] {reason}")
     out = arguments.out or Path(tempfile.mkdtemp(prefix="gossamer-soak-"))
@@ -277,8 +303,10 @@ def main() -> int:
     gc.freeze()
     cluster = hosts.clusters.Cluster(f"s{os.getpid()}", (2, 2), (0.0, 0.0))
     with hosts.running(cluster):
-        result = Soak(cluster, out, arguments.seed).play(arguments.seconds, arguments.first)
-    result = {"seed": arguments.seed, "seconds": arguments.seconds, **result}
+        soak = Soak(cluster, out, arguments.seed, arguments.children)
+        result = soak.play(arguments.seconds, arguments.first)
+    asked = {key: value for key, value in vars(arguments).items() if key != "out"}
+    result = {**asked, **result}
     (out / "soak.json").write_text(json.dumps(result, indent=1))
     print(json.dumps({**result, "problems": result["problems"][:20]}, indent=1))
     return 1 if result["problems"] else 0

@@ -12,6 +12,7 @@ from typing import IO, Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.utils.data import DataLoader, Dataset
 
 import gossamer
 from gossamer import Gossip
@@ -38,13 +39,22 @@ def read_diary(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def train(diary: Diary, gossip: Gossip, model: nn.Module, optimizer: Any, first: int) -> None:
+class Batches(Dataset[torch.Tensor]):
+    def __init__(self, first: int) -> None:
+        self.first = 1000 * dist.get_rank() + first
+
+    def __len__(self) -> int:
+        return STEPS
+
+    def __getitem__(self, step: int) -> torch.Tensor:
+        return torch.randn(4, 64, generator=torch.Generator().manual_seed(self.first + step))
+
+
+def train(diary: Diary, model: nn.Module, optimizer: Any, batches: DataLoader[Any]) -> None:
     diary.note(phase="train")
-    rank = dist.get_rank()
-    for step in range(first, first + STEPS):
-        generator = torch.Generator().manual_seed(1000 * rank + step)
+    for batch in batches:
         optimizer.zero_grad()
-        model(torch.randn(4, 64, generator=generator)).square().mean().backward()
+        model(batch).square().mean().backward()
         time.sleep(0.01)
         optimizer.step()
 
@@ -66,7 +76,13 @@ def run(diary: Diary, folder: Path, how: dict[str, Any], timeout_s: float) -> No
         bucket_bytes=64 << 10,
     )
     for cycle in range(CYCLES):
-        train(diary, gossip, model, optimizer, cycle * STEPS)
+        batches = Batches(cycle * STEPS)
+        train(
+            diary,
+            model,
+            optimizer,
+            DataLoader(batches, batch_size=None, num_workers=how["loaders"]),
+        )
         diary.note(phase="average")
         with gossip.averaged():
             assert all(bool(parameter.isfinite().all()) for parameter in model.parameters())

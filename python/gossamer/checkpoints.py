@@ -116,21 +116,31 @@ def _found(world: World, folder: str | os.PathLike[str]) -> Path:
 # Saving.
 
 
+def _taken(gossip: Gossip, path: Path) -> list[str]:
+    """The folder is this job's before any rank writes into it: another job removes what it does not
+    know. Gives what has to be the same on all ranks."""
+    problems: list[Exception] = []
+    with _as_problem(problems, gossip._world.rank, "use", path):
+        path.mkdir(parents=True, exist_ok=True)
+        if gossip._world.rank == 0:
+            gossip._folders.take(path)
+    if problems:
+        raise problems[0]
+    return _about(gossip)
+
+
 def save(gossip: Gossip, folder: str | os.PathLike[str]) -> None:
     """See Gossip.save."""
     refuse_inside(gossip._block, "save()")
     shards.refuse(gossip._parameters, "save()")
     world, step = gossip._world, gossip._engine.steps_done
     path = own_folder(world, folder)
-    agree(gossip, "save()", partial(_about, gossip), compares_steps=True)
+    agree(gossip, "save()", partial(_taken, gossip, path), compares_steps=True)
     tell = partial(exchange, gossip, "save()")
     name = f"rank{world.rank}-{uuid.uuid4().hex}.safetensors"
     problems: list[Exception] = []
     card: dict[str, Any] = {"rank": world.rank, "name": name}
     with _as_problem(problems, world.rank, "write", path / name):
-        path.mkdir(parents=True, exist_ok=True)
-        if world.rank == 0:
-            gossip._folders.take(path)
         content = rank_files.collect(
             gossip._model, gossip._optimizer, _named(gossip), _sent(gossip)
         )

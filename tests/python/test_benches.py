@@ -27,6 +27,7 @@ LIMIT_S = 240
 ELSEWHERE = {
     "cluster/run.py": "test_cluster.py",
     "cluster/predict.py": "test_cluster.py",
+    "faults/hostile.py": "test_faults.py",
     "faults/moments.py": "test_faults.py",
     "faults/soak.py": "test_faults.py",
     "prediction/choices.py": "test_prediction_bench.py",

@@ -79,10 +79,24 @@ def test_more_descriptors_at_the_end_are_a_problem() -> None:
     assert soak.Soak.growth(ends) == ["1 holds more: descriptors 20 early, 21 late"]
 
 
+@pytest.mark.parametrize(("way", "kinds"), [("memory", "offers,broken"), ("streams", "ready")])
+def test_a_hostile_peer_for_a_moment(way: str, kinds: str, tmp_path: Path) -> None:
+    if not (Path(moments.PACKAGE).parent / "bin" / "hostile_peer").exists():
+        pytest.skip("no benches are built")
+    out = tmp_path / "out.json"
+    words = ["--seconds=1", "--pairs=1", f"--ways={way}", f"--kinds={kinds}", f"--json={out}"]
+    done = run("hostile.py", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(out.read_text())["rows"]
+    assert [row["kind"] for row in rows] == kinds.split(",")
+    assert all(row["meetings"] >= 1 for row in rows)
+
+
 @pytest.mark.usefixtures("rights")
 def test_a_worker_killed_at_a_random_moment(tmp_path: Path) -> None:
     number = next(n for n in range(99) if moments.draw(3, n, 1.0).fault == "kill")
-    done = run("moments.py", "--seed=3", f"--only={number}", "--usual=1", f"--out={tmp_path}")
+    words = ["--seed=3", f"--only={number}", "--usual=1", "--loaders=2", "--secret"]
+    done = run("moments.py", *words, f"--out={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "moments.json").read_text())
     assert (result["moments"], result["hangs"], result["wrong"]) == (1, 0, 0)
@@ -90,7 +104,8 @@ def test_a_worker_killed_at_a_random_moment(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("rights")
 def test_a_short_soak(tmp_path: Path) -> None:
-    done = run("soak.py", "--seconds=4", "--first=1", "--seed=5", f"--out={tmp_path}")
+    words = ["--seconds=4", "--first=1", "--seed=5", "--children=2", "--secret"]
+    done = run("soak.py", *words, f"--out={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "soak.json").read_text())
     assert sum(result["faults"].values()) >= 1

@@ -2,7 +2,8 @@
 
 usage: workers.py SCENARIO RANK WORKERS STORE TRANSPORT [ADDRESS]
 
-STORE is its port on loopback or its file; ADDRESS is where streams are listened for.
+STORE is its port on loopback or its file; ADDRESS is where streams are listened for. Over a
+transport "relayed" the store says under another name where the others are; so over "relayed tls".
 """
 
 import contextlib
@@ -37,17 +38,22 @@ class Worker:
     ) -> None:
         self.rank, self.workers, self.store, self.address = rank, workers, store, address
         self.peers = [peer for peer in range(workers) if peer != rank]
-        self.transport = self.c10d() if transport == "c10d" else self.net(transport == "net")
+        self.transport = self.c10d() if transport == "c10d" else self.net(transport)
 
     def c10d(self) -> _core.Transport:
         edges = PrefixStore("edges", self.store)
         groups = gloo_edges.connect(self.rank, self.peers, edges, address=LOOPBACK)
         return _core.c10d_transport(self.rank, self.workers, groups)
 
-    def net(self, share_memory: bool) -> _core.Transport:
+    def net(self, kind: str) -> _core.Transport:
+        share_memory = kind == "net"
+
         def share(mine: str) -> list[str]:
+            told = "relay" if kind.startswith("relayed") else "address"
             self.store.set(f"address/{self.rank}", mine)
-            return [self.store.get(f"address/{rank}").decode() for rank in range(self.workers)]
+            places = [f"{told}/{rank}" for rank in range(self.workers)]
+            places[self.rank] = f"address/{self.rank}"
+            return [self.store.get(place).decode() for place in places]
 
         return _core.net_transport(
             self.rank,
@@ -56,6 +62,7 @@ class Worker:
             share=share,
             address="" if share_memory else self.address,
             share_memory=share_memory,
+            tls=kind.endswith("tls"),
             longest_silence_s=SILENCE_S,
         )
 
@@ -324,6 +331,21 @@ def interrupted(me: Worker) -> object:
     return {"failures": [me.failure(request)]}
 
 
+def changed_on_the_way(me: Worker) -> object:
+    """Each worker's payload for the other: how it failed, or how many bytes are other ones."""
+    peer, size = 1 - me.rank, 3000
+    landing = torch.zeros(size, dtype=torch.uint8)
+    mine = me.payload(me.rank, peer, 1, size)
+    received = me.transport.receive(peer, landing, Tag(1), timeout_s=PATIENCE_S)
+    sent = me.transport.send(peer, mine, Tag(1), timeout_s=PATIENCE_S)
+    result = {"received": me.failure(received), "sent": me.failure(sent)}
+    wrong = int((landing != me.payload(peer, me.rank, 1, size)).sum())
+    me.say("through")
+    me.hear("through", peer)  # a worker that leaves would end what is still under way
+    me.transport.stop()
+    return {**result, "wrong": wrong}
+
+
 SCENARIOS = {
     scenario.__name__: scenario
     for scenario in (
@@ -339,6 +361,7 @@ SCENARIOS = {
         leave_at_once,
         leave_while_a_thread_waits,
         interrupted,
+        changed_on_the_way,
     )
 }
 

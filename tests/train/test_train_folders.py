@@ -3,13 +3,16 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from train_runs import GOSSAMER, small_text, train
+from train_runs import GOSSAMER, finish, small_text, start, train
+
+REPETITIONS = int(os.environ.get("GOSSAMER_REPETITIONS", "3"))
 
 
 @pytest.fixture
@@ -73,6 +76,21 @@ def test_a_second_run_in_a_folder_is_told_how_to_compare(text: list[str], tmp_pa
     assert again.returncode == 2
     for part in ("already holds a run", "another folder", "gossamer report"):
         assert part in again.stderr
+
+
+@pytest.mark.parametrize("repetition", range(REPETITIONS))
+def test_of_two_runs_at_once_one_is_refused_and_the_other_whole(
+    repetition: int, text: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    slow = "--steps 40 --checkpoint-every 1 --gamma 0.5 --compute-ms 20 --out".split()
+    runs = finish(start(lambda _: {}, [0, 1], *text, *slow, str(out)))
+    (kept,) = (run for run in runs if run.returncode == 0)
+    (refused,) = (run for run in runs if run is not kept)
+    assert refused.returncode == 2, refused.stderr
+    assert re.search(r"another job uses .*a run of gossamer train, process \d+", refused.stderr)
+    assert json.loads((out / "summary.json").read_text())["steps"] == 40
+    train("--resume", str(out), "--steps", "42")
 
 
 def test_a_terminal_shows_what_is_left(text: list[str]) -> None:

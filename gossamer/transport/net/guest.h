@@ -29,7 +29,7 @@ struct Alone {
   std::string name;
   int port = 0;
 
-  explicit Alone(NetOptions options = {}) {
+  explicit Alone(NetOptions options = {}, int peers_port = 1) {
     options.workers = 2;
     options.token = kGuestToken;
     options.address = kGuestHost;
@@ -39,7 +39,8 @@ struct Alone {
       std::string generation;
       std::string host;
       words >> reach >> name >> generation >> host >> port;
-      const std::string nobody = reach + " gossamer-nobody 0 " + kGuestHost + " 1";
+      const std::string nobody =
+          reach + " gossamer-nobody 0 " + kGuestHost + " " + std::to_string(peers_port);
       return std::vector<std::string>{mine, nobody + (options.tls ? " tls" : "")};
     };
     transport = make_net_transport(options);

@@ -89,7 +89,7 @@ bool LocalPeer::send(const Pointer& operation, const NetPayload& payload) {
 }
 
 bool LocalPeer::receive(const Pointer& operation) {
-  const std::optional<Offer> offer = take_offer(operation->tag);
+  const std::optional<Offer> offer = offers_.take(operation->tag);
   if (!offer && refused(*operation)) return true;
   add_pending(operation);
   if (!offer) return false;
@@ -97,29 +97,9 @@ bool LocalPeer::receive(const Pointer& operation) {
   return match(*offer, *operation);
 }
 
-/// Until a receive with its tag is there.
-bool LocalPeer::keep_offer(Offer offer) {
-  if (offer_tags_.contains(offer.words.number)) return close(kUsedNumber);
-  take_offer(offer.words.tag);  // another one with this tag is forgotten
-  offered_bytes_ += offer.data.size();
-  offer_tags_.emplace(offer.words.number, offer.words.tag);
-  offers_.emplace(offer.words.tag, std::move(offer));
-  const bool is_much = offer_tags_.size() > kMostOpen || offered_bytes_ > kMostOpenBytes;
-  return is_much && close(kTooMuch);
-}
-
-std::optional<LocalPeer::Offer> LocalPeer::take_offer(Tag tag) {
-  const auto found = offers_.find(tag);
-  if (found == offers_.end()) return std::nullopt;
-  std::optional<Offer> offer = std::move(found->second);
-  offers_.erase(found);
-  offer_tags_.erase(offer->words.number);
-  offered_bytes_ -= offer->data.size();
-  return offer;
-}
-
 /// Ends a receive by an offer with its tag.
 bool LocalPeer::match(const Offer& offer, NetOperation& receive) {
+  count_use();
   const Words& words = offer.words;
   if (words.bytes != receive.bytes) {
     say_about(Say::refuse, words.number, receive.bytes);
@@ -207,6 +187,10 @@ void LocalPeer::watch(EventLoop& loop, Connection& connection, EventLoop::Kind k
     connection.reset();
     return;
   }
+  if (is_tiresome()) {
+    loop.forget(descriptor);  // until the next beat
+    return;
+  }
   const auto number = static_cast<std::uint32_t>(peer_);
   const bool is_new = !loop.watches(descriptor);
   loop.watch(descriptor, {kind, number}, connection.is_behind());
@@ -241,6 +225,7 @@ bool LocalPeer::hear(Connection& connection) {
       return end_over(connection, "the peer has ended") || any;
     }
     last_heard_ = Clock::now();
+    count_words();
     try {
       any = hear_one(connection, words, data, std::move(descriptor)) || any;
     } catch (const IoError& error) {
@@ -277,12 +262,12 @@ bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector
   switch (words.say) {
     case Say::memory:
       if (about_own || closed_receives_) return false;
-      if (mappings_.size() >= kMostOpen) return close(kTooMuch);
+      if (mappings_.contains(words.number)) return close(kTwice);
+      if (mappings_.size() >= kMostMemories) return close(kTooMuch);
       mappings_[words.number] = std::make_shared<SharedMapping>(std::move(descriptor), words.bytes);
       return false;
     case Say::forget:
-      if (!about_own) mappings_.erase(words.number);
-      return false;
+      return !about_own && hear_forget(words);
     case Say::offer:
       return !about_own && hear_offer(words, data);
     case Say::withdraw:
@@ -307,11 +292,19 @@ bool LocalPeer::hear_one(Connection& connection, const Words& words, std::vector
   return false;
 }
 
+/// Else the mappings that stay would be as many as the peer likes.
+bool LocalPeer::hear_forget(const Words& words) {
+  const auto found = mappings_.find(words.number);
+  if (found != mappings_.end() && found->second.use_count() > 1) {
+    return close({"the peer took back memory in which it offers something",
+                  "the peer still reads what was offered"});
+  }
+  mappings_.erase(words.number);
+  return false;
+}
+
 bool LocalPeer::hear_withdraw(const Words& words) {
-  const auto tag = offer_tags_.find(words.number);
-  if (tag == offer_tags_.end()) return false;
-  take_offer(tag->second);
-  say_about(Say::back, words.number);
+  if (offers_.drop(words.number)) say_about(Say::back, words.number);
   return false;
 }
 
@@ -326,7 +319,8 @@ bool LocalPeer::hear_offer(const Words& words, std::vector<std::byte>& data) {
   const auto receive = receives_.find(words.tag);
   Offer offer{words, std::move(data), memory};
   if (receive == receives_.end()) {
-    return keep_offer(std::move(offer));
+    if (!offers_.keep(std::move(offer))) return close(kTwice);
+    return offers_.is_too_much() && close(kTooMuch);
   }
   const Pointer operation = receive->second;
   receives_.erase(receive);
@@ -336,6 +330,7 @@ bool LocalPeer::hear_offer(const Words& words, std::vector<std::byte>& data) {
 bool LocalPeer::hear_taken(const Words& words) {
   const auto lent = lent_.find(words.number);
   if (lent == lent_.end()) return false;
+  count_use();
   const Pointer send = lent->second.send;
   if (send) {
     send->taken = true;
@@ -350,26 +345,27 @@ bool LocalPeer::hear_taken(const Words& words) {
   return send != nullptr && !send->lends;
 }
 
-bool LocalPeer::hear_back(const Words& words) {
-  const auto lent = lent_.find(words.number);
-  if (lent == lent_.end()) return false;
+/// The send of an offer that is over; null where none waits for that.
+LocalPeer::Pointer LocalPeer::take_lent(std::uint64_t number) {
+  const auto lent = lent_.find(number);
+  if (lent == lent_.end()) return nullptr;
+  count_use();
   const Pointer send = lent->second.send;
   lent_.erase(lent);
-  if (!send) return false;
-  send->state = Status::State::done;
-  sends_.erase(send->tag);
-  return true;
+  if (send) sends_.erase(send->tag);
+  return send;
+}
+
+bool LocalPeer::hear_back(const Words& words) {
+  const Pointer send = take_lent(words.number);
+  if (send) send->state = Status::State::done;
+  return send != nullptr;
 }
 
 bool LocalPeer::hear_refuse(const Words& words) {
-  const auto lent = lent_.find(words.number);
-  if (lent == lent_.end()) return false;
-  const Pointer send = lent->second.send;
-  lent_.erase(lent);
-  if (!send) return false;
-  fail(*send, size_mismatch(send->bytes, words.bytes));
-  sends_.erase(send->tag);
-  return true;
+  const Pointer send = take_lent(words.number);
+  if (send) fail(*send, size_mismatch(send->bytes, words.bytes));
+  return send != nullptr;
 }
 
 bool LocalPeer::say_alive(Deadline before) {
@@ -383,10 +379,6 @@ void LocalPeer::forget_sends() {
   for (auto& [number, lent] : lent_) lent.send = nullptr;
 }
 
-void LocalPeer::forget_receives() {
-  offers_.clear();
-  offer_tags_.clear();
-  offered_bytes_ = 0;
-}
+void LocalPeer::forget_receives() { offers_.clear(); }
 
 }  // namespace gossamer

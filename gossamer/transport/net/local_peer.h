@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "gossamer/transport/net/connection.h"
+#include "gossamer/transport/net/kept_offers.h"
 #include "gossamer/transport/net/peer.h"
 
 namespace gossamer {
@@ -38,11 +38,6 @@ class LocalPeer final : public Peer {
     std::shared_ptr<const void> keeps;
     bool is_inline = false;
   };
-  struct Offer {
-    Words words;
-    std::vector<std::byte> data;
-    std::shared_ptr<const SharedMapping> memory;  ///< null: data
-  };
 
   bool say_alive(Deadline before) override;
   bool is_connected() const override { return out_ || in_; }
@@ -58,10 +53,10 @@ class LocalPeer final : public Peer {
   void watch(EventLoop& loop, Connection& connection, EventLoop::Kind kind);
   bool hear_one(Connection& connection, const Words& words, std::vector<std::byte>& data,
                 Descriptor descriptor);
-  bool keep_offer(Offer offer);
-  std::optional<Offer> take_offer(Tag tag);
+  bool hear_forget(const Words& words);
   bool hear_withdraw(const Words& words);
   bool hear_offer(const Words& words, std::vector<std::byte>& data);
+  Pointer take_lent(std::uint64_t number);
   bool hear_taken(const Words& words);
   bool hear_back(const Words& words);
   bool hear_refuse(const Words& words);
@@ -81,9 +76,7 @@ class LocalPeer final : public Peer {
   std::uint32_t last_memory_ = 0;
   std::map<std::weak_ptr<const SharedMemory>, std::uint32_t, std::owner_less<>> announced_;
 
-  std::map<Tag, Offer> offers_;                        ///< not taken yet
-  std::unordered_map<std::uint64_t, Tag> offer_tags_;  ///< the same by number
-  std::size_t offered_bytes_ = 0;                      ///< of those that travelled with them
+  KeptOffers offers_;
   std::unordered_map<std::uint64_t, std::shared_ptr<const SharedMapping>> mappings_;
 };
 

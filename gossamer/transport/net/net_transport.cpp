@@ -329,6 +329,7 @@ bool NetTransport::let_in(Arrival arrival) {
   const std::uint64_t rank = arrival.who.rank;
   if (rank >= peers_.size() || !peers_[rank]) return false;
   const std::uint64_t known = peers_[rank]->generation();
+  if (peers_[rank]->is_tiresome()) return false;  // it may come again
   if (arrival.who.generation < known) {
     arrival.stream.say({.say = Say::bye}, bytes_of(kReplaced));
     arrival.stream.write();

@@ -6,15 +6,23 @@
 
 namespace gossamer {
 
+namespace {
+
+// The proofs of a meeting take as much time as so many words.
+constexpr std::int64_t kCostOfMeeting = 64;
+
+}  // namespace
+
 const Ending kTooMuch{.here = "the peer says more than it waits for answers to",
                       .there = "the peer does not take so much without an answer"};
-const Ending kUsedNumber{.here = "the peer gives two things one number",
-                         .there = "the peer was given two things with one number"};
+const Ending kTwice{.here = "the peer gave a number that it still uses to something else",
+                    .there = "the peer was given a number twice"};
 
 void Peer::count_on_from(const Peer& former) {
   used_ = former.used_;
   sent_ = former.sent_;
   received_ = former.received_;
+  vain_ = former.vain_ + kCostOfMeeting;
 }
 
 bool Peer::refuse(NetOperation& operation, const std::string& reason) const {
@@ -91,6 +99,7 @@ bool Peer::end(const std::string& reason) {
 }
 
 bool Peer::beat(Deadline before, Deadline silent_since) {
+  vain_ = std::max<std::int64_t>(vain_ - kVainPerBeat, 0);
   const bool any = say_alive(before);
   if (!is_connected() || last_heard_ >= silent_since) return any;
   const auto silence = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - last_heard_);

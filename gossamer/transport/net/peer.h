@@ -1,6 +1,8 @@
 #pragma once
 /// Peer: one worker's sends to and receives from one other worker, however bytes get there.
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,6 +10,7 @@
 
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/handshake.h"
+#include "gossamer/transport/net/words.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
@@ -53,8 +56,8 @@ struct Ending {
 
 /// Of an edge that goes beyond kMostOpen.
 extern const Ending kTooMuch;
-/// Of a peer that gives a number again that still means something else.
-extern const Ending kUsedNumber;
+/// Of one over which two things that are still there would have one number.
+extern const Ending kTwice;
 
 /// Between whom a Peer is.
 struct PeerOptions {
@@ -116,6 +119,11 @@ class Peer {
   /// Says that it is alive where nothing has been said since `before`; fails what is pending with a
   /// peer that has not said anything since `silent_since`.
   bool beat(Deadline before, Deadline silent_since);
+  /// Note [Said in vain]: to hear words takes time that the words of other peers wait for, however
+  /// few bytes they are. Those of a plan begin or end a payload, at once or later. Of others a peer
+  /// may say as many at once as it may have open; then it is not heard until the next beat, and the
+  /// system holds it up. Its next generation goes on from there.
+  bool is_tiresome() const { return vain_ > static_cast<std::int64_t>(kMostOpen); }
   /// This worker itself was standing still: whoever is silent may not be.
   void excuse(Deadline now) { last_heard_ = std::max(last_heard_, now); }
   EdgeBytes traffic() const { return {.peer = peer_, .sent = sent_, .received = received_}; }
@@ -130,6 +138,10 @@ class Peer {
   virtual void forget_sends() = 0;
   virtual void forget_receives() = 0;
 
+  /// Something was said; until it leads to something, in vain.
+  void count_words(std::int64_t count = 1) { vain_ += count; }
+  /// What was said has led to something.
+  void count_use() { vain_ = std::max<std::int64_t>(vain_ - 1, 0); }
   /// Throws std::invalid_argument if one with its tag is pending.
   void add_pending(const Pointer& operation);
   void fail(NetOperation& operation, const std::string& reason) const;
@@ -161,6 +173,7 @@ class Peer {
   bool used_ = false;
   std::int64_t sent_ = 0;
   std::int64_t received_ = 0;
+  std::int64_t vain_ = 0;            ///< words, less those of the time that has passed
   std::map<Tag, Pointer> sends_;     ///< pending
   std::map<Tag, Pointer> receives_;  ///< pending
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <thread>
 
 #include "gossamer/transport/conformance_fixture.h"
@@ -213,54 +214,148 @@ TEST(Strangers, APeerThatGivesTwoDescriptorsAtOnceLeavesNone) {
   EXPECT_EQ(open_descriptors(), before + 1);
 }
 
-TEST(Strangers, APeerThatOffersWithoutEndIsSentAway) {
-  const Alone alone;
-  const PacketSocket peer = PacketSocket::connect(alone.name);
-  introduce(peer, 1, kGuestToken);
-  EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
-  const Bytes data(8000);
-  std::int64_t said = 0;
-  for (const Deadline limit = patience(); Clock::now() < limit; ++said) {
-    const Words offer{.say = Say::offer,
-                      .tag = {.step = said},
-                      .number = static_cast<std::uint64_t>(said),
-                      .bytes = data.size()};
-    PacketResult result = PacketResult::later;
-    while (result == PacketResult::later) result = peer.send(offer, data, -1);
-    if (result == PacketResult::ended) break;
-    if (peer.has_news()) break;
+/// Whether the worker says good-bye to a peer of this host, whatever it says before.
+bool is_sent_away(const PacketSocket& peer) {
+  for (;;) {
+    const Packet packet = next_packet(peer);
+    if (packet.result != PacketResult::done) return false;
+    if (packet.words.say == Say::bye) return true;
   }
-  EXPECT_EQ(next_packet(peer).words.say, Say::bye);
-  EXPECT_LT(said, 20'000);
+}
+
+/// Says up to `most` words; whether it is sent away for them.
+bool is_sent_away_for(const PacketSocket& peer, std::int64_t most, auto words_of,
+                      std::span<const std::byte> data = {}, int descriptor = -1) {
+  for (std::int64_t said = 0; said < most; ++said) {
+    PacketResult result = PacketResult::later;
+    while (result == PacketResult::later) result = peer.send(words_of(said), data, descriptor);
+    if (result == PacketResult::ended) return is_sent_away(peer);
+    while (peer.has_news()) {
+      if (next_packet(peer).words.say == Say::bye) return true;
+    }
+  }
+  return false;
+}
+
+struct LocalGuest {
+  Alone alone;
+  PacketSocket peer = PacketSocket::connect(alone.name);
+
+  LocalGuest() {
+    introduce(peer, 1, kGuestToken);
+    EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
+  }
+};
+
+TEST(Strangers, APeerThatOffersWithoutEndIsSentAway) {
+  const LocalGuest guest;
+  const Bytes data(8000);
+  const auto offer = [&](std::int64_t step) {
+    return Words{.say = Say::offer,
+                 .tag = {.step = step},
+                 .number = static_cast<std::uint64_t>(step),
+                 .bytes = data.size()};
+  };
+  EXPECT_TRUE(is_sent_away_for(guest.peer, 20'000, offer, data));
   Bytes landing(8);
-  const Request received = alone.transport->receive(1, {.step = -1}, landing, patience());
-  const auto failure = finish_failed(*alone.transport, received);
+  Transport& worker = *guest.alone.transport;
+  const auto failure = finish_failed(worker, worker.receive(1, {.step = -1}, landing, patience()));
   EXPECT_NE(failure.reason.find("says more than"), std::string::npos) << failure.reason;
 }
 
-/// Numbers bound what a peer may leave open, and stop what is under way.
-TEST(Strangers, APeerThatGivesTwoOffersOneNumberIsSentAway) {
-  const Alone alone;
-  const PacketSocket peer = PacketSocket::connect(alone.name);
-  introduce(peer, 1, kGuestToken);
-  EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
-  for (const std::int64_t step : {1, 2}) {
-    peer.send({.say = Say::offer, .tag = {.step = step}, .number = 7}, {}, -1);
-  }
-  Packet answer = next_packet(peer);
-  while (answer.words.say == Say::alive) answer = next_packet(peer);
-  EXPECT_EQ(answer.words.say, Say::bye);
+TEST(Strangers, AnOfferTakesNoMoreRoomThanItHasBytes) {
+  const LocalGuest guest;
+  const auto resident_mib = [] {
+    long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages >> pages;
+    return static_cast<double>(pages) * static_cast<double>(::getpagesize()) / 1048576;
+  };
+  const Bytes data(1);
+  const double before = resident_mib();
+  constexpr std::int64_t kMany = 30'000;
+  const auto offer = [&](std::int64_t step) {
+    return Words{.say = Say::offer,
+                 .tag = {.step = step},
+                 .number = static_cast<std::uint64_t>(step),
+                 .bytes = data.size()};
+  };
+  EXPECT_FALSE(is_sent_away_for(guest.peer, kMany, offer, data));
+  // What is said last is answered last.
+  guest.peer.send({.say = Say::withdraw, .number = 1}, {}, -1);
+  while (next_packet(guest.peer).words.say == Say::alive) continue;
+  EXPECT_LT(resident_mib() - before, 100);  // 470 where each keeps the room of a whole packet
 }
 
-TEST(Strangers, APeerThatGivesTwoReceivesOneNumberIsSentAway) {
+TEST(Strangers, APeerThatGivesManyOffersOneNumberIsSentAway) {
+  const LocalGuest guest;
+  const auto offer = [](std::int64_t step) {
+    return Words{.say = Say::offer, .tag = {.step = step}, .number = 1};
+  };
+  EXPECT_TRUE(is_sent_away_for(guest.peer, 100'000, offer));
+}
+
+/// Each mapping is one of those that the system lets a process have.
+TEST(Strangers, APeerThatGivesMemoriesWithoutEndIsSentAway) {
+  const LocalGuest guest;
+  const SharedMemory memory(4096);
+  const auto give = [](std::int64_t count) {
+    return Words{.say = Say::memory, .number = static_cast<std::uint64_t>(count), .bytes = 8};
+  };
+  EXPECT_TRUE(is_sent_away_for(guest.peer, 20'000, give, {}, memory.descriptor()));
+}
+
+TEST(Strangers, AMemoryInWhichSomethingIsOfferedCannotBeForgotten) {
+  const LocalGuest guest;
+  const SharedMemory memory(4096);
+  guest.peer.send({.say = Say::memory, .number = 1, .bytes = 8}, {}, memory.descriptor());
+  guest.peer.send({.say = Say::offer, .number = 1, .bytes = 8, .memory = 1}, {}, -1);
+  guest.peer.send({.say = Say::forget, .number = 1}, {}, -1);
+  EXPECT_TRUE(is_sent_away(guest.peer));
+}
+
+TEST(Strangers, APeerThatWaitsForManyThingsUnderOneNumberIsSentAway) {
   const Alone alone({.share_memory = false});
   Guest peer(alone.port);
   peer.introduce(1, kGuestToken);
   ASSERT_TRUE(peer.is_welcome());
-  for (const std::int64_t step : {1, 2}) {
-    peer.say({.say = Say::ready, .tag = {.step = step}, .number = 7, .bytes = 8});
+  for (std::int64_t step = 0; step < 2; ++step) {
+    peer.say({.say = Say::ready, .tag = {.step = step}, .number = 1, .bytes = 8});
   }
   EXPECT_TRUE(peer.is_sent_away());
+}
+
+/// The first send would end with the second's payload, while its own is still read.
+TEST(Strangers, NoTwoPayloadsLeaveUnderOneNumber) {
+  const StreamDoor door = listen_for_streams(kGuestHost);
+  const Alone alone({.share_memory = false}, door.address.port);
+  const Bytes large(16 << 20);
+  const Request sent = alone.transport->send(1, {.step = 0}, large, patience());
+  const Request other = alone.transport->send(1, {.step = 1}, Bytes(8), patience());
+  Guest peer(alone.port);
+  peer.introduce(1, kGuestToken);
+  ASSERT_TRUE(peer.is_welcome());
+  peer.say({.say = Say::ready, .tag = {.step = 0}, .number = 1, .bytes = large.size()});
+  peer.say({.say = Say::ready, .tag = {.step = 1}, .number = 1, .bytes = 8});
+  for (const Request request : {sent, other}) {
+    const auto failure = finish_failed(*alone.transport, request);
+    EXPECT_NE(failure.reason.find("a number that it still uses"), std::string::npos)
+        << failure.reason;
+  }
+}
+
+/// See Note [Said in vain].
+TEST(Strangers, APeerThatSaysMuchInVainIsHeardNowAndThen) {
+  const LocalGuest guest;
+  const auto pair = [](std::int64_t count) {
+    return Words{.say = count % 2 == 0 ? Say::offer : Say::withdraw,
+                 .tag = {.step = count},
+                 .number = static_cast<std::uint64_t>(count / 2)};
+  };
+  constexpr std::int64_t kMany = 90'000;
+  const auto begin = Clock::now();
+  EXPECT_FALSE(is_sent_away_for(guest.peer, kMany, pair));
+  // Two beats at least, for what is more than a peer may say at once.
+  EXPECT_GT(Clock::now() - begin, std::chrono::milliseconds(900));
 }
 
 TEST(Strangers, APeerThatWaitsForEverythingIsSentAway) {

@@ -17,6 +17,8 @@ constexpr std::size_t kFrameBytes = std::size_t{512} << 10;
 constexpr std::size_t kMostText = 1024;
 // So that one stream does not keep the others waiting, nor those that wait for the lock.
 constexpr std::size_t kBytesAtOnce = std::size_t{512} << 10;
+// What is heard of a peer costs about as much as so many bytes of a payload, however short it is.
+constexpr std::size_t kCostOfWords = std::size_t{8} << 10;
 constexpr std::size_t kBytesToWake = std::size_t{128} << 10;
 
 bool makes_sense(const Words& words) {
@@ -205,15 +207,18 @@ void Stream::end_body(const StreamListener& listener) {
 void Stream::read(const StreamListener& listener) {
   std::array<std::byte, 4096> dropped;
   std::size_t total = 0;
+  std::size_t words = 0;
   bool all = false;
   pauses_ = false;
   if (tls_) tls_->allow(kBytesAtOnce);
   // What TLS has taken from the socket has to be read now: the system tells of it no more.
-  while (socket_ && !ended_ && !pauses_ && (tls_ || total < kBytesAtOnce)) {
+  while (socket_ && !ended_ && !pauses_) {
     if (header_ == sizeof(Header) && !in_body_) {
+      if (heard_.words.say != Say::data) ++words;
       begin_body(listener);
       continue;
     }
+    if (!tls_ && total + words * kCostOfWords >= kBytesAtOnce) break;
     // What is left of a body, and the next header with it; or what is left of the header.
     const bool drops = landing_ == nullptr;
     const std::size_t body = !in_body_ ? 0 : drops ? std::min(left_, dropped.size()) : left_;

@@ -61,6 +61,7 @@ bool StreamPeer::begin(const Pointer& send, const Ready& ready) {
     sends_.erase(send->tag);
     return true;
   }
+  count_use();
   send->number = ready.number;
   send->taken = true;
   streaming_.emplace(ready.number, send);
@@ -183,6 +184,10 @@ bool StreamPeer::watch(EventLoop& loop, Stream& stream, EventLoop::Kind kind) {
   if (!stream) return false;
   if (stream.is_overfull()) close(kTooMuch);
   if (!stream.has_ended()) {
+    if (is_tiresome()) {
+      loop.forget(stream.descriptor());  // until the next beat
+      return false;
+    }
     loop.watch(stream.descriptor(), {kind, static_cast<std::uint32_t>(peer_)}, stream.is_behind());
     return false;
   }
@@ -201,6 +206,7 @@ bool StreamPeer::hear(EventLoop::Kind kind) {
   const StreamListener listener{
       .heard =
           [&](const Words& words, std::span<const std::byte> text) {
+            count_words();
             any = (is_out ? hear_out(words, text) : hear_in(words, text)) || any;
           },
       .landing =
@@ -289,9 +295,7 @@ bool StreamPeer::hear_in(const Words& words, std::span<const std::byte> text) {
 
 /// Whatever is under way can be stopped by its number, so that has to be the only one.
 bool StreamPeer::hear_ready(const Words& words) {
-  if (streaming_.contains(words.number) || ready_tags_.contains(words.number)) {
-    return close(kUsedNumber);
-  }
+  if (ready_tags_.contains(words.number) || streaming_.contains(words.number)) return close(kTwice);
   const auto send = sends_.find(words.tag);
   if (send == sends_.end() || send->second->taken) {
     if (ready_tags_.size() >= kMostOpen) return close(kTooMuch);
@@ -348,7 +352,10 @@ bool StreamPeer::hear_stopped(const Words& words) {
 
 std::span<std::byte> StreamPeer::landing_of(const Words& words) {
   const auto found = landing_.find(words.number);
-  if (!trusted_ || found == landing_.end()) return {};
+  if (!trusted_ || found == landing_.end()) {
+    count_words();
+    return {};
+  }
   const NetOperation& receive = *found->second;
   if (words.offset != receive.landed || words.follows > receive.bytes - receive.landed) {
     end("the peer sent something else than was asked for");

@@ -17,6 +17,11 @@ inline constexpr std::size_t kInlineBytes = std::size_t{16} << 10;
 /// of a job post at once, far less than would harm a host. An edge that goes beyond it ends.
 inline constexpr std::size_t kMostOpen = 65'536;
 inline constexpr std::size_t kMostOpenBytes = std::size_t{32} << 20;
+/// What a peer may say in vain per beat of the transport, see Note [Said in vain]; a plan says
+/// nothing in vain but what its deadlines take back.
+inline constexpr std::int64_t kVainPerBeat = 8192;
+/// Memories that a peer may have given: of the mappings that the system lets a process have, few.
+inline constexpr std::size_t kMostMemories = 4096;
 
 /// Note [Offers]: a send offers its payload: where it lies in shared memory, or, if it is small,
 /// the bytes themselves. The receiver says `taken` once the receive with its tag is there, which is
