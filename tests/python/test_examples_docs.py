@@ -65,7 +65,8 @@ def test_a_block_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     stepped = names["gossip"].stats()["steps"] > before
     names["gossip"].close()
     assert stepped == ("optimizer.step()" in code or "scaler.step(" in code)
-    saved = re.findall(r'save\((?:.+, )?"([^"]+)"', code)
+    is_told_to_stop = "StopOnSignal" in code  # which nobody does here, so nothing is saved
+    saved = [] if is_told_to_stop else re.findall(r'save\((?:.+, )?"([^"]+)"', code)
     assert [path.name for path in tmp_path.iterdir()] == saved
 
 

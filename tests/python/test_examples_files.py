@@ -38,8 +38,9 @@ def test_the_header_names_the_commands(name: str) -> None:
         )
 
 
-def test_the_guide_shows_the_difference_as_it_is() -> None:
-    guide = (ROOT / "docs" / "from-ddp.md").read_text()
+@pytest.mark.parametrize("document", ["README.md", "docs/from-ddp.md"])
+def test_the_guides_show_the_difference_as_it_is(document: str) -> None:
+    guide = (ROOT / document).read_text()
     block = guide.split("```diff\n", 1)[1].split("```", 1)[0]
     shown = [line for line in block.splitlines() if line[:1] in ("+", "-")]
     lines = changed("images", option="--unified=0").splitlines()
