@@ -1,4 +1,4 @@
-"""Every code block of the documentation works, and every link to a file leads somewhere."""
+"""Every code block of the documentation works, and every link leads somewhere."""
 
 import re
 import warnings
@@ -24,11 +24,36 @@ def test_every_block_works(document: Path, tmp_path: Path) -> None:
         assert not said, f"{place}:\n{block.text}\n{said}"
 
 
+def anchors(markdown: str) -> set[str]:
+    """What a link may have behind its `#`: headings as GitHub names them, and names set by hand."""
+    bare = re.sub(r"^(`{3,}).*?^\1`*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    found = set(re.findall(r'<a id="([^"]+)">', bare))
+    for heading in re.findall(r"^#+ (.+?)\s*$", bare, re.MULTILINE):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+        number = next(k for k in range(1000) if (f"{name}-{k}" if k else name) not in found)
+        found.add(f"{name}-{number}" if number else name)
+    return found
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
-def test_every_link_to_a_file_leads_somewhere(document: Path) -> None:
-    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text())
-    files = [target for target in targets if "://" not in target]
-    assert [target for target in files if not (document.parent / target).exists()] == []
+def test_every_link_leads_somewhere(document: Path) -> None:
+    text = document.read_text()
+    wrong = []
+    for file, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text):
+        if "://" in file:
+            continue
+        target = document.parent / file if file else document
+        if not target.exists():
+            wrong.append(file)
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
+            wrong.append(f"{file}#{anchor}")
+    assert wrong == []
+
+
+def test_anchors_are_those_of_headings() -> None:
+    markdown = '# What\'s `a_b`, and [why](c.md)?\n\n```bash\n# no heading\n```\n<a id="own"></a>\n'
+    assert anchors(markdown) == {"whats-a_b-and-why", "own"}
 
 
 def test_blocks_know_language_line_and_reason() -> None:
