@@ -117,6 +117,8 @@ def main() -> int:
     for per_host, inside, link in itertools.product(*axes):
         case = compare(arguments.program, int(per_host), inside, link)
         cases.append(case)
+        if arguments.json:  # a run that is stopped has shown something, too
+            arguments.json.write_text(json.dumps([asdict(each) for each in cases], indent=1) + "\n")
         if case.factor > WORST_FACTOR or case.apart > WORST_APART:
             print(case, flush=True)
     factors = [case.factor for case in cases]
@@ -129,8 +131,6 @@ def main() -> int:
         f"{100 * max(case.recursion_apart for case in cases):.1f} %, "
         f"{sum(case.recursion_far for case in cases)} of them more than {100 * WORST_APART:.0f} %"
     )
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(case) for case in cases], indent=1) + "\n")
     is_good = max(factors) <= WORST_FACTOR and max(c.apart for c in cases) <= WORST_APART
     return 0 if is_good else 1
 
