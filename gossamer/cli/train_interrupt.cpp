@@ -33,8 +33,9 @@ InterruptGuard::InterruptGuard(std::function<std::string()> farewell, double gra
     : farewell_(std::move(farewell)), grace_s_(grace_s) {
   has_grace = grace_s > 0;
   for (const int signal : kSignals) {
-    // What is ignored stays ignored, as SIGHUP is under nohup.
-    if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
+    // Under nohup it stays ignored.
+    const bool was_ignored = std::signal(signal, on_signal) == SIG_IGN;
+    if (signal == SIGHUP && was_ignored) std::signal(signal, SIG_IGN);
   }
   watcher_ = std::jthread([this](const std::stop_token& done) { watch(done); });
 }

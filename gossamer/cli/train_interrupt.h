@@ -9,10 +9,10 @@
 namespace gossamer {
 
 /// While it lives, SIGINT sets `stop()`. SIGTERM and SIGHUP set `preempted()`, where there is a
-/// grace, else `stop()` as well; so does a second signal. A signal that is ignored stays so. When
-/// the program is still there 1.5 s after the former, or when the grace is over after the latter,
-/// it prints what `farewell` says, unless that is empty, and exits with 128 and the number of the
-/// signal; files are written aside and renamed, so nothing is lost.
+/// grace, else `stop()` as well; so does a second signal. A SIGHUP that is ignored, as under nohup,
+/// stays so. When the program is still there 1.5 s after the former, or when the grace is over
+/// after the latter, it prints what `farewell` says, unless that is empty, and exits with 128 and
+/// the number of the signal; files are written aside and renamed, so nothing is lost.
 class InterruptGuard {
  public:
   /// `grace_s` is at least 0.

@@ -127,3 +127,22 @@ def test_a_run_that_is_stopped_for_longer_than_its_time_out_goes_on(text: list[s
     os.kill(run.pid, signal.SIGCONT)
     _, said = run.communicate(timeout=120)
     assert run.returncode == 0, said
+
+
+def test_nohup_outlives_the_terminal(text: list[str], tmp_path: Path) -> None:
+    flags = "--steps 6 --gamma 1 --compute-ms 150 --checkpoint-every 1 --out".split()
+    out = tmp_path / "run"
+    run = subprocess.Popen(
+        ["nohup", str(GOSSAMER), "train", *text, *flags, str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    limit = time.monotonic() + 60
+    while not (out / "checkpoints" / "latest").exists():
+        assert run.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    os.kill(run.pid, signal.SIGHUP)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 0, said
