@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from gossip_support import ROOT
 
-TIMEOUT_S = 4
-STOPPED_S = 9.0
+TIMEOUT_S = 6
+STOPPED_S = 11.0
 
 PROGRAM = f"""
 import sys, time
