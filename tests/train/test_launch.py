@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from train_runs import (
     start,
     torchrun,
     train,
+    wait_for,
 )
 
 SAVED = "--steps 8 --checkpoint-every 4 --keep 3 --json --out".split()
@@ -125,11 +125,7 @@ def running(text: list[str], out: Path) -> list[subprocess.Popen[str]]:
     """Four endless processes that have saved a checkpoint."""
     flags = "--topology ring --steps 1000000 --checkpoint-every 5 --out".split()
     processes = start(as_mpirun(4), [0, 1, 2, 3], *text, *flags, str(out))
-    deadline = time.monotonic() + PATIENCE_S
-    while not (out / "checkpoints" / "latest").exists():
-        assert all(process.poll() is None for process in processes)
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(out / "checkpoints" / "latest", *processes, patience_s=PATIENCE_S)
     return processes
 
 

@@ -6,11 +6,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from train_runs import GOSSAMER, ROOT, checkpoint_bytes, small_text, train
+from train_runs import GOSSAMER, ROOT, checkpoint_bytes, small_text, train, wait_for
 
 
 @pytest.fixture
@@ -348,11 +347,7 @@ def test_ctrl_c_leaves_with_the_last_checkpoint_intact(text: list[str], tmp_path
     run = subprocess.Popen(
         [str(GOSSAMER), "train", *text, *flags, str(out)], stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 120
-    while not (out / "checkpoints" / "latest").exists():
-        assert run.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(out / "checkpoints" / "latest", run)
     os.kill(run.pid, signal.SIGINT)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130

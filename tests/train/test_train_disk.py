@@ -3,11 +3,10 @@
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from train_runs import GOSSAMER, Done, checkpoint_bytes, small_text, train
+from train_runs import GOSSAMER, Done, checkpoint_bytes, small_text, train, wait_for
 
 SHIM = Path(__file__).with_name("faulty_disk.c")
 
@@ -109,11 +108,7 @@ def test_without_locks_the_former_of_two_runs_hears_of_the_other(tmp_path: Path,
         env=variables,
     )
     latest = tmp_path / "run" / "checkpoints" / "latest"
-    limit = time.monotonic() + 60
-    while not latest.exists():
-        assert former.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    wait_for(latest, former, patience_s=60)
     second = train("--resume", out, check=False, variables={"LD_PRELOAD": shim, "NO_LOCKS": "1"})
     _, said = former.communicate(timeout=60)
     assert former.returncode == 1

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from train_runs import GOSSAMER, finish, small_text, start, train
+from train_runs import GOSSAMER, finish, small_text, start, train, wait_for
 
 REPETITIONS = int(os.environ.get("GOSSAMER_REPETITIONS", "3"))
 
@@ -32,11 +32,7 @@ def test_a_run_with_a_folder_has_checkpoints_unasked(text: list[str], tmp_path: 
 def stopped(arguments: list[str], after: Path) -> str:
     """What a run says that is interrupted once the file has something in it."""
     run = subprocess.Popen([str(GOSSAMER), "train", *arguments], stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while not (after.exists() and after.stat().st_size):
-        assert run.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(after, run)
     os.kill(run.pid, signal.SIGINT)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
@@ -138,11 +134,7 @@ def test_nohup_outlives_the_terminal(text: list[str], tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    limit = time.monotonic() + 60
-    while not (out / "checkpoints" / "latest").exists():
-        assert run.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+    wait_for(out / "checkpoints" / "latest", run, patience_s=60)
     os.kill(run.pid, signal.SIGHUP)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 0, said

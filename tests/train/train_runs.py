@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,3 +140,12 @@ def finish(processes: list[subprocess.Popen[str]]) -> list[Done]:
         subprocess.CompletedProcess(process.args, process.returncode, out, err)
         for process, (out, err) in zip(processes, said, strict=True)
     ]
+
+
+def wait_for(file: Path, *runs: subprocess.Popen[str], patience_s: float = 120) -> None:
+    """Until the file has something in it; fails where a run ends before that."""
+    limit = time.monotonic() + patience_s
+    while not (file.exists() and file.stat().st_size):
+        assert all(run.poll() is None for run in runs)
+        assert time.monotonic() < limit
+        time.sleep(0.02)
