@@ -74,7 +74,7 @@ class StopOnSignal(Closing):
         self._grace_s = grace_s
         self._home = os.getpid()
         self._agreement = _agreement_of(gossip)
-        self._lock = threading.RLock()  # guards the bid
+        self._lock = threading.Lock()  # guards the bid
         self._bid = gossip._engine.steps_done
         self._told = 0
         self._told_at = 0.0
