@@ -52,17 +52,18 @@ target_precompile_headers(gossamer_python_parts PRIVATE <torch/csrc/utils/pybind
 gossamer_python_module(gossamer_python _core ${CMAKE_SOURCE_DIR}/bindings/module.cpp)
 
 # The package's other files stand beside the module as links, so that it can be imported from here.
-file(GLOB gossamer_package RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS
-     ${CMAKE_SOURCE_DIR}/python/*.py ${CMAKE_SOURCE_DIR}/python/gossamer/*.py
-     ${CMAKE_SOURCE_DIR}/python/gossamer/*.pyi ${CMAKE_SOURCE_DIR}/python/gossamer/py.typed
-     ${CMAKE_SOURCE_DIR}/python/gossamer/report/*.*)
-file(MAKE_DIRECTORY ${GOSSAMER_PYTHON_FOLDER}/report)
+file(GLOB_RECURSE gossamer_package RELATIVE ${CMAKE_SOURCE_DIR}/python CONFIGURE_DEPENDS
+     ${CMAKE_SOURCE_DIR}/python/*.py ${CMAKE_SOURCE_DIR}/python/*.pyi
+     ${CMAKE_SOURCE_DIR}/python/*.html ${CMAKE_SOURCE_DIR}/python/*.css
+     ${CMAKE_SOURCE_DIR}/python/*.typed)
 foreach(file ${gossamer_package})
+  cmake_path(GET file PARENT_PATH folder)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/python/${folder})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/python/${file} ${CMAKE_BINARY_DIR}/python/${file} SYMBOLIC)
 endforeach()
 file(CREATE_LINK ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${GOSSAMER_PYTHON_FOLDER}/bin SYMBOLIC)
 # Links to files that were renamed or removed since.
-file(GLOB gossamer_links ${CMAKE_BINARY_DIR}/python/*.py ${GOSSAMER_PYTHON_FOLDER}/*.py*)
+file(GLOB_RECURSE gossamer_links ${CMAKE_BINARY_DIR}/python/*.py*)
 foreach(link ${gossamer_links})
   if(IS_SYMLINK ${link} AND NOT EXISTS ${link})
     file(REMOVE ${link})

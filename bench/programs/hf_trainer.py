@@ -12,8 +12,9 @@ LR, STEPS, BATCH, LENGTH = 2e-3, 60, 8, 64
 
 
 def train(job: Job) -> dict[str, Any]:
-    from gossamer.transformers import GossipTrainer
     from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+    from gossamer.transformers import GossipTrainer
 
     training, held_back = text()
     steps = len(job.step_numbers(STEPS))

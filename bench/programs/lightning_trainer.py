@@ -15,6 +15,7 @@ LR, STEPS, BATCH = 3e-3, 60, 16
 
 def train(job: Job) -> dict[str, Any]:
     import lightning
+
     from gossamer.lightning import GossipStrategy
 
     class Classifier(lightning.LightningModule):

@@ -23,7 +23,8 @@ sys.path.insert(0, BUILT)
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
-from gossamer import _core, gloo_edges  # noqa: E402
+from gossamer import _core  # noqa: E402
+from gossamer.workers import gloo_edges  # noqa: E402
 
 LOOPBACK = "127.0.0.1"
 SIZES = {"8 B": 8, "64 KB": 1 << 16, "1 MB": 1 << 20, "4 MB": 4 << 20, "16 MB": 16 << 20}

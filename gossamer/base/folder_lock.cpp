@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -21,6 +23,8 @@ namespace {
 constexpr const char* kName = ".lock";
 constexpr const char* kOwner = "\nowner ";
 constexpr std::size_t kMostSaid = 512;
+constexpr std::chrono::milliseconds kPatience{500};
+constexpr std::chrono::milliseconds kNap{2};
 
 std::string host_name() {
   std::array<char, 256> name = {};
@@ -70,6 +74,17 @@ Said said_in(int file) {
   return said;
 }
 
+/// What a holder says that has just taken the lock, and may be about to say it.
+std::string who_holds(int file) {
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  Said said = said_in(file);
+  while (said.owner.empty() && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(kNap);
+    said = said_in(file);
+  }
+  return said.who;
+}
+
 void say(int file, const std::string& who, const std::string& owner) {
   const std::string words = who + ", process " + std::to_string(::getpid()) + " on " + host_name() +
                             " since " + now() + kOwner + owner + "\n";
@@ -105,7 +120,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& w
     if (!is_held && errno == EWOULDBLOCK) {
       fail_io({.place = place_,
                .what = "another job uses " + folder.string(),
-               .got = said_in(file.get()).who,
+               .got = who_holds(file.get()),
                .remedy = "wait for its end, or give another folder"});
     }
     if (!is_held || is_named(file.get(), path_)) file_ = std::move(file);

@@ -1,13 +1,17 @@
 #include "gossamer/base/folder_lock.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/test_errors.h"
@@ -69,6 +73,23 @@ TEST(FolderLock, SaysWhoHasIt) {
 }
 
 /// Its end, not that of its children.
+TEST(FolderLock, WaitsForAHolderThatHasNotSaidYetWhoItIs) {
+  const Folder folder;
+  const auto path = folder.path / ".lock";
+  const int held = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  ASSERT_EQ(::flock(held, LOCK_EX | LOCK_NB), 0);
+  std::thread holder([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::string words = "a slow run\nowner 1\n";
+    EXPECT_EQ(::pwrite(held, words.data(), words.size(), 0), static_cast<ssize_t>(words.size()));
+  });
+  const std::string told =
+      message_of<IoError>([&] { const FolderLock lock(folder.path, "another", "test"); });
+  EXPECT_NE(told.find("a slow run"), std::string::npos) << told;
+  holder.join();
+  ::close(held);
+}
+
 TEST(FolderLock, GoesWithAProcessThatIsKilled) {
   const Folder folder;
   std::array<int, 2> pipe = {};

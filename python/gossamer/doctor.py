@@ -23,7 +23,9 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 
-from gossamer import _built, _core, _links, _machine, _team
+from gossamer import _built, _core
+from gossamer.diagnosis import links, ranks
+from gossamer.workers import machine
 
 Result = TypeVar("Result")
 
@@ -40,16 +42,16 @@ def main(arguments: list[str]) -> int:
     """The command; returns 0 where training will work and 2 where something keeps it from it."""
     options = _parse(arguments)
     mine = _look_around()
-    clock = _team.Clock(max(LIMIT_S - _machine.age_s(), _LEAST_S))
-    inner = _team.Clock(clock.left_s() - _MARGIN_S)
-    is_alone = _team.launched_workers() == 1
-    team: _team.Team | None = _team.Team([platform.node()], [mine], [])
+    clock = ranks.Clock(max(LIMIT_S - machine.age_s(), _LEAST_S))
+    inner = ranks.Clock(clock.left_s() - _MARGIN_S)
+    is_alone = ranks.launched_workers() == 1
+    team: ranks.Team | None = ranks.Team([platform.node()], [mine], [])
     is_stuck = has_failed = False
     try:
         if is_alone:
             _in_time(lambda: _talk_to_myself(mine, inner), clock)
         else:
-            team = _in_time(lambda: _team.examine(mine, inner), clock)
+            team = _in_time(lambda: ranks.examine(mine, inner), clock)
     except TimeLimitError:
         is_stuck = has_failed = True
         mine.problems.append(f"{_who()} was still {mine.stage} when the time was up")
@@ -72,7 +74,7 @@ def _who() -> str:
     return f"rank {os.environ.get('RANK', '0')}"
 
 
-def _in_time(work: Callable[[], Result], clock: _team.Clock) -> Result:
+def _in_time(work: Callable[[], Result], clock: ranks.Clock) -> Result:
     """What the work returns or raises; TimeLimitError, with the work going on, when that takes too
     long: Gloo may wait for much longer than it is told to."""
     done: Future[Result] = Future()
@@ -101,8 +103,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 # What is here.
 
 
-def _look_around() -> _team.Findings:
-    mine = _team.Findings()
+def _look_around() -> ranks.Findings:
+    mine = ranks.Findings()
     mine.facts["versions"] = {
         "gossamer": _built.VERSION,
         "torch": torch.__version__,
@@ -117,7 +119,7 @@ def _look_around() -> _team.Findings:
     return mine
 
 
-def _kernels(mine: _team.Findings) -> str:
+def _kernels(mine: ranks.Findings) -> str:
     try:
         return _core.isa_name()
     except ValueError as error:
@@ -125,7 +127,7 @@ def _kernels(mine: _team.Findings) -> str:
         return "none"
 
 
-def _backends(mine: _team.Findings) -> list[str]:
+def _backends(mine: ranks.Findings) -> list[str]:
     if not dist.is_available():
         mine.problems.append("this torch is built without torch.distributed; install another one")
         return []
@@ -140,17 +142,17 @@ def _backends(mine: _team.Findings) -> list[str]:
     return [name for name, here in there.items() if here]
 
 
-def _interfaces(mine: _team.Findings) -> dict[str, Any]:
-    found = _machine.interfaces()
-    choice = _machine.gloo_choice(found)
+def _interfaces(mine: ranks.Findings) -> dict[str, Any]:
+    found = machine.interfaces()
+    choice = machine.gloo_choice(found)
     useful = [each.name for each in found if each.addresses and not each.leads_nowhere]
     remedy = f"set GLOO_SOCKET_IFNAME to the right one of {', '.join(useful) or 'none'}"
     if not choice.address:
         mine.problems.append(f"Gloo finds no address to listen on: {choice.why}; {remedy}")
     chosen = next((each for each in found if each.name == choice.interface), None)
     # Exact from torchrun; whether it matters shows when the workers meet.
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", _team.launched_workers()))
-    if chosen and chosen.leads_nowhere and _team.launched_workers() > local:
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", ranks.launched_workers()))
+    if chosen and chosen.leads_nowhere and ranks.launched_workers() > local:
         mine.warnings.append(
             f"Gloo listens on {chosen.name}, {choice.address}, where other machines cannot reach "
             f"it ({choice.why}); if the workers are on several machines, {remedy}"
@@ -159,7 +161,7 @@ def _interfaces(mine: _team.Findings) -> dict[str, Any]:
     return {"up": up, "gloo": asdict(choice)}
 
 
-def _token(mine: _team.Findings) -> str:
+def _token(mine: ranks.Findings) -> str:
     try:
         if _core.token_by_secret("") is not None:
             return "from this user's secret"
@@ -169,10 +171,10 @@ def _token(mine: _team.Findings) -> str:
     return "from the launcher's store, which anybody reads who reaches its port"
 
 
-def _host(mine: _team.Findings) -> dict[str, Any]:
-    size, free = _machine.shared_memory()
+def _host(mine: ranks.Findings) -> dict[str, Any]:
+    size, free = machine.shared_memory()
     workers = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    cores = _machine.cores()
+    cores = machine.cores()
     if size <= _SMALL_SHM:
         mine.warnings.append(
             f"/dev/shm has {size >> 20} MiB, too little for data loaders with worker processes; "
@@ -191,11 +193,11 @@ def _host(mine: _team.Findings) -> dict[str, Any]:
     return {"cores": cores, "workers": workers, "shm_bytes": size, "shm_free_bytes": free}
 
 
-def _talk_to_myself(mine: _team.Findings, clock: _team.Clock) -> None:
+def _talk_to_myself(mine: ranks.Findings, clock: ranks.Clock) -> None:
     """Both ends of a link in this process: shows that the extension and Gloo work."""
     mine.stage = "sending to itself over Gloo"
     try:
-        speed, listeners = _links.measure_here(0.4, clock.left_s())
+        speed, listeners = links.measure_here(0.4, clock.left_s())
     except _core.TransportError as error:
         mine.problems.append(str(error))
         return
@@ -209,7 +211,7 @@ def _talk_to_myself(mine: _team.Findings, clock: _team.Clock) -> None:
 # What is said.
 
 
-def _say_findings(all_findings: list[_team.Findings]) -> int:
+def _say_findings(all_findings: list[ranks.Findings]) -> int:
     """To stderr, equal words once; the exit code."""
     problems = dict.fromkeys(text for each in all_findings for text in each.problems)
     warnings = dict.fromkeys(text for each in all_findings for text in each.warnings)
@@ -219,17 +221,17 @@ def _say_findings(all_findings: list[_team.Findings]) -> int:
     return _FAILED if problems else 0
 
 
-def _judge(mine: _team.Findings, team: _team.Team) -> None:
+def _judge(mine: ranks.Findings, team: ranks.Team) -> None:
     for rank, findings in enumerate(team.findings):
         if findings is None:
             mine.problems.append(f"rank {rank} on {team.hosts[rank]} did not tell what it found")
     for link in team.links:
         if link.error:
-            words = mine.warnings if link.error == _team.NO_TIME else mine.problems
+            words = mine.warnings if link.error == ranks.NO_TIME else mine.problems
             words.append(f"workers {link.low} and {link.high}: {link.error}")
 
 
-def _report(mine: _team.Findings, team: _team.Team, as_json: bool) -> int:
+def _report(mine: ranks.Findings, team: ranks.Team, as_json: bool) -> int:
     _judge(mine, team)
     others = [each for rank, each in enumerate(team.findings) if each is not None and rank > 0]
     everybody = [mine, *others]
@@ -242,7 +244,7 @@ def _report(mine: _team.Findings, team: _team.Team, as_json: bool) -> int:
     return _say_findings(everybody)
 
 
-def _as_json(everybody: list[_team.Findings], team: _team.Team) -> dict[str, Any]:
+def _as_json(everybody: list[ranks.Findings], team: ranks.Team) -> dict[str, Any]:
     problems = list(dict.fromkeys(text for each in everybody for text in each.problems))
     return {
         "ok": not problems,
@@ -260,7 +262,7 @@ def _print_table(title: str, rows: dict[str, str]) -> None:
         print(f"  {name:<16}{text}")
 
 
-def _print_facts(mine: _team.Findings) -> None:
+def _print_facts(mine: ranks.Findings) -> None:
     facts = mine.facts
     _print_table("versions", facts["versions"])
     gloo = facts["interfaces"]["gloo"]
@@ -287,7 +289,7 @@ def _print_facts(mine: _team.Findings) -> None:
     )
 
 
-def _print_links(mine: _team.Findings, team: _team.Team) -> None:
+def _print_links(mine: ranks.Findings, team: ranks.Team) -> None:
     if not team.links:
         loop = mine.facts.get("loop")
         if loop:

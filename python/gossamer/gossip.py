@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import dataclasses
-import functools
 import os
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from gossamer import (
-    _core,
-    backward,
-    checkpoints,
-    consensus,
-    first_steps,
-    habits,
-    losses,
-    means,
-    mesh,
-    parameters,
-    patterns,
-    setup,
-    shards,
-)
-from gossamer.folder_locks import FolderLocks
-from gossamer.fused import FusedState, fused_kind, rule_for
-from gossamer.member import Closing, close_if_alive
-from gossamer.metrics import Metrics
-from gossamer.replaced_step import ReplacedStep, scaling, unfused_step
-from gossamer.restart import restart
-from gossamer.roll_call import within
-from gossamer.suspicions import Suspicions
-from gossamer.totals import Totals
-from gossamer.tracing import Trace
+from gossamer import _core, habits
+from gossamer.base.closing import AtExit, Closing
+from gossamer.checkpoint import checkpoints
+from gossamer.checkpoint.folder_locks import FolderLocks
+from gossamer.session import session
+from gossamer.session.settings import Settings
+from gossamer.step import consensus, means
+from gossamer.step.meeting import Given, meet_all
+from gossamer.step.replaced_step import ReplacedStep
+from gossamer.step.run import Run, remember
+from gossamer.tensors import wrappers
 from gossamer.uneven_epochs import uneven
-from gossamer.world import explain, find_seat
+from gossamer.workers.world import find_seat
 
 
 class Gossip(habits.NoModule, Closing):
@@ -131,164 +113,49 @@ class Gossip(habits.NoModule, Closing):
         trace_steps: int = 64,
         metrics: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._chose_pattern, pattern = pattern is not None, pattern or "cwa"
-        self._settings = setup.Settings.of(locals())
-        self._model, ddp = mesh.unwrapped(model)
+        asked = Settings.of(locals())
+        inner, ddp = wrappers.unwrapped(model)
+        met = meet_all(Given(inner, optimizer, ddp, find_seat(group)), asked)
+        self.plan: tuple[str, ...] = met.plan
+        begun = session.begin(met.world, met.settings, met.trained.rule)
+        self._run = Run(begun, met.trained, trusts_versions=ddp is None)
+        self._folders = FolderLocks()
+        self._patch(inner, met.trained.optimizer)
+        remember(self, self._run)
+        self._run.resume()
+
+    def _patch(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self._optimizer = optimizer
-        self.plan: tuple[str, ...] = ()
-        self._late, self._folders = backward.LateWatch(), FolderLocks()
-        self._totals = Totals()
-        self._engine: _core.Engine
-        self._state: FusedState | None
-        self._block = ""  # the one of the methods that go around a block
-        self._unsynced = 0  # blocks of no_sync() that are open
-        self._closed = False
-        self.last_step: _core.StepReport | None = None
-        self._world = setup.meet_all(self, optimizer, model, ddp, find_seat(group))
-        self._schedule = setup.choose_schedule(self)
-        self._loss = losses.StepLoss(self._schedule)
-        self._transport = setup.connect(self)
-        self._trace = Trace(trace, trace_steps, self._world)
-        self._metrics = Metrics(metrics, self._world)
-        setup.make_engine(self)
-        self._engine.start()
-        self._trusts_versions = ddp is None
-        self._watch_backward()
-        setup.share_what_nobody_trains(self)
-        self._suspicions = Suspicions(self)
-        self._patch()
-        self._resume()
-
-    def _read_optimizer(self) -> None:
-        everything = parameters.named_parameters(self._model, self._optimizer)
-        self._named = parameters.trainable(everything)
-        self._parameters = [parameter for _, parameter, _ in self._named]
-        self._numbers = [i for i, each in enumerate(everything) if each[1].requires_grad]
-        self._kind = fused_kind(self._optimizer)
-        is_sharded = any(map(shards.is_sharded, self._parameters))  # see Note [Shards]
-        self._rule = None if is_sharded else rule_for(self._optimizer)
-        # FSDP replaces parameters and puts them back in every step.
-        self._tree = None if is_sharded else parameters.Tree(self._model)
-
-    def _patch(self) -> None:
-        self._own_amp = bool(getattr(self._optimizer, "_step_supports_amp_scaling", False))
-        self._replaced = ReplacedStep(self._optimizer, self._step)
-        self._optimizer._gossip = self
-        self._loaded = parameters.LoadMark()
-        self._hooks = [self._optimizer.register_load_state_dict_post_hook(self._adopt)]
+        self._replaced = ReplacedStep(optimizer, self._run.step)
+        vars(optimizer)["_gossip"] = self
+        self._hooks = [optimizer.register_load_state_dict_post_hook(self._adopt)]
         self._hooks += [
-            module.register_load_state_dict_post_hook(self._loaded)
-            for module in self._model.modules()
+            module.register_load_state_dict_post_hook(self._run.loaded)
+            for module in model.modules()
         ]
-        self._at_exit = functools.partial(close_if_alive, weakref.ref(self))
-        atexit.register(self._at_exit)
+        self._at_exit = AtExit(self)
 
-    def _watch_backward(self) -> None:
-        backward.watch(
-            self,
-            update=self._settings.update,
-            trusts_versions=self._trusts_versions,
-            bucket_bytes=setup.bucket_bytes(self),
-        )
+    def _adopt(self, _: torch.optim.Optimizer) -> None:
+        self._run.adopt()
 
-    @contextlib.contextmanager
-    def no_sync(self) -> Iterator[None]:
+    def __repr__(self) -> str:
+        return habits.described(self._run)
+
+    def no_sync(self) -> contextlib.AbstractContextManager[None]:
         """For the backwards of a step but the last, under "allreduce" and update="backward".
 
         Gradients that no later backward averages are averaged in ``optimizer.step()``.
         """
-        self._unsynced += 1
-        self._engine.set_averaging(False)
-        try:
-            yield
-        finally:
-            self._unsynced -= 1
-            self._engine.set_averaging(self._unsynced == 0)
+        return self._run.no_sync()
 
     def observe(self, loss: float | torch.Tensor) -> None:
         """Says this worker's loss of the coming step to a schedule that follows its mean over all
         (``adaptive_average`` of ``make_schedule``), as a closure does that returns it."""
-        self._loss.say(loss)
+        self._run.loss.say(loss)
 
-    # The step.
-
-    def _step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What ``optimizer.step()`` does now; ``own_step`` is what it did before."""
-        if self._closed:
-            return own_step(*args, **kwargs)
-        try:
-            self._before_step()
-            self._loss.check(args, kwargs)
-            args, kwargs = backward.average_missed(self, args, kwargs)
-            self._suspicions.before_step(self)
-            if self._state is None:
-                own_step = self._suspicions.watched(self, own_step)
-                loss = unfused_step(self, own_step, *args, **kwargs)
-            else:
-                loss = self._replaced.with_step_hooks(self._fused_step, *args, **kwargs)
-            self._metrics.step(self)
-            return loss
-        except Exception as error:
-            where = f"step {self._engine.steps_done + 1} of the optimizer"
-            explain(error, self._world, where, self._settings.timeout_s)
-            raise
-
-    def _before_step(self) -> None:
-        consensus.refuse_step_inside(self._block)
-        if self._must_restart():
-            restart(self)
-        self._optimizer._opt_called = True
-
-    def _must_restart(self) -> bool:
-        """Whether what the optimizer and the model hold is not what the engine was made for."""
-        groups = [group["params"] for group in self._optimizer.param_groups]
-        return (
-            self._loaded.is_set
-            or not self._engine.holds(groups)
-            or fused_kind(self._optimizer) != self._kind
-            or not (self._tree is None or self._tree.is_same())
-        )
-
-    def _before_backward(self) -> list[_core.Hyper] | None:
-        """What to step with in this backward; None: nothing, all is left to the step."""
-        if self._closed or self._block == "averaged()" or self._must_restart():
-            return None
-        assert self._state is not None
-        self._state.check()
-        return patterns.stepping_groups(self)
-
-    def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss = None
-        if self._settings.update == "backward":
-            backward.check_step(self, closure)
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-            self._loss.returned(loss)
-        assert self._state is not None
-        scale, skip = scaling(self._optimizer)
-        self._state.check()
-        self._mix(patterns.stepping_groups(self, scale), skip=skip)
-        self._state.after_step()
-        return loss
-
-    def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
-        self.last_step = self._engine.step(groups, skip, self._loss.take())
-        self._totals.add(self.last_step)
-        if self._settings.update == "backward":
-            self._late.note(self._engine.early_buckets)
-        if self._engine.steps_done == 1:
-            first_steps.after_first(self)
-
-    # Changes between steps.
-
-    def _adopt(self, _: torch.optim.Optimizer) -> None:
-        if self._state is not None and self._rule is not None:
-            parameters.check_loaded_state(self._optimizer, self._rule, self._named)
-            self._state.adopt()
-
-    @contextlib.contextmanager
-    def averaged(self, *, also: consensus.Also = ()) -> Iterator[nn.Module]:
+    def averaged(
+        self, *, also: consensus.Also = ()
+    ) -> contextlib.AbstractContextManager[nn.Module]:
         """The model with the mean of all workers' parameters; afterwards the local ones are back.
 
         This is the model to evaluate and to save. ``also``: other modules and tensors that are the
@@ -296,15 +163,11 @@ class Gossip(habits.NoModule, Closing):
         every worker must enter and leave it, after equally many steps. ValueError on every worker
         where buffers differ in name, shape or dtype; RuntimeError inside of itself.
         """
-        self._suspicions.at_end(self)
-        with contextlib.ExitStack() as stack:
-            with within(self, "averaged()"):
-                stack.enter_context(consensus.agreed(self, also))
-            yield self._model
+        return self._run.averaged(also)
 
     def disagreement(self) -> float:
         """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖, how far the workers are apart. Collective."""
-        return consensus.disagreement(self)
+        return self._run.disagreement()
 
     def mean(
         self, tensors: torch.Tensor | Iterable[torch.Tensor]
@@ -315,7 +178,7 @@ class Gossip(habits.NoModule, Closing):
         shapes and dtypes. TypeError for whole numbers, ValueError on every worker where they
         differ.
         """
-        return means.mean(self, tensors)
+        return means.mean(self._run.team, tensors)
 
     # Epochs and checkpoints.
 
@@ -337,8 +200,9 @@ class Gossip(habits.NoModule, Closing):
         after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
         rank that does not come.
         """
-        checkpoints.save(self, path)
-        self._resume()
+        run = self._run
+        checkpoints.save(run.team, run.trained, run.carried(), self._folders, path)
+        run.resume()
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Goes on from what ``save`` saved, with the same model and class of optimizer. Collective.
@@ -348,52 +212,45 @@ class Gossip(habits.NoModule, Closing):
         trackers of the pattern then start at zero. Raises IoError or ValueError on every rank, and
         changes nothing, where that is not possible.
         """
+        run = self._run
         with torch.inference_mode(False):  # else its state could not be stepped with
-            restart(self, *checkpoints.load(self, path))
+            run.restart(*checkpoints.load(run.team, run.trained, path))
+
+    @property
+    def last_step(self) -> _core.StepReport | None:
+        """What the last step did; None before the first."""
+        return self._run.last_step
 
     @property
     def is_fused(self) -> bool:
         """Whether the optimizer's update runs in one pass with the mix."""
-        return self._state is not None
+        return self._run.state is not None
 
     def stats(self) -> dict[str, Any]:
         """Of this worker so far: ``steps``, ``exposed_s`` (seconds spent waiting for others),
         ``hidden_s`` (seconds in which payloads were under way without being waited for),
         ``skipped`` (late payloads, by bucket) and ``edges``: by peer the payload bytes ``sent`` and
         ``received``."""
-        return self._totals.stats(self._engine)
+        return self._run.totals.stats(self._run.team.engine)
 
     def log(self, **values: Any) -> None:
         """Adds values to the next line of ``metrics``, such as ``loss=loss``: numbers, texts and
         tensors of one element. The next line is that of the next step; inside of ``averaged()``,
         that of its end, with the disagreement. Raises IoError where it cannot be written."""
-        self._metrics.log(values)
-
-    def _resume(self) -> None:
-        """What was done until now belongs to no step."""
-        self._trace.resume()
-        self._metrics.resume()
+        self._run.metrics.log(values)
 
     def close(self) -> None:
         """Ends gossiping; the optimizer steps alone from then on, and neighbours that still step
         fail. May be called again."""
-        if self._closed:
+        run = self._run
+        if run.is_closed:
             return
-        self._closed = True
-        self._suspicions.at_end(self)
-        self._suspicions.drop()
-        atexit.unregister(self._at_exit)
+        self._at_exit.cancel()
         for hook in self._hooks:
             hook.remove()
         self._replaced.undo()
         vars(self._optimizer).pop("_gossip", None)
         try:
-            self._metrics.close(self)
+            run.close()
         finally:
-            self._engine.close()
-            if self._transport is not None:
-                self._transport.stop()
-            self._trace.write(self)
             self._folders.release()
-        # A group that outlives destroy_process_group has threads that may abort at exit.
-        self._world = dataclasses.replace(self._world, group=None)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-if TYPE_CHECKING:
-    from gossamer.gossip import Gossip
+from gossamer.step.run import Run
 
 _SAVE = "inside `with gossip.averaged() as model:` save model.state_dict()"
 _INSTEAD = {
@@ -28,7 +27,7 @@ _INSTEAD = {
 
 
 class NoModule:
-    """For those who take it for a wrapped model; and its repr."""
+    """For those who take it for a wrapped model."""
 
     if not TYPE_CHECKING:  # to a type checker every name would be there
 
@@ -47,25 +46,21 @@ class NoModule:
             "output = model(input)"
         )
 
-    def __repr__(self: Any) -> str:
-        return described(self)
 
-
-def described(gossip: Gossip) -> str:
-    """Its repr: who mixes what with whom."""
-    settings, world = gossip._settings, gossip._world
-    topology = getattr(settings.topology, "name", settings.topology)
+def described(run: Run) -> str:
+    """The repr of a Gossip: who mixes what with whom."""
+    settings, world, trained = run.session.settings, run.session.world, run.trained
     hosts = ", ".join(map(str, world.workers_per_host))
     parts = [
-        f"{type(gossip._model).__name__} with {type(gossip._optimizer).__name__}",
+        f"{type(trained.model).__name__} with {type(trained.optimizer).__name__}",
         f"rank {world.rank} of {world.size} on hosts of ({hosts})",
         f"pattern={settings.pattern!r}",
-        "fused" if gossip._state is not None else "own step",
+        "fused" if run.state is not None else "own step",
     ]
     if settings.pattern != "allreduce":
-        parts.insert(2, f"topology={topology!r}")
+        parts.insert(2, f"topology={settings.topology_name!r}")
     if settings.codec != "fp32":
         parts.append(f"codec={settings.codec!r}")
-    if gossip._closed:
+    if run.is_closed:
         parts.append("closed")
     return f"<Gossip: {', '.join(parts)}>"

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
-import functools
 import math
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from gossamer import _core, means, parameters, plain, setup, shards
-from gossamer.fused import Rule
-from gossamer.member import Closing, close_if_alive
-from gossamer.roll_call import within
-from gossamer.world import find_seat, meet
+from gossamer import _core
+from gossamer.base.closing import AtExit, Closing
+from gossamer.session import session
+from gossamer.session import settings as arguments
+from gossamer.session.settings import NO_OPTIMIZER, Settings
+from gossamer.session.team import Team
+from gossamer.step import means
+from gossamer.tensors import parameters, plain, shards
+from gossamer.workers.world import find_seat, meet
 
 
 class Mixer(Closing):
@@ -55,56 +56,31 @@ class Mixer(Closing):
         transport: str = "auto",
         tls: bool = False,
     ) -> None:
-        self._settings = setup.Settings.of({**setup.NO_OPTIMIZER, **locals()})
-        self._parameters = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
-        self._rule: Rule | None = None
-        self._block = ""
-        self._closed = False
-        self._engine: _core.Engine
-        self._transport: _core.Transport | None
+        settings = Settings.of({**NO_OPTIMIZER, **locals()})
+        named = _named([tensors] if isinstance(tensors, torch.Tensor) else list(tensors))
         seat = find_seat(group)
         about, problem = "", None
         try:
-            about = self._about(broadcast)
+            about = "\n".join(_about(named, settings, broadcast))
         except Exception as error:
             problem = error
-        self._world = meet(seat, about, problem, timeout_s)
-        self._schedule = setup.choose_schedule(self)
-        self._transport = setup.connect(self)
-        self._engine = _core.Engine(
-            self._transport,
-            self._named(),
-            setup.engine_options(self),
-            bucket_bytes=setup.bucket_bytes(self),
+        world = meet(seat, about, problem, timeout_s)
+        begun = session.begin(world, settings, None)
+        total = sum(tensor.numel() * tensor.element_size() for _, tensor, _ in named)
+        engine = _core.Engine(
+            begun.transport,
+            named,
+            begun.engine_options(None),
+            bucket_bytes=begun.bucket_bytes(total),
         )
-        with within(self, "Mixer"):
+        self._team = Team(begun, engine)
+        self._closed = False
+        with self._team.within("Mixer"):
             if broadcast:
-                self._engine.start()
+                engine.start()
             else:
-                self._engine.start_at(0)
-        self._at_exit = functools.partial(close_if_alive, weakref.ref(self))
-        atexit.register(self._at_exit)
-
-    def _named(self) -> list[parameters.Named]:
-        return [(f"tensor {i}", tensor, 0) for i, tensor in enumerate(self._parameters)]
-
-    def _about(self, broadcast: bool) -> str:
-        """What has to be the same on all ranks, a line each; raises for what cannot be mixed."""
-        self._settings.check()
-        if not self._parameters:
-            raise ValueError("[Mixer] tensors must be at least one, got none; give what to mix")
-        for i, tensor in enumerate(self._parameters):
-            if not isinstance(tensor, torch.Tensor):
-                raise TypeError(
-                    f"[Mixer] tensors must be tensors, got {type(tensor).__name__} at place {i}; "
-                    "wrap numbers in torch.tensor(...)"
-                )
-        shards.refuse(self._parameters, "Mixer")
-        parameters.check_overlaps(self._named())
-        lines = [f"a Mixer with broadcast {broadcast}", *setup.about_settings(self._settings)]
-        for name, tensor, _ in self._named():
-            lines += plain.describe(name, tensor)
-        return "\n".join(lines)
+                engine.start_at(0)
+        self._at_exit = AtExit(self)
 
     def mix(self, loss: float | torch.Tensor = math.nan) -> None:
         """x ← W x with W of the next round, over all workers; waits for the neighbours.
@@ -112,32 +88,57 @@ class Mixer(Closing):
         Values may be changed at any time between two calls. ``loss`` is for schedules that follow
         it (``adaptive_average`` of ``make_schedule``). Collective.
         """
-        if self._schedule.loss_driven and math.isnan(float(loss)):
+        schedule = self._team.session.schedule
+        if schedule.loss_driven and math.isnan(float(loss)):
             raise ValueError(
-                f"[Mixer] the topology {self._schedule.name!r} follows the loss, got none; call "
-                "mix(loss)"
+                f"[Mixer] the topology {schedule.name!r} follows the loss, got none; call mix(loss)"
             )
-        with within(self, "mix()"):
-            self._engine.step([_core.Hyper()], skip=True, loss=float(loss))
+        with self._team.within("mix()"):
+            self._team.engine.step([_core.Hyper()], skip=True, loss=float(loss))
 
     def mean(
         self, tensors: torch.Tensor | Iterable[torch.Tensor]
     ) -> torch.Tensor | list[torch.Tensor]:
         """The mean over all workers of one tensor, or of each in a list, as in ``Gossip.mean``."""
-        return means.mean(self, tensors)
+        return means.mean(self._team, tensors)
 
     def stats(self) -> dict[str, Any]:
         """Of this worker so far: ``steps`` mixed, and ``edges``: by peer the payload bytes ``sent``
         and ``received``."""
-        edges = {peer: {"sent": s, "received": r} for peer, s, r in self._engine.edges()}
-        return {"steps": self._engine.steps_done, "edges": edges}
+        engine = self._team.engine
+        edges = {peer: {"sent": s, "received": r} for peer, s, r in engine.edges()}
+        return {"steps": engine.steps_done, "edges": edges}
 
     def close(self) -> None:
         """Ends mixing; neighbours that still mix fail. May be called again."""
         if self._closed:
             return
         self._closed = True
-        atexit.unregister(self._at_exit)
-        self._engine.close()
-        if self._transport is not None:
-            self._transport.stop()
+        self._at_exit.cancel()
+        self._team.engine.close()
+        transport = self._team.session.transport
+        if transport is not None:
+            transport.stop()
+
+
+def _named(tensors: list[torch.Tensor]) -> list[parameters.Named]:
+    return [(f"tensor {i}", tensor, 0) for i, tensor in enumerate(tensors)]
+
+
+def _about(named: list[parameters.Named], settings: Settings, broadcast: bool) -> list[str]:
+    """What has to be the same on all ranks, a line each; raises for what cannot be mixed."""
+    settings.check()
+    if not named:
+        raise ValueError("[Mixer] tensors must be at least one, got none; give what to mix")
+    for i, (_, tensor, _) in enumerate(named):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(
+                f"[Mixer] tensors must be tensors, got {type(tensor).__name__} at place {i}; "
+                "wrap numbers in torch.tensor(...)"
+            )
+    shards.refuse([tensor for _, tensor, _ in named], "Mixer")
+    parameters.check_overlaps(named)
+    lines = [f"a Mixer with broadcast {broadcast}", *arguments.describe(settings)]
+    for name, tensor, _ in named:
+        lines += plain.describe(name, tensor)
+    return lines

@@ -13,11 +13,14 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from gossamer import _core, files, mesh, parameters, setup
-from gossamer.cards import exchange
-from gossamer.edges import make_transport
-from gossamer.fused import rule_for
-from gossamer.world import World, find_seat, meet
+from gossamer import _core
+from gossamer.base import files
+from gossamer.session import session
+from gossamer.tensors import parameters, wrappers
+from gossamer.tensors.fused import rule_for
+from gossamer.workers.cards import exchange
+from gossamer.workers.edges import make_transport
+from gossamer.workers.world import World, find_seat, meet
 
 Times = list[tuple[float, float, float]]
 
@@ -65,7 +68,7 @@ def probe(
     gradient or does not step, IoError where rank 0 cannot write, TransportError for a rank that
     does not come or leaves.
     """
-    plain, ddp = mesh.unwrapped(model)
+    plain, ddp = wrappers.unwrapped(model)
     seat = find_seat(group)
     own = parameters.unwrapped_optimizer(optimizer)
     problem = _problem(own)
@@ -106,7 +109,7 @@ def _problem(optimizer: torch.optim.Optimizer) -> Exception | None:
 
 
 def _buckets(total_bytes: int, world: World, asked: int | None) -> list[int]:
-    size = setup.suitable_bucket_bytes(total_bytes, len(world.workers_per_host), asked)
+    size = session.suitable_bucket_bytes(total_bytes, len(world.workers_per_host), asked)
     elements, count = total_bytes // 4, max(1, -(-total_bytes // size))
     return [elements // count + (k < elements % count) for k in range(count)]
 

@@ -6,7 +6,6 @@ worker that waits for others anywhere, be it in torch's own barrier, keeps nobod
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 import signal
@@ -16,20 +15,17 @@ import time
 import weakref
 from collections.abc import Iterable
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 from torch.utils.data._utils import signal_handling
 
 from gossamer import _core
-from gossamer.member import Closing, Member, close_if_alive
-from gossamer.roll_call import agree, within
-
-if TYPE_CHECKING:
-    from gossamer.gossip import Gossip
+from gossamer.base.closing import AtExit, Closing
+from gossamer.step.run import Run, run_of
 
 _NAP_S = 0.02
 
-_watched: weakref.WeakSet[Gossip] = weakref.WeakSet()
+_watched: weakref.WeakSet[Run] = weakref.WeakSet()
 _open: set[StopOnSignal] = set()
 
 
@@ -62,20 +58,23 @@ class StopOnSignal(Closing):
 
     def __init__(
         self,
-        gossip: Gossip,
+        gossip: Any,
         *,
         grace_s: float = 25.0,
         signals: Iterable[int] = (signal.SIGTERM, signal.SIGHUP),
     ) -> None:
-        agree(gossip, "StopOnSignal()", lambda: _described(gossip, grace_s), compares_steps=False)
-        _watched.add(gossip)
+        run = run_of(gossip, "StopOnSignal")
+        described = functools.partial(_described, run, grace_s)
+        run.team.agree("StopOnSignal()", described, compares_steps=False)
+        _watched.add(run)
         _keep_loaders()
-        self._gossip = gossip
+        self._team = run.team
         self._grace_s = grace_s
         self._home = os.getpid()
-        self._agreement = _agreement_of(gossip)
+        transport = run.session.transport
+        self._agreement = None if transport is None else _core.StopAgreement(transport)
         self._lock = threading.Lock()  # guards the bid
-        self._bid = gossip._engine.steps_done
+        self._bid = run.team.engine.steps_done
         self._told = 0
         self._told_at = 0.0
         self._ends_at: int | None = None
@@ -88,14 +87,18 @@ class StopOnSignal(Closing):
         _open.add(self)
         self._watcher = threading.Thread(target=self._watch, name="StopOnSignal", daemon=True)
         self._watcher.start()
-        self._at_exit = functools.partial(close_if_alive, weakref.ref(self))
-        atexit.register(self._at_exit)
+        self._at_exit = AtExit(self)
+
+    @property
+    def signals(self) -> tuple[int, ...]:
+        """The numbers that it hears."""
+        return tuple(self._before)
 
     def is_due(self) -> bool:
         """Whether this step is the last: True on every rank after the same one. To be called after
         each step. Raises TransportError where another worker is lost meanwhile."""
-        with within(self._gossip, "StopOnSignal.is_due()"):
-            return self._is_last(self._gossip._engine.steps_done)
+        with self._team.within("StopOnSignal.is_due()"):
+            return self._is_last(self._team.engine.steps_done)
 
     def leave(self) -> NoReturn:
         """Ends the process with 128 and the signal's number, as schedulers expect it."""
@@ -109,7 +112,7 @@ class StopOnSignal(Closing):
         _open.discard(self)
         self._watcher.join()
         self._agreement = None
-        atexit.unregister(self._at_exit)
+        self._at_exit.cancel()
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self._told != 0 and self._ends_at is None and sys.exc_info()[0] is None:
@@ -154,9 +157,9 @@ class StopOnSignal(Closing):
                 with self._lock:
                     self._agreement.look(self._told, self._bid)
             if self._told != 0 and time.monotonic() - self._told_at > self._grace_s:
-                name = signal.Signals(self._told).name
+                name, rank = signal.Signals(self._told).name, self._team.session.world.rank
                 print(
-                    f"[StopOnSignal] rank {self._gossip._world.rank} leaves {self._grace_s:g} s "
+                    f"[StopOnSignal] rank {rank} leaves {self._grace_s:g} s "
                     f"after {name}, before all have come to the same step",
                     file=sys.stderr,
                     flush=True,
@@ -164,12 +167,7 @@ class StopOnSignal(Closing):
                 os._exit(128 + self._told)
 
 
-def _agreement_of(gossip: Member) -> _core.StopAgreement | None:
-    """None for a worker alone."""
-    return None if gossip._transport is None else _core.StopAgreement(gossip._transport)
-
-
-def _described(gossip: Gossip, grace_s: float) -> list[str]:
+def _described(run: Run, grace_s: float) -> list[str]:
     """What is wrong here; nothing has to be the same."""
     if not grace_s > 0:
         raise ValueError(f"[StopOnSignal] grace_s must be above 0, got {grace_s:g}")
@@ -178,7 +176,7 @@ def _described(gossip: Gossip, grace_s: float) -> list[str]:
             "[StopOnSignal] signals reach the main thread only, got thread "
             f"'{threading.current_thread().name}'; make it in the main thread"
         )
-    if gossip in _watched:
+    if run in _watched:
         raise ValueError(
             "[StopOnSignal] a Gossip has one, got a second; make it once, before the first epoch"
         )
@@ -202,7 +200,7 @@ def _keep_loaders() -> None:
 
     def set_handlers() -> None:
         own()
-        numbers = {number for each in _open for number in each._before}
+        numbers = {number for each in _open for number in each.signals}
         _core.leave_signals_to_parent(sorted(numbers))
 
     signal_handling._set_worker_signal_handlers = set_handlers

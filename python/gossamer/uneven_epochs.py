@@ -15,21 +15,18 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from gossamer import _core, patterns
-from gossamer.board import Board, next_number
-from gossamer.consensus import refuse_inside
-from gossamer.roll_call import agree, exchange, within
-from gossamer.world import board_of
-
-if TYPE_CHECKING:
-    from gossamer.gossip import Gossip
-
+from gossamer import _core
+from gossamer.session.team import UNEVEN
+from gossamer.step.run import Run, run_of
+from gossamer.tensors.trained import Trained
+from gossamer.workers.board import Board, next_number
+from gossamer.workers.world import board_of
 
 _NAP_S = 0.005
 
@@ -112,62 +109,62 @@ class Counts:
 class Leaver:
     """What one Gossip does in an epoch."""
 
-    def __init__(self, gossip: Gossip) -> None:
-        self._gossip = gossip
-        self._counts = Counts(gossip._engine)
-        world = gossip._world
-        board = board_of(world, gossip._settings.timeout_s)
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._counts = Counts(run.team.engine)
+        world = run.session.world
+        board = board_of(world, run.session.settings.timeout_s)
         place = f"gossamer/uneven/{next_number(board, world.rank, world.size)}"
         self._agreement = Agreement(board, place, world.rank, world.size)
 
     def leave(self, is_over: Callable[[], bool]) -> None:
         """Mixes without stepping until all have left, or it ``is_over``."""
-        engine = self._gossip._engine
-        self._agreement.leave(engine.steps_done)
-        while not is_over() and self._agreement.may_begin(engine.steps_done + 1):
-            _step_without_batch(self._gossip, self._counts)
+        team = self._run.team
+        self._agreement.leave(team.engine.steps_done)
+        while not is_over() and self._agreement.may_begin(team.engine.steps_done + 1):
+            _step_without_batch(self._run, self._counts)
 
     def meet(self) -> None:
         """All have left: nobody asks the store any more, and under "allreduce" all have one model
         again. Collective."""
-        with within(self._gossip, "uneven()"):
-            self._gossip._engine.barrier()  # whose process holds the store may end now
+        with self._run.team.within(UNEVEN):
+            self._run.team.engine.barrier()  # whose process holds the store may end now
         tally = self._agreement.tally
-        if self._gossip._settings.pattern == "allreduce" and tally.fewest < tally.most:
-            _follow(self._gossip, tally)
+        if _has_one_model(self._run) and tally.fewest < tally.most:
+            _follow(self._run, tally)
 
 
 _open: ContextVar[bool] = ContextVar("inside of uneven()", default=False)
 
 
 @contextmanager
-def uneven(*gossips: Gossip) -> Iterator[None]:
+def uneven(*gossips: object) -> Iterator[None]:
     """An epoch in which workers have unequal numbers of batches for the models of several Gossips:
     ``with gossamer.uneven(a, b):`` around it, as ``with a.uneven():`` for one.
 
     A worker that leaves goes on mixing all of them until all workers have left. Collective.
     """
-    for gossip in gossips:
-        refuse_inside(gossip._block, "uneven()")
+    runs = [run_of(gossip, UNEVEN) for gossip in gossips]
+    for run in runs:
+        run.team.refuse_inside(UNEVEN)
     if _open.get():
         raise RuntimeError(
             "[Gossip] uneven() inside uneven() of another Gossip, which would wait for each other "
             "at their ends; use one block for both: with gossamer.uneven(a, b)"
         )
-    several = [gossip for gossip in gossips if gossip._world.size > 1]
-    for gossip in several:
-        agree(gossip, "uneven()")
-    leavers = [Leaver(gossip) for gossip in several]
+    several = [run for run in runs if run.session.world.size > 1]
+    for run in several:
+        run.team.agree(UNEVEN)
+    leavers = [Leaver(run) for run in several]
     token = _open.set(True)
-    for gossip in several:
-        gossip._block = "uneven()"
     try:
-        yield
-        _leave_all(leavers)
+        with ExitStack() as stack:
+            for run in several:
+                stack.enter_context(run.team.inside(UNEVEN))
+            yield
+            _leave_all(leavers)
     finally:
         _open.reset(token)
-        for gossip in several:
-            gossip._block = ""
     for leaver in leavers:
         leaver.meet()
 
@@ -200,61 +197,59 @@ def _leave_all(leavers: list[Leaver]) -> None:
         raise errors[0]
 
 
-def _step_without_batch(gossip: Gossip, counts: Counts) -> None:
-    if gossip._settings.pattern == "allreduce":
-        with within(gossip, "uneven()"):
-            is_finite = _has_others_gradients(gossip, counts.passes_per_step())
+def _step_without_batch(run: Run, counts: Counts) -> None:
+    if _has_one_model(run):
+        with run.team.within(UNEVEN):
+            is_finite = _has_others_gradients(run, counts.passes_per_step())
         if is_finite:
-            gossip._optimizer.step()
+            run.trained.optimizer.step()
             return
-    with within(gossip, "uneven()"):
-        groups, loss = patterns.resting_groups(gossip), gossip._loss.take()
-        gossip.last_step = gossip._engine.step(groups, skip=True, loss=loss)
-    gossip._totals.add(gossip.last_step)
-    if gossip._state is not None:
-        gossip._state.after_step()
-    gossip._metrics.step(gossip)
+    run.rest()
 
 
 # pattern="allreduce", where all workers have one model.
 
 
-def _has_others_gradients(gossip: Gossip, passes: int) -> bool:
+def _has_one_model(run: Run) -> bool:
+    return run.session.settings.pattern == "allreduce"
+
+
+def _has_others_gradients(run: Run, passes: int) -> bool:
     """Takes part in the backward passes of a step with no gradient of its own.
 
     Returns whether the mean gradient is finite; a GradScaler skips the others' step where not.
     """
-    gossip._optimizer.zero_grad(set_to_none=True)
+    run.trained.optimizer.zero_grad(set_to_none=True)
     for _ in range(passes):
-        gossip._engine.pass_without_backward()
-    grads = (p.grad for p in gossip._parameters if p.grad is not None)
+        run.team.engine.pass_without_backward()
+    grads = (p.grad for p in run.trained.tensors if p.grad is not None)
     return all(bool(torch.isfinite(grad).all()) for grad in grads)
 
 
-def _follow(gossip: Gossip, tally: Tally) -> None:
+def _follow(run: Run, tally: Tally) -> None:
     """Gives everybody the parameters and optimizer state of the last to leave. Collective.
 
     Those that left before do not know what clipping, scaling and schedules did to its steps.
     """
-    world = gossip._world
-    tensors = _floats_of(gossip)
-    cards = exchange(gossip, "uneven()", {"keys": list(tensors)})
+    world = run.session.world
+    tensors = _floats_of(run.trained)
+    cards = run.team.exchange(UNEVEN, {"keys": list(tensors)})
     common = [key for key in tensors if all(key in card["keys"] for card in cards)]
     is_last = world.rank == tally.closed_by
     with torch.no_grad():
         for key in common:  # the mean of n times its values and of zeros
             values = tensors[key].double()
             wide = values * world.size if is_last else torch.zeros_like(values)
-            gossip._engine.average([wide])
+            run.team.engine.average([wide])
             tensors[key].copy_(wide)
 
 
-def _floats_of(gossip: Gossip) -> dict[str, torch.Tensor]:
+def _floats_of(trained: Trained) -> dict[str, torch.Tensor]:
     """Parameters and their floating-point state, by index and name; complex ones as real views."""
     found: dict[str, torch.Tensor] = {}
-    for i, parameter in enumerate(gossip._parameters):
+    for i, parameter in enumerate(trained.tensors):
         found[str(i)] = parameter.detach()
-        for name, value in gossip._optimizer.state.get(parameter, {}).items():
+        for name, value in trained.optimizer.state.get(parameter, {}).items():
             if isinstance(value, torch.Tensor) and name != "step":
                 found[f"{i}/{name}"] = value
     real = {key: torch.view_as_real(v) if v.is_complex() else v for key, v in found.items()}

@@ -18,7 +18,8 @@ from torch.optim import SGD, Adam
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import gossamer
-from gossamer import Gossip, roll_call
+from gossamer import Gossip
+from gossamer.workers import roll_call
 
 PATIENT_S = 60.0  # far longer than the test: whatever waits for it is seen by what it says
 METHODS: dict[str, Callable[[Gossip, str], Any]] = {

@@ -92,7 +92,7 @@ def run(
             optimizer.param_groups[0]["lr"] *= 0.9
             model(batch(step, rank), step).square().mean().backward()
             optimizer.step()
-            early.append(gossip._engine.early_buckets)
+            early.append(gossip._run.team.engine.early_buckets)
     return model, early
 
 

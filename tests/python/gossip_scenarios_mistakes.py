@@ -4,13 +4,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-import gossamer.gossip
 import torch.distributed as dist
 from gossip_scenarios_basic import Normed, buffers, gossiping, numbers
 from gossip_support import batch, loss_of, mlp, train
 from torch import nn
 from torch.optim import SGD
 
+import gossamer.gossip
 from gossamer import _core
 
 RING = {"topology": "ring"}
@@ -24,7 +24,9 @@ def two_forwards(rank: int, size: int, mixes_in_forward: bool = False) -> Any:
         model.load_state_dict({k: v * 0 + rank for k, v in model.state_dict().items()})
         if mixes_in_forward:
             hyper = [_core.Hyper()]
-            model.register_forward_hook(lambda *_: gossip._engine.step(hyper, True) and None)
+            model.register_forward_hook(
+                lambda *_: gossip._run.team.engine.step(hyper, True) and None
+            )
         loss_of(model, batch(0, rank)).backward()  # calls the model twice
         optimizer.step()
         return numbers(model)

@@ -123,7 +123,7 @@ def aga(rank: int, size: int) -> Any:
                 with torch.no_grad():
                     model.weight.add_(rank)
                 optimizer.step(closure)
-            found[name] = gossip._engine.agreed_losses
+            found[name] = gossip._run.team.engine.agreed_losses
     model = small()
     optimizer = SGD(model.parameters(), lr=LR)
     with gossiping(model, optimizer, topology=adaptive(), pattern="atc") as gossip:
@@ -175,7 +175,7 @@ def aga_uneven(rank: int, size: int) -> Any:
                 pull(model, rank)
                 gossip.observe(8.0)
                 optimizer.step()
-        return gossip._engine.agreed_losses
+        return gossip._run.team.engine.agreed_losses
 
 
 # Mixers.

@@ -19,7 +19,9 @@ from torch import nn
 from torch.optim import SGD, Adam, RMSprop
 
 import gossamer
-from gossamer import Gossip, patterns, setup
+from gossamer import Gossip
+from gossamer.session import patterns
+from gossamer.step.carried import Carried
 
 STEPS = 12
 SAVED_AT = 5
@@ -230,10 +232,11 @@ def place(number: int) -> Path:
 
 def kept(gossip: Gossip) -> dict[str, list[float]]:
     """By name: what the pattern keeps, of all parameters."""
-    vectors = setup.row_of(gossip).kept_state
-    count = range(len(gossip._parameters))
+    run = gossip._run
+    vectors = run.session.row(run.trained.rule).kept_state
+    count = range(len(run.trained.tensors))
     return {
-        name: torch.cat([gossip._engine.pattern_state(i, k).flatten() for i in count]).tolist()
+        name: torch.cat([run.team.engine.pattern_state(i, k).flatten() for i in count]).tolist()
         for name, k in vectors.items()
     }
 
@@ -263,7 +266,7 @@ def saved_and_loaded(rank: int, size: int) -> Any:
 
 def forgotten(rank: int, size: int) -> Any:
     """The same of the first case, with a save that leaves out what the pattern keeps."""
-    with mock.patch("gossamer.checkpoints._pattern_state", return_value={}):
+    with mock.patch("gossamer.step.run.carried_by", return_value=Carried()):
         return ends_with_a_save(CASES[0], place(-1), rank)
 
 

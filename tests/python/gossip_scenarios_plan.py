@@ -31,7 +31,7 @@ def planned(rank: int, size: int) -> Any:
                 warnings.simplefilter("always")
                 with gossiping(model, optimizer, **options) as gossip:
                     train(model, optimizer, range(3), rank)
-                    schedule, settings = gossip._schedule, gossip._settings
+                    schedule, settings = gossip._run.session.schedule, gossip._run.session.settings
                     found[f"{name} {update}"] = {
                         "plan": gossip.plan,
                         "pattern": settings.pattern,

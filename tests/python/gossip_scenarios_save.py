@@ -17,7 +17,9 @@ from gossip_support import mlp, names_in, rewrite, train
 from torch import nn
 from torch.optim import SGD, Adam, AdamW, NAdam, RMSprop
 
-from gossamer import Gossip, rank_files
+from gossamer import Gossip
+from gossamer.base import files
+from gossamer.checkpoint import rank_files
 
 Make = Callable[[nn.Module], torch.optim.Optimizer]
 
@@ -312,7 +314,7 @@ def interrupted(rank: int, size: int) -> Any:
         saved = everything(model, optimizer)
         for name, patch in {
             "write": mock.patch.object(rank_files, "save_file", side_effect=OSError("disk full")),
-            "manifest": mock.patch("gossamer.files.write_whole", side_effect=OSError("disk full")),
+            "manifest": mock.patch.object(files, "write_whole", side_effect=OSError("disk full")),
         }.items():
             train(model, optimizer, range(3, 5), rank)
             fails = rank == 1 or name == "manifest"  # there are hosts of whom each replaces it
@@ -335,7 +337,7 @@ def hosts_apart(rank: int, size: int) -> Any:
         gossip.save(place)
         saved = everything(model, optimizer)
         train(model, optimizer, range(3, 5), rank)
-        patch = mock.patch("gossamer.files.write_whole", side_effect=OSError("disk full"))
+        patch = mock.patch.object(files, "write_whole", side_effect=OSError("disk full"))
         with patch if host != "0" else contextlib.nullcontext():
             error = attempt_to(lambda: gossip.save(place))
         manifest = json.loads((place / "manifest.json").read_text())
@@ -343,8 +345,8 @@ def hosts_apart(rank: int, size: int) -> Any:
         same = everything(model, optimizer) == saved
         gossip.save(place)
         dist.barrier()
-        files = sorted(name.split("-")[0] for name in names_in(place))
-    return {**error, "same": same, "in_manifest": manifest["step"], "files": files}
+        kept = sorted(name.split("-")[0] for name in names_in(place))
+    return {**error, "same": same, "in_manifest": manifest["step"], "files": kept}
 
 
 def killed_while_saving(rank: int, size: int) -> Any:

@@ -78,7 +78,7 @@ def loaded_again(rank: int, size: int) -> Any:
     optimizer = SGD(model.parameters(), lr=0.05)
     gossip = Gossip(model, optimizer, topology="ring", timeout_s=TIMEOUT_S)
     gossip.load(folder("stopped"))
-    before = gossip._engine.steps_done
+    before = gossip._run.team.engine.steps_done
     with StopOnSignal(gossip) as stop:
         os.kill(os.getpid(), signal.SIGHUP)
         steps = before

@@ -83,7 +83,7 @@ def rewrite(
 ) -> None:
     """Another content in a worker's file of a checkpoint, of which the manifest says that it is so:
     what somebody can do who gives it away."""
-    from gossamer import rank_files
+    from gossamer.checkpoint import rank_files
 
     manifest = json.loads((folder / "manifest.json").read_text())
     card = manifest["files"][rank]
@@ -99,7 +99,7 @@ def rewrite(
 
 def seal(folder: Path, manifest: dict[str, Any]) -> None:
     """Writes a manifest with the checksum that it should have."""
-    from gossamer import checkpoints
+    from gossamer.checkpoint import checkpoints
 
     (folder / "manifest.json").write_text(checkpoints._seal(manifest))
 

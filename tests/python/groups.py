@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch.distributed import HashStore, PrefixStore, ProcessGroupGloo
 
-from gossamer import gloo_edges
+from gossamer.workers import gloo_edges
 
 LOOPBACK = "127.0.0.1"
 

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import gossamer.lightning
 import lightning
 import torch
 import torch.distributed as dist
@@ -16,6 +15,8 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from watch_example import spread
+
+import gossamer.lightning
 
 EPOCHS = 2
 Notes = dict[str, Any]

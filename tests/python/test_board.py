@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import conftest  # noqa: F401  the package's place, before the package
-import gossamer.board
 import pytest
-from gossamer.board import Board, Waiting, next_number
 from torch.distributed import HashStore, TCPStore
 
+import gossamer.workers.board
 from gossamer import TransportError, _core
+from gossamer.workers.board import Board, Waiting, next_number
 
 SERVER = """
 import socket, time
@@ -80,7 +80,7 @@ def test_a_rank_that_is_late_is_named() -> None:
 def test_who_waits_says_for_whom_once(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(gossamer.board, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(gossamer.workers.board, "_PATIENCE_S", 0.01)
     board = Board(HashStore(), 2, 20.0)
     with pytest.raises(TransportError):
         board.read("absent", waiting(SHORT_S), LATE)

@@ -10,7 +10,8 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import FakeProcessGroup
 
-from gossamer import _core, gloo_edges
+from gossamer import _core
+from gossamer.workers import gloo_edges
 
 Tag = _core.Tag
 

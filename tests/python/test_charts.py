@@ -12,6 +12,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 import numpy as np
+
 from gossamer.report import chart_pages, chart_picture, chart_values, style
 from gossamer.report.chart_curves import MOST_POINTS, Extent, Looks, thinned
 from gossamer.report.chart_text import tick_words

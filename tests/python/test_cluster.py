@@ -136,7 +136,7 @@ model = torch.nn.Linear(2, 2)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     gossip = Gossip(model, torch.optim.SGD(model.parameters(), lr=0.1), timeout_s=float("inf"))
-hosts = gossip._world.workers_per_host
+hosts = gossip._run.session.world.workers_per_host
 gossip.close()
 if dist.get_rank() == 0:
     print(json.dumps([hosts, [str(each.message) for each in said]]))

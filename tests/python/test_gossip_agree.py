@@ -7,7 +7,6 @@ from typing import Any
 import gossip_ranks
 import pytest
 import torch
-from gossamer.report.metrics import read_metrics
 from gossip_scenarios_agree import METHODS
 from gossip_support import mlp, train
 from torch import nn
@@ -15,6 +14,7 @@ from torch.optim import SGD
 
 import gossamer
 from gossamer import Gossip
+from gossamer.report.metrics import read_metrics
 
 SCENARIOS = (
     "unequal_steps another_method loaded_on_one caches late odd_tensors odd_refused means "

@@ -366,7 +366,7 @@ def test_layers_that_thaw_are_heard_of() -> None:
         for m, its in ((model, optimizer), (plain, reference)):
             m[0].requires_grad_(step >= 3)
             train(m, its, [step])
-        counts.append(gossip._engine.early_buckets)
+        counts.append(gossip._run.team.engine.early_buckets)
     assert difference(model, plain) < 1e-6
     assert counts[-1] > counts[0]
 
@@ -378,4 +378,4 @@ def test_a_model_of_one_bucket() -> None:
     optimizer.zero_grad()
     model(batch(0), 0).square().mean().backward()
     optimizer.step()
-    assert gossip._engine.early_buckets == 1
+    assert gossip._run.team.engine.early_buckets == 1

@@ -15,8 +15,6 @@ import gossip_ranks
 import pytest
 import torch
 import torch.distributed as dist
-from gossamer.fused import rule_for
-from gossamer.world import Seat, explain
 from gossip_scenarios_messages import MISTAKES
 from gossip_support import ROOT, batch, loss_of, mlp, train
 from gossip_wrappers import accelerated
@@ -25,7 +23,10 @@ from torch import nn
 from torch.optim import SGD, Adam
 
 import gossamer
-from gossamer import AccumAdam, Gossip, patterns
+from gossamer import AccumAdam, Gossip
+from gossamer.session import patterns
+from gossamer.tensors.fused import rule_for
+from gossamer.workers.world import Seat, explain
 
 GOLDEN = ROOT / "tests" / "golden" / "python_errors.txt"
 

@@ -11,14 +11,15 @@ from types import SimpleNamespace
 import gossip_ranks
 import pytest
 import torch
-from gossamer.fused import FusedState
-from gossamer.parameters import LoadMark
 from gossip_scenarios_basic import Normed, buffers
 from gossip_support import batch, difference, flat, loss_of, mlp, pair, train
 from torch import nn
 from torch.optim import SGD, Adam
 
-from gossamer import Gossip, world
+from gossamer import Gossip
+from gossamer.tensors.fused import FusedState
+from gossamer.tensors.parameters import LoadMark
+from gossamer.workers import world
 
 NEAR = 1e-6
 Breaks = Callable[[pytest.MonkeyPatch], None]

@@ -29,7 +29,8 @@ from gossip_support import flat, mlp
 from torch.nn.utils import vector_to_parameters
 from torch.optim import SGD
 
-from gossamer import Gossip, _core, patterns
+from gossamer import Gossip, _core
+from gossamer.session import patterns
 
 WORKERS = sum(HOSTS)
 SCENARIOS = ["trained", "skipped", "unequal", "in_the_backward", "restarted", "saved_and_loaded"]

@@ -14,7 +14,8 @@ from gossip_support import mlp, train
 from torch.optim import SGD
 
 import gossamer
-from gossamer import Gossip, _core, planning
+from gossamer import Gossip, _core
+from gossamer.session import planning
 
 PROGRAM = Path(__file__).parents[2] / "build" / "bin" / "gossamer"
 HOSTS = [2, 1, 2]
@@ -157,8 +158,8 @@ SETTINGS = {"topology": "auto", "pattern": "cwa", "codec": "fp32", "late": "wait
 
 def decided(monkeypatch: pytest.MonkeyPatch, said: SimpleNamespace) -> dict[str, Any]:
     """The settings that a ranking ends in."""
-    from gossamer.setup import Settings
-    from gossamer.world import World
+    from gossamer.session.settings import Settings
+    from gossamer.workers.world import World
 
     core = SimpleNamespace(Method=_core.Method, rank_methods=lambda *_: said)
     monkeypatch.setattr(planning, "_core", core)

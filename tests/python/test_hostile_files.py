@@ -14,7 +14,9 @@ from gossip_support import mlp, rewrite, seal, train
 from torch.optim import SGD, Adam
 
 import gossamer
-from gossamer import Gossip, files, tracing
+from gossamer import Gossip
+from gossamer.base import files
+from gossamer.records import tracing
 
 Parts = tuple[torch.nn.Module, torch.optim.Optimizer, Gossip]
 

@@ -15,15 +15,21 @@ def made(name: str, **arguments: object) -> gossamer.Gossip:
 
 def test_a_name_says_all_that_arguments_do() -> None:
     with made("dsgd_ac@ring:bf16:local=2:backward:stagger=no:consensus=0.5") as gossip:
-        settings = gossip._settings
+        settings = gossip._run.session.settings
         assert settings.pattern == "dsgd_ac"
         assert settings.pattern_options == {"consensus": 0.5}
         assert (settings.codec, settings.update, settings.stagger) == ("bf16", "backward", False)
-        assert gossip._schedule.period == 2
+        assert gossip._run.session.schedule.period == 2
     with made("ring:skip=3") as gossip:
-        assert (gossip._settings.late, gossip._settings.staleness) == ("skip", 3)
+        assert (gossip._run.session.settings.late, gossip._run.session.settings.staleness) == (
+            "skip",
+            3,
+        )
     with made("allreduce:int8") as gossip:
-        assert (gossip._settings.pattern, gossip._settings.codec) == ("allreduce", "int8")
+        assert (gossip._run.session.settings.pattern, gossip._run.session.settings.codec) == (
+            "allreduce",
+            "int8",
+        )
 
 
 def test_what_a_name_says_is_not_said_twice() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from package_runs import last_json, launch, run
 
-from gossamer import _built, _core, _machine, _team
+from gossamer import _built, _core
+from gossamer.diagnosis import ranks
+from gossamer.workers import machine
 
 DOCTOR = ["-m", "gossamer", "doctor"]
 # A second worker never comes: the doctor must not wait for it for long.
@@ -30,7 +32,7 @@ def test_alone_it_looks_at_this_machine_and_talks_to_itself() -> None:
     assert facts["versions"]["gossamer"] == _built.VERSION
     assert facts["versions"]["kernels"] == _core.isa_name()
     assert "gloo" in facts["backends"]
-    assert facts["host"]["cores"] == _machine.cores()
+    assert facts["host"]["cores"] == machine.cores()
     assert min(facts["loop"].values()) > 0
     up = set(facts["interfaces"]["up"])
     assert "lo" in up
@@ -162,11 +164,12 @@ def test_a_lost_worker_costs_its_links_only(tmp_path: Path) -> None:
     script = tmp_path / "lossy.py"
     script.write_text(
         "import os, sys\n"
-        "from gossamer import _core, _links, doctor\n"
+        "from gossamer import _core, doctor\n"
+        "from gossamer.diagnosis import links\n"
         "def lose(end):\n"
         "    raise _core.TransportError('[test] lost')\n"
         "if os.environ['RANK'] == '2':\n"
-        "    _links.serve = lose\n"
+        "    links.serve = lose\n"
         "sys.exit(doctor.main(['--json']))\n"
     )
     done = launch(3, [str(script)])
@@ -178,10 +181,10 @@ def test_a_lost_worker_costs_its_links_only(tmp_path: Path) -> None:
 
 
 def test_the_links_are_those_that_training_connects() -> None:
-    assert _team.pairs_of(["a", "a", "a"]) == [(0, 1), (0, 2), (1, 2)]
+    assert ranks.pairs_of(["a", "a", "a"]) == [(0, 1), (0, 2), (1, 2)]
     hosts, per_host = 4, 3
     names = [str(rank // per_host) for rank in range(hosts * per_host)]
-    pairs = set(_team.pairs_of(names))
+    pairs = set(ranks.pairs_of(names))
     all_pairs = set(itertools.combinations(range(hosts * per_host), 2))
     mates = {(low, high) for low, high in all_pairs if low // per_host == high // per_host}
     counterparts = {(low, high) for low, high in all_pairs if low % per_host == high % per_host}
@@ -191,22 +194,22 @@ def test_the_links_are_those_that_training_connects() -> None:
 def test_own_listeners_are_those_of_this_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as inside:
         port = inside.getsockname()[1]
-        assert _machine.Listener("127.0.0.1", port) in _machine.own_listeners()
-        assert _machine.listeners_on(port) == [_machine.Listener("127.0.0.1", port)]
-    assert port not in [listener.port for listener in _machine.own_listeners()]
+        assert machine.Listener("127.0.0.1", port) in machine.own_listeners()
+        assert machine.listeners_on(port) == [machine.Listener("127.0.0.1", port)]
+    assert port not in [listener.port for listener in machine.own_listeners()]
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
 def test_ipv6_listeners_are_read() -> None:
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as inside:
-        listener = _machine.Listener("::1", inside.getsockname()[1])
-        assert listener in _machine.own_listeners()
+        listener = machine.Listener("::1", inside.getsockname()[1])
+        assert listener in machine.own_listeners()
         assert not listener.is_everywhere
         assert str(listener) == f"[::1]:{listener.port}"
 
 
 def test_interfaces_have_the_loopback_addresses() -> None:
-    loopback = next(each for each in _machine.interfaces() if each.is_loopback)
+    loopback = next(each for each in machine.interfaces() if each.is_loopback)
     assert "127.0.0.1" in loopback.addresses
     assert loopback.is_up
     assert loopback.leads_nowhere

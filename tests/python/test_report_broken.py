@@ -14,9 +14,8 @@ from report_runs import interval, make_run, trace_events, write_trace
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from gossamer.report import trace
-
 from gossamer import report
+from gossamer.report import trace
 
 METRICS = "metrics.rank1.jsonl"
 TRACE = "trace.json.gz"

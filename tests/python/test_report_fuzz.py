@@ -21,9 +21,8 @@ from report_runs import make_run, trace_events
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
-from gossamer.report import compare, errors, page, run
-
 from gossamer import report
+from gossamer.report import compare, errors, page, run
 
 SEED = 17
 WISH_S = float(os.environ.get("GOSSAMER_FUZZ_SECONDS", "0"))

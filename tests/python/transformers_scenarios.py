@@ -16,8 +16,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import torch.distributed as dist
 import transformers
-from gossamer.transformers import GossipTrainer
 from watch_example import spread
+
+from gossamer.transformers import GossipTrainer
 
 STEPS = 6
 Notes = dict[str, Any]

@@ -207,7 +207,7 @@ class Sequence:
             update=self.update,
             timeout_s=TIMEOUT_S,
         )
-        weights = torch.tensor(self.gossip._schedule.matrix(0), dtype=torch.float64)
+        weights = torch.tensor(self.gossip._run.session.schedule.matrix(0), dtype=torch.float64)
         if self.pattern == "allreduce":
             weights = torch.eye(size, dtype=torch.float64)
         workers = [Worker(seed, self.kind, self.dtype) for _ in range(size)]
@@ -238,7 +238,7 @@ class Sequence:
         self.gossip.save(folder)
         self.gossip.load(folder)
         self.reference.loaded = True
-        self.gossip._engine.barrier()
+        self.gossip._run.team.engine.barrier()
 
     def train(self, name: str, step: int) -> None:
         if name == "skip":

@@ -24,7 +24,8 @@ import conftest  # noqa: F401  the package's place, before the package
 import torch
 from torch.distributed import FileStore, PrefixStore, Store, TCPStore
 
-from gossamer import _core, gloo_edges
+from gossamer import _core
+from gossamer.workers import gloo_edges
 
 LOOPBACK = "127.0.0.1"
 PATIENCE_S = 60.0

@@ -1,6 +1,6 @@
 """`gossamer report RUN…`: one offline HTML file about one or several run folders.
 
-Of the rest of the package only `files` is imported, so that a report needs no torch.
+Of the rest of the package only `base.files` is imported, so that a report needs no torch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-from ..files import UnfitFileError, printable
+from ..base.files import UnfitFileError, printable
 from .errors import ReportError, missing_library
 from .writing import write_whole
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-from ..files import parse_json, read_bytes
+from ..base.files import parse_json, read_bytes
 from .errors import BROKEN, ReportError, missing_library
 from .writing import write_whole
 

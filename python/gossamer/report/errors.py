@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..files import printable
+from ..base.files import printable
 
 BROKEN = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 """What reading a file raises that does not hold what it should."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ..files import opened
+from ..base.files import opened
 from .errors import BROKEN, ReportError
 
 _GZIP = b"\x1f\x8b"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import files
+from ..base import files
 from .errors import BROKEN, ReportError
 
 Line = dict[str, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import files
+from ..base import files
 from .errors import BROKEN, ReportError
 from .metrics import Metrics, read_metrics
 from .trace import Trace, read_trace, trace_files

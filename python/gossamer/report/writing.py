@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .. import files
+from ..base import files
 
 
 def write_whole(out: Path, text: str) -> None:

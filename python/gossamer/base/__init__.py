@@ -1,0 +1,1 @@
+"""What every part uses: files on disks that fail, and closing."""

@@ -1,0 +1,1 @@
+"""Saving all workers and going on from there."""

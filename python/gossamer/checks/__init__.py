@@ -1,0 +1,1 @@
+"""What would silently be something else than gossip."""

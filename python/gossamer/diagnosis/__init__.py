@@ -1,0 +1,1 @@
+"""What `gossamer doctor` looks at."""

@@ -1,0 +1,1 @@
+"""What a Gossip was told to do, and the workers that were told the same."""

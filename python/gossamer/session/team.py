@@ -1,0 +1,129 @@
+"""How a collective method begins: all workers come to it, and find out whether they agree.
+
+Over the workers' own transport, so that a worker that is lost, or waits somewhere else, is noticed
+at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import Any
+
+from gossamer import _core
+from gossamer.session.session import Session
+from gossamer.workers.cards import Card, checked, told
+from gossamer.workers.world import explain
+
+AVERAGED, UNEVEN = "averaged()", "uneven()"
+"""The methods that go around a block."""
+
+
+class Team:
+    """The workers of one Gossip or Mixer, as each of them reaches the others.
+
+    ``engine`` is the one that they mix with now; ``block`` the method in whose block this worker
+    is, empty outside of all.
+    """
+
+    def __init__(self, session: Session, engine: _core.Engine) -> None:
+        self.session = session
+        self.engine = engine
+        self.block = ""
+
+    def follow(self, engine: _core.Engine) -> None:
+        """Goes on with another engine over the same transport."""
+        self.engine = engine
+
+    def leave_group(self) -> None:
+        """Keeps no process group any more: its threads may abort at the process's end."""
+        self.session = self.session.without_group()
+
+    @contextmanager
+    def inside(self, block: str) -> Iterator[None]:
+        """Inside of the block of a method."""
+        self.block = block
+        try:
+            yield
+        finally:
+            self.block = ""
+
+    def refuse_inside(self, what: str) -> None:
+        """Raises RuntimeError for what cannot be called inside of a block."""
+        if self.block == AVERAGED:
+            raise RuntimeError(
+                f"[Gossip] {what} inside averaged(), where all workers have the same; leave it "
+                "first"
+            )
+        if self.block:
+            raise RuntimeError(
+                f"[Gossip] {what} inside {self.block}, which others may have left, so that they "
+                "would not take part; call it after the block"
+            )
+
+    @contextmanager
+    def within(self, where: str) -> Iterator[None]:
+        """Errors say that it was there."""
+        try:
+            yield
+        except Exception as error:
+            explain(error, self.session.world, where, self.session.settings.timeout_s)
+            raise
+
+    def exchange(self, operation: str, card: Card, problem: Exception | None = None) -> list[Card]:
+        """As ``cards.exchange``, among workers that have begun. Collective."""
+        own = json.dumps(told(operation, card, problem))
+        with self.within(operation):
+            said = self.engine.call(operation, own.encode())
+        if problem is not None:
+            raise problem
+        return checked(self.session.world.rank, operation, [json.loads(each) for each in said])
+
+    def agree(
+        self,
+        operation: str,
+        describe: Callable[[], Sequence[str]] = tuple,
+        *,
+        compares_steps: bool | None = None,
+    ) -> None:
+        """Raises ValueError on every worker unless all have come to the same method, have done
+        equally many steps and have the same lines in ``describe()``; where that raises, its error
+        on this worker and one that tells of it on the others. Collective."""
+        problem, lines = None, []
+        try:
+            lines = list(describe())
+        except Exception as error:
+            problem = error
+        digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+        card = {"steps": self.engine.steps_done, "lines": digest}
+        cards = self.exchange(operation, card, problem)
+        if compares_steps is None:
+            compares_steps = self.session.settings.late == "wait"
+        if compares_steps:
+            _check_steps(operation, [card["steps"] for card in cards])
+        if any(card["lines"] != cards[0]["lines"] for card in cards):
+            _refuse(operation, self.exchange(operation, {"lines": lines}))
+
+
+def _check_steps(operation: str, steps: list[int]) -> None:
+    other = next((rank for rank, count in enumerate(steps) if count != steps[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"[Gossip] all ranks must come to {operation} after equally many steps, got "
+            f"{steps[0]} on rank 0 and {steps[other]} on rank {other}; where they have unequal "
+            "numbers of batches, train inside of gossip.uneven()"
+        )
+
+
+def _refuse(operation: str, cards: list[dict[str, Any]]) -> None:
+    expected = cards[0]["lines"]
+    rank, found = next((r, c["lines"]) for r, c in enumerate(cards) if c["lines"] != expected)
+    pairs = zip_longest(expected, found, fillvalue="nothing")
+    wanted, got = next(pair for pair in pairs if pair[0] != pair[1])
+    raise ValueError(
+        f"[Gossip] all ranks must have the same in {operation}: rank 0 has {wanted}, got {got} on "
+        f"rank {rank}; make it the same on every rank, or leave it out of the model"
+    )

@@ -1,0 +1,78 @@
+"""The ranks of a Gossip meet: each checks what it was given, and all want the same."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from gossamer.records import tracing
+from gossamer.session import patterns, planning, settings
+from gossamer.session.settings import Settings
+from gossamer.step import backward
+from gossamer.tensors import parameters, trained, wrappers
+from gossamer.tensors.trained import Trained
+from gossamer.workers.world import Seat, World, meet
+
+
+class Given(NamedTuple):
+    """What one rank makes its Gossip from. ``ddp``: what is around the model, or inside of it."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    ddp: nn.parallel.DistributedDataParallel | None
+    seat: Seat
+
+
+class Met(NamedTuple):
+    """What all ranks have. ``plan``: sentences that say why topology="auto" is what it is."""
+
+    world: World
+    settings: Settings
+    trained: Trained
+    plan: tuple[str, ...]
+
+
+def meet_all(given: Given, asked: Settings) -> Met:
+    """Meets the other ranks, which must want the same, and with topology="auto" finds out what
+    that is. Collective."""
+    world, found = _meet(given, asked)
+    plan: tuple[str, ...] = ()
+    if asked.plan is not None:
+        asked, plan = planning.decide(world, asked)
+        world, found = _meet(given, asked)
+    return Met(world, asked, found, plan)
+
+
+def about(asked: Settings, found: Trained) -> list[str]:
+    """What has to be the same on all ranks, a line each."""
+    step = found.rule.name if found.rule else "own step"
+    optimizer = f"optimizer {type(found.optimizer).__name__} ({step})"
+    return [*settings.describe(asked), optimizer, *found.describe()]
+
+
+def _meet(given: Given, asked: Settings) -> tuple[World, Trained]:
+    found: list[Trained] = []
+    lines: list[str] = []
+    problem = None
+    try:
+        found.append(_checked(given, asked))
+        lines = about(asked, found[0])
+    except Exception as error:
+        problem = error
+    world = meet(given.seat, "\n".join(lines), problem, asked.timeout_s)
+    return world, found[0]
+
+
+def _checked(given: Given, asked: Settings) -> Trained:
+    optimizer = parameters.unwrapped_optimizer(given.optimizer)
+    asked.check()
+    tracing.prepare_folder("trace", asked.trace)
+    tracing.prepare_folder("metrics", asked.metrics)
+    parameters.check_unused(optimizer)
+    found = trained.read(given.model, optimizer)
+    patterns.check_optimizer(asked.pattern, found.rule, optimizer)
+    backward.check_arguments(asked.update, asked.pattern, found.rule, given.model, given.ddp)
+    wrappers.check_apart(given.ddp, found.named, given.seat.group, asked.pattern)
+    return found

@@ -1,0 +1,348 @@
+"""What runs behind a Gossip: its steps, from the parameters as read to the engine that mixes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary, WeakMethod
+
+import torch
+from torch import nn
+
+from gossamer import _core
+from gossamer.checks import first_steps
+from gossamer.checks.suspicions import Suspicions
+from gossamer.records import tracing
+from gossamer.records.metrics import Metrics
+from gossamer.records.totals import Totals
+from gossamer.session import patterns
+from gossamer.session.session import Session
+from gossamer.session.team import AVERAGED, UNEVEN, Team
+from gossamer.step import backward, consensus, replaced_step, restart
+from gossamer.step.carried import Carried, carried_by, carry
+from gossamer.step.losses import StepLoss
+from gossamer.tensors import parameters, plain, shards
+from gossamer.tensors.fused import FusedState
+from gossamer.tensors.trained import Trained
+from gossamer.workers.world import explain
+
+
+class Run:
+    """One worker's steps, from the start of a Gossip to its end.
+
+    ``trained``, the engine of ``team`` and ``state``, which a fused optimizer keeps in it, are made
+    anew when parameters or values change under it. Collective to make.
+    """
+
+    def __init__(self, session: Session, trained: Trained, *, trusts_versions: bool) -> None:
+        settings, optimizer = session.settings, trained.optimizer
+        self.trained = trained
+        self.totals = Totals()
+        self.loaded = parameters.LoadMark()
+        self.last_step: _core.StepReport | None = None
+        self.is_closed = False
+        recipe = tracing.recipe(session, type(optimizer).__name__)
+        self.trace = tracing.Trace(settings.trace, settings.trace_steps, session.world, recipe)
+        self.metrics = Metrics(settings.metrics, session.world, recipe)
+        self.loss = StepLoss(session.schedule)
+        self._late = backward.LateWatch()
+        self._unsynced = 0  # blocks of no_sync() that are open
+        self._trusts_versions = trusts_versions
+        self._own_amp = replaced_step.knows_scaler(optimizer)
+        engine = self._engine_for(session, trained)
+        self.team = Team(session, engine)
+        self.state = self._state_for(trained, engine)
+        engine.start()
+        self._watch_backward()
+        self._share_what_nobody_trains()
+        self._suspicions = Suspicions(session, trained)
+
+    @property
+    def session(self) -> Session:
+        """Who mixes with whom, and how."""
+        return self.team.session
+
+    # What a user calls.
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """See Gossip.no_sync."""
+        self._unsynced += 1
+        self.team.engine.set_averaging(False)
+        try:
+            yield
+        finally:
+            self._unsynced -= 1
+            self.team.engine.set_averaging(self._unsynced == 0)
+
+    @contextlib.contextmanager
+    def averaged(self, also: consensus.Also) -> Iterator[nn.Module]:
+        """See Gossip.averaged."""
+        self._suspicions.at_end(self.trained)
+        buffers = self.session.settings.buffers == "averaged"
+        agreed = consensus.agreed(self.team, self.trained, buffers, also)
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.resume)
+            with self.team.within(AVERAGED):
+                apart = stack.enter_context(agreed)
+            yield self.trained.model
+            self.metrics.check(self.team.engine, disagreement=apart)
+
+    def disagreement(self) -> float:
+        """See Gossip.disagreement."""
+        apart = consensus.disagreement(self.team)
+        self.metrics.check(self.team.engine, disagreement=apart)
+        self.resume()
+        return apart
+
+    def carried(self) -> Carried:
+        """What a checkpoint has to keep of it; nothing where all is about to start at zero."""
+        if self.must_restart():
+            return Carried(losses=self.team.engine.agreed_losses)
+        return carried_by(self.team.engine, self.trained, self._row())
+
+    def resume(self) -> None:
+        """What was done until now belongs to no step."""
+        self.trace.resume()
+        self.metrics.resume()
+
+    def close(self) -> None:
+        """Writes what is to be written, and leaves the others."""
+        self.is_closed = True
+        self._suspicions.at_end(self.trained)
+        self._suspicions.drop()
+        engine, transport = self.team.engine, self.session.transport
+        try:
+            self.metrics.close(engine)
+        finally:
+            engine.close()
+            if transport is not None:
+                transport.stop()
+            self.trace.write()
+        self.team.leave_group()
+
+    # The step.
+
+    def step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What ``optimizer.step()`` does now; ``own_step`` is what it did before."""
+        if self.is_closed:
+            return own_step(*args, **kwargs)
+        try:
+            self._before_step()
+            self.loss.check(args, kwargs)
+            if self.session.settings.pattern == "allreduce":
+                args, kwargs = backward.average_missed(self.team.engine, args, kwargs)
+            self._suspicions.before_step(self.trained)
+            if self.state is None:
+                own_step = self._suspicions.watched(self.trained, own_step)
+                loss = self._unfused_step(own_step, *args, **kwargs)
+            else:
+                loss = replaced_step.with_step_hooks(
+                    self.trained.optimizer, self._fused_step, *args, **kwargs
+                )
+            self._write_line()
+            return loss
+        except Exception as error:
+            session = self.session
+            where = f"step {self.team.engine.steps_done + 1} of the optimizer"
+            explain(error, session.world, where, session.settings.timeout_s)
+            raise
+
+    def rest(self) -> None:
+        """A step that only mixes, of a worker that has no batch left."""
+        with self.team.within(UNEVEN):
+            self.last_step = self.team.engine.step(
+                self._resting_groups(), skip=True, loss=self.loss.take()
+            )
+        self.totals.add(self.last_step)
+        if self.state is not None:
+            self.state.after_step()
+        self._write_line()
+
+    def before_backward(self) -> list[_core.Hyper] | None:
+        """What to step with in this backward; None: nothing, all is left to the step."""
+        if self.is_closed or self.team.block == AVERAGED or self.must_restart():
+            return None
+        assert self.state is not None
+        self.state.check()
+        return self._stepping_groups()
+
+    def _before_step(self) -> None:
+        if self.team.block == AVERAGED:
+            raise RuntimeError(
+                "[Gossip] optimizer.step() inside averaged(): the local parameters come back at "
+                "its end, so the step would be lost; train outside of it"
+            )
+        if self.must_restart():
+            self.restart()
+        replaced_step.note_call(self.trained.optimizer)
+
+    def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss, optimizer = None, self.trained.optimizer
+        if self.session.settings.update == "backward":
+            backward.check_step(optimizer, closure)
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+            self.loss.returned(loss)
+        assert self.state is not None
+        scale, skip = replaced_step.scaling(optimizer)
+        self.state.check()
+        self._mix(self._stepping_groups(scale), skip=skip)
+        self.state.after_step()
+        return loss
+
+    def _unfused_step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The optimizer's own step, then the mix."""
+        trained, settings, engine = self.trained, self.session.settings, self.team.engine
+        scale, skip = replaced_step.scaling(trained.optimizer)
+        loss = None
+        if self._own_amp:  # scales and skips by itself
+            loss = own_step(*args, **kwargs)
+        elif not skip:
+            replaced_step.scale_gradients(trained.tensors, scale)
+            if settings.check_gradients and not args and not kwargs:
+                # A closure would make new ones.
+                doubtful = [trained.named[i] for i in engine.doubtful_gradients()]
+                rank, step = self.session.world.rank, engine.steps_done + 1
+                parameters.refuse_non_finite(doubtful, rank, step)
+            with replaced_step.without_scaler(trained.optimizer):
+                loss = own_step(*args, **kwargs)
+        self.loss.returned(loss)
+        self._mix(self._resting_groups(), skip=True)
+        return loss
+
+    def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
+        engine, session = self.team.engine, self.session
+        self.last_step = engine.step(groups, skip, self.loss.take())
+        self.totals.add(self.last_step)
+        if session.settings.update == "backward":
+            self._late.note(engine.early_buckets)
+        if engine.steps_done == 1:
+            first_steps.after_first(session, self.trained)
+
+    def _stepping_groups(self, scale: float = 1.0) -> list[_core.Hyper]:
+        """The groups of a fused optimizer as they are now; ``scale`` of the gradients."""
+        assert self.trained.rule is not None
+        groups = self.trained.optimizer.param_groups
+        options = self.session.settings.pattern_options
+        return patterns.stepping_groups(self.trained.rule, groups, options, scale)
+
+    def _resting_groups(self) -> list[_core.Hyper]:
+        """For a step in which the engine only mixes."""
+        options = self.session.settings.pattern_options
+        count = len(self.trained.optimizer.param_groups)
+        return [patterns.with_options(_core.Hyper(), options) for _ in range(count)]
+
+    def _write_line(self) -> None:
+        if self.last_step is None or not self.metrics.is_on:
+            return
+        rate = float(self.trained.optimizer.param_groups[0]["lr"])
+        self.metrics.step(self.last_step, rate, self.totals.waited(self.team.engine))
+
+    # Changes between steps.
+
+    def must_restart(self) -> bool:
+        """Whether what the optimizer and the model hold is not what the engine was made for."""
+        groups = [group["params"] for group in self.trained.optimizer.param_groups]
+        return self.loaded.is_set or not self.team.engine.holds(groups) or self.trained.is_changed()
+
+    def adopt(self) -> None:
+        """Goes on from the state that was loaded into the optimizer."""
+        trained = self.trained
+        if self.state is not None and trained.rule is not None:
+            parameters.check_loaded_state(trained.optimizer, trained.rule, trained.named)
+            self.state.adopt()
+
+    def restart(self, step: int | None = None, carried: Carried | None = None) -> None:
+        """Goes on with other parameters, or with values that nobody was sent, as they are here.
+
+        What the pattern keeps starts at zero unless it is ``carried``: on all ranks alike, else
+        corrections would not add up to zero any more. Collective; see ``restart.read_anew``.
+        """
+        self.loaded()  # until this has been done: a failure is not the end of it
+        former = self.team.engine
+        steps_done = former.steps_done if step is None else step
+        self.trained = restart.read_anew(self.team, self.trained, is_loaded=step is not None)
+        self.totals.keep(former)
+        losses = former.agreed_losses if carried is None else carried.losses
+        former.close()
+        engine = self._engine_for(self.session, self.trained)
+        self.team.follow(engine)
+        self.state = self._state_for(self.trained, engine)
+        engine.agreed_losses = losses
+        engine.set_anchors()
+        if carried is not None:
+            carry(engine, self.trained, self._row(), carried)
+        engine.start_at(steps_done)
+        self._watch_backward()
+        self.loaded.clear()
+        if step is not None:
+            self.metrics.restart(step)
+        self.resume()
+
+    def _row(self) -> _core.Pattern:
+        return self.session.row(self.trained.rule)
+
+    def _engine_for(self, session: Session, trained: Trained) -> _core.Engine:
+        return shards.make_engine(
+            trained.model,
+            session.transport,
+            trained.named,
+            session.engine_options(trained.rule),
+            bucket_bytes=session.bucket_bytes(trained.bytes),
+            recorder=self.trace.recorder,
+        )
+
+    def _state_for(self, trained: Trained, engine: _core.Engine) -> FusedState | None:
+        if trained.rule is None:
+            return None
+        return FusedState(
+            trained.optimizer,
+            trained.rule,
+            engine,
+            trained.tensors,
+            mixes_momentum=self.session.row(trained.rule).mixes_momentum,
+        )
+
+    def _watch_backward(self) -> None:
+        engine, session, trained = self.team.engine, self.session, self.trained
+        if session.settings.pattern == "allreduce":
+            backward.average_gradients(
+                engine,
+                trained.everything(),
+                session.bucket_bytes(trained.bytes),
+                session.settings.codec,
+                at_end=not self._trusts_versions,
+            )
+            engine.set_averaging(self._unsynced == 0)
+        elif session.settings.update == "backward":
+            backward.step_in_backward(engine, WeakMethod(self.before_backward))
+        elif session.settings.check_gradients and self._trusts_versions:
+            engine.watch_gradients()
+
+    def _share_what_nobody_trains(self) -> None:
+        """Everybody gets rank 0's frozen parameters and buffers."""
+        model, mixed = self.trained.model, {id(p) for p in self.trained.tensors}
+        frozen = [each for each in model.named_parameters() if id(each[1]) not in mixed]
+        self.team.engine.broadcast(plain.of_all([*frozen, *model.named_buffers()]))
+
+
+_runs: WeakKeyDictionary[object, Run] = WeakKeyDictionary()
+
+
+def remember(gossip: object, run: Run) -> None:
+    """The run is this Gossip's, for other objects that a user gives it to."""
+    _runs[gossip] = run
+
+
+def run_of(gossip: object, who: str) -> Run:
+    """Of a Gossip that was given to ``who``. Raises TypeError for another thing."""
+    try:
+        return _runs[gossip]
+    except (KeyError, TypeError):
+        raise TypeError(
+            f"[Gossip] {who} is for a gossamer.Gossip, got {type(gossip).__name__}; give it what "
+            "gossamer.Gossip(model, optimizer) returned"
+        ) from None

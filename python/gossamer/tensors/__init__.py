@@ -1,0 +1,1 @@
+"""A model's parameters and its optimizer, as they were read."""

@@ -1,0 +1,128 @@
+"""The connections of a worker to those it exchanges with."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+
+import torch.distributed as dist
+
+from gossamer import _core
+from gossamer.workers import gloo_edges, machine
+from gossamer.workers.board import Waiting, next_number
+from gossamer.workers.cards import exchange
+from gossamer.workers.world import World, board_of
+
+_OPEN_STORE = (
+    "[Gossip] the key of tls=True comes from the launcher's store, which anybody reads who reaches "
+    "its port; give all ranks GOSSAMER_SECRET_FILE, as SECURITY.md says"
+)
+
+
+def make_transport(
+    world: World,
+    peers: Iterable[int],
+    timeout_s: float,
+    kind: str = "auto",
+    *,
+    tls: bool = False,
+) -> _core.Transport | None:
+    """A transport to ``peers``, or None for a worker alone. Collective over the world.
+
+    ``"net"`` and ``"auto"`` are Gossamer's own, over shared memory inside a host and TCP between
+    hosts, with ``tls`` over TLS 1.3; ``"c10d"`` goes over Gloo.
+    """
+    if world.size == 1:
+        return None
+    if kind != "c10d":
+        return _net(world, timeout_s, tls)
+    number = next_number(board_of(world, timeout_s), world.rank, world.size)
+    store = dist.distributed_c10d._get_process_group_store(world.group)
+    edges = dist.PrefixStore(f"gossamer/edges/{number}", store)
+    groups = gloo_edges.connect(world.rank, peers, edges, timeout_s=timeout_s)
+    return _core.c10d_transport(world.rank, world.size, groups)
+
+
+def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
+    mine: dict[str, str | bool] = {
+        "reach": _core.reach_of_shared_memory(),
+        "machine": _core.machine_of_this_process(),
+        "nonce": _core.random_digits(),
+    }
+    problem = None
+    try:
+        mine["has_secret"] = _core.token_by_secret("") is not None
+    except (ValueError, OSError) as error:
+        problem = error
+    cards = exchange(world, "connect", mine, problem, timeout_s)
+    _require_all_or_none([card["has_secret"] for card in cards])
+    number = next_number(board_of(world, timeout_s), world.rank, world.size)
+    place = f"gossamer/token/{number}"
+    token = _core.token_by_secret(cards[0]["nonce"])
+    comes_from_store = token is None
+    if token is None:
+        token = _from_store(world, place, timeout_s)
+        if tls and world.rank == 0:
+            warnings.warn(_OPEN_STORE, stacklevel=2)
+    address = ""
+    if mine["reach"] == "" or any(card["reach"] != mine["reach"] for card in cards):
+        address = machine.address_for_peers()
+        problem = None
+        if any(card["machine"] != mine["machine"] for card in cards):
+            problem = _leads_nowhere(world, address)
+        exchange(world, "connect", {}, problem, timeout_s)
+
+    def share(words: str) -> list[str]:
+        mine = {"words": _core.sealed(token, world.rank, words)}
+        told = exchange(world, "connect", mine, None, timeout_s)
+        if comes_from_store and world.rank == 0:
+            board_of(world, timeout_s).forget(place)  # all have read it
+        return [_core.opened(token, rank, card["words"]) for rank, card in enumerate(told)]
+
+    return _core.net_transport(
+        world.rank,
+        world.size,
+        token=token,
+        share=share,
+        address=address,
+        tls=tls,
+    )
+
+
+def _from_store(world: World, place: str, timeout_s: float) -> str:
+    """Rank 0's token, until all have read it."""
+    board = board_of(world, timeout_s)
+    if world.rank == 0:
+        board.set(place, _core.random_digits())
+    who = Waiting(world.rank, 0, "connect", _core.seconds_awake() + timeout_s, timeout_s)
+    return board.read(place, who, f"has not come to connect within {timeout_s:g} s").decode()
+
+
+def _require_all_or_none(have_secrets: list[bool]) -> None:
+    """ValueError on all ranks where some have a secret and others none."""
+    if len(set(have_secrets)) == 1:
+        return
+    raise ValueError(
+        "[Gossip] all ranks need the same secret, or none does, got one on rank "
+        f"{have_secrets.index(True)} and none on rank {have_secrets.index(False)}; give all of "
+        "them GOSSAMER_SECRET_FILE, or unset it"
+    )
+
+
+def _leads_nowhere(world: World, address: str) -> ValueError | None:
+    """What is wrong with an address that the workers of other machines are to reach."""
+    if not _core.is_loopback(address):
+        return None
+    interface = os.environ.get("GLOO_SOCKET_IFNAME")
+    chosen = (
+        f"of GLOO_SOCKET_IFNAME={interface}"
+        if interface
+        else f"that leads to MASTER_ADDR={os.environ.get('MASTER_ADDR', '')} or is the host name's"
+    )
+    return ValueError(
+        f"[Gossip] rank {world.rank}: workers of other machines must reach this one, got "
+        f"{address}, the address {chosen}, which leads to no other machine; set "
+        "GLOO_SOCKET_IFNAME to the interface that does, or MASTER_ADDR to an address of rank 0's "
+        "machine that the others reach"
+    )

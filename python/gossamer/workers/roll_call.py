@@ -1,0 +1,29 @@
+"""Who is waited for, said on the screen.
+
+See Note [Roll call] in gossamer/engine/roll_call.h for those that wait in a step.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from gossamer import _core
+
+_PATIENCE_S = 10.0
+
+
+def begin(transport: _core.Transport, peers: list[int], rank: int, *, compares_steps: bool) -> None:
+    """From now on the peers hear what this worker has come to."""
+
+    def report(missing: list[int], where: str) -> None:
+        say_waiting(rank, missing, where)
+
+    transport.begin_roll_call(
+        peers, compares_steps=compares_steps, report=report, patience_s=_PATIENCE_S
+    )
+
+
+def say_waiting(rank: int, missing: list[int], where: str) -> None:
+    """A line for whoever looks why nothing happens."""
+    whom = f"rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
+    print(f"[Gossip] rank {rank}: waiting for {whom} in {where}", file=sys.stderr, flush=True)

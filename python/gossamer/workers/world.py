@@ -1,0 +1,235 @@
+"""Who takes part: ranks, hosts and the process group, and whether all of them want the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, zip_longest
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+
+from gossamer import _core
+from gossamer._core import TransportError
+from gossamer.workers.board import Board, Waiting, next_number
+from gossamer.workers.groups import group_of
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One rank's place in a group, before it has met the others."""
+
+    rank: int
+    size: int
+    group: dist.ProcessGroup | None
+
+
+@dataclass(frozen=True)
+class World(Seat):
+    """The workers of one Gossip. ``workers_per_host`` has one entry per host, in rank order;
+    ``subfolder`` is theirs among the groups of the job, empty for all ranks."""
+
+    workers_per_host: tuple[int, ...]
+    subfolder: str = ""
+
+
+def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> Seat:
+    """The seat in ``group``, by default all ranks; a worker alone without torch.distributed.
+
+    Raises RuntimeError when the launcher started several processes but the process group is
+    missing, ValueError on a rank outside of the group and for what is no group.
+    """
+    members = group_of(group)
+    if not dist.is_available() or not dist.is_initialized():
+        together = _core.started_together()
+        if together is not None:
+            launcher, says = together
+            variable = says.split("=")[0]
+            raise RuntimeError(
+                "[Gossip] torch.distributed must be initialised: the launcher started several "
+                f"workers, as {says} of {launcher} says; call "
+                'torch.distributed.init_process_group("gloo") first, as for DDP, or unset '
+                f"{variable} where this process is to train alone"
+            )
+        return Seat(0, 1, None)
+    members = members or dist.group.WORLD
+    rank = dist.get_rank(members)
+    if rank < 0:
+        raise ValueError("[Gossip] this rank is not in the group; make Gossip only on its members")
+    return Seat(rank, dist.get_world_size(members), members)
+
+
+_PLACES = ("[Gossip]", "[Mixer]", "[engine]", "[net]", "[topology]", "[transport]")
+
+
+def explain(
+    error: Exception, seat: Seat, where: str = "optimizer.step()", timeout_s: float = 0.0
+) -> None:
+    """Adds to a message of ours whose it is among several workers, and what a lost peer means.
+
+    ``where`` it was that the peer was waited for, for ``timeout_s`` at most. Once per error.
+    """
+    text = str(error)
+    if seat.size == 1 or not text.startswith(_PLACES) or getattr(error, "_is_explained", False):
+        return
+    vars(error)["_is_explained"] = True
+    if isinstance(error, TransportError) and error.operation not in ("", "meet"):
+        limit = (
+            f", which waits for timeout_s={timeout_s:g} s of Gossip at most" if timeout_s else ""
+        )
+        method = "optimizer.step()" if where.startswith("step ") else where
+        text += (
+            f"; this was in {where} on rank {seat.rank}{limit}; see what rank {error.peer} said: "
+            f"it failed, was ended, is late, or takes fewer steps; every rank must call {method} "
+            "equally often, and where one only takes longer, raise timeout_s"
+        )
+    elif f"rank {seat.rank}" not in text and f"worker {seat.rank}" not in text:
+        text = text.replace("] ", f"] rank {seat.rank}: ", 1)
+    error.args = (text,)
+
+
+def is_lowest_of_host(world: World) -> bool:
+    """Whether this is the first rank of its host."""
+    return world.rank in accumulate((0, *world.workers_per_host[:-1]))
+
+
+def own_folder(world: World, folder: str | os.PathLike[str]) -> Path:
+    """Where the files of this group are: groups of some of the ranks each have a place of their
+    own, for the others may be given the same folder."""
+    return Path(folder) / world.subfolder
+
+
+def schedule_for(
+    world: World, topology: str | _core.Schedule | _core.Method, pattern: str, seed: int
+) -> _core.Schedule:
+    """The rounds of this world. Raises ValueError for a topology that cannot serve its shape."""
+    if pattern == "allreduce":
+        return _core.alone_schedule(list(world.workers_per_host))
+    try:
+        return _schedule(topology, list(world.workers_per_host), seed)
+    except ValueError as error:
+        explain(error, world)
+        raise
+
+
+def _schedule(
+    topology: str | _core.Schedule | _core.Method, hosts: list[int], seed: int
+) -> _core.Schedule:
+    if isinstance(topology, str):
+        return _core.make_schedule(topology, hosts, seed=seed)
+    if isinstance(topology, _core.Method):
+        return topology.schedule(hosts, seed=seed)
+    if topology.workers != sum(hosts):
+        raise ValueError(
+            f"[Gossip] the schedule {topology.name} is for {topology.workers} "
+            f"workers, got a group of {sum(hosts)}; make it with "
+            f'gossamer.make_schedule("{topology.name}", {hosts})'
+        )
+    # Without hosts of its own, as one of matrices is made: these, so that plans know them.
+    return topology.on_hosts(hosts) if len(topology.workers_per_host) == 1 else topology
+
+
+def board_of(seat: Seat, timeout_s: float) -> Board:
+    """The store of the seat's process group; only for more than one worker."""
+    store = dist.distributed_c10d._get_process_group_store(seat.group)
+    return Board(store, seat.rank, timeout_s)
+
+
+def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) -> World:
+    """Meets the other ranks, which must want the same, said in ``about``, and have no problem.
+
+    Collective over the group. Raises ``problem``, on all other ranks a ValueError that tells of it;
+    ValueError on every rank where one says something else than rank 0, with the first line that
+    differs; TransportError for a rank that does not come within ``timeout_s``.
+    """
+    if seat.size == 1:
+        if problem is not None:
+            raise problem
+        return World(0, 1, seat.group, (1,), _subfolder(seat))
+    board = board_of(seat, timeout_s)
+    place = f"gossamer/meetings/{next_number(board, seat.rank, seat.size)}"
+    board.set(f"{place}/about/{seat.rank}", about)
+    message = None if problem is None else str(problem)
+    if problem is not None:
+        explain(problem, seat)
+    card = {
+        "place": place_of(seat),
+        "about": hashlib.sha256(about.encode()).hexdigest(),
+        "problem": message,
+    }
+    board.set(f"{place}/card/{seat.rank}", json.dumps(card))
+    if problem is not None:
+        raise problem
+    deadline = _core.seconds_awake() + timeout_s
+    cards = [_card(board, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.size)]
+    for rank, other in enumerate(cards):
+        if other["problem"] is not None:
+            raise ValueError(f"[Gossip] rank {rank} could not make its Gossip: {other['problem']}")
+    for rank, other in enumerate(cards):
+        if other["about"] != cards[0]["about"]:
+            _refuse(
+                board.get(f"{place}/about/0").decode(),
+                rank,
+                board.get(f"{place}/about/{rank}").decode(),
+            )
+    hosts, _, warning = find_hosts([other["place"] for other in cards], "Gossip")
+    if warning and seat.rank == 0:
+        warnings.warn(f"[Gossip] {warning}", stacklevel=4)
+    return World(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat))
+
+
+def _subfolder(seat: Seat) -> str:
+    """Found out here, where the process groups are still there."""
+    if seat.group is None or seat.size == dist.get_world_size():
+        return ""
+    return f"group{min(dist.get_process_group_ranks(seat.group))}"
+
+
+def _card(
+    board: Board, place: str, rank: int, peer: int, deadline: float, timeout_s: float
+) -> dict[str, Any]:
+    late = (
+        f"has not made its Gossip within {timeout_s:g} s; every rank of the group must make one, "
+        "and add parameters or load a model's state when the others do"
+    )
+    who = Waiting(rank, peer, "meet", deadline, timeout_s)
+    return json.loads(board.read(f"{place}/card/{peer}", who, late))
+
+
+def _refuse(expected: str, rank: int, found: str) -> None:
+    pairs = zip_longest(expected.splitlines(), found.splitlines(), fillvalue="nothing")
+    wanted, got = next(pair for pair in pairs if pair[0] != pair[1])
+    raise ValueError(
+        f"[Gossip] all ranks must be given the same: rank 0 has {wanted}, got {got} on rank "
+        f"{rank}; build the same model and call Gossip with the same arguments on every rank"
+    )
+
+
+Place = tuple[str, str, str, int, int]
+
+
+def place_of(seat: Seat) -> Place:
+    """Where this rank is, as it tells the others: for ``find_hosts``."""
+    name = socket.gethostname().encode(errors="replace").decode()
+    node = os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or ""
+    # They count all ranks of the launcher, so they say nothing of a group of some of them.
+    is_of_all = seat.group is not None and seat.size == dist.get_world_size()
+    local_rank = _number("LOCAL_RANK", -1) if is_of_all else -1
+    local_size = _number("LOCAL_WORLD_SIZE", 0) if is_of_all else 0
+    return (_core.machine_of_this_process(), name, node, local_rank, local_size)
+
+
+def find_hosts(places: Sequence[Sequence[Any]], who: str) -> tuple[list[int], list[str], str]:
+    """As in ``_core``, of places that have come as JSON."""
+    return _core.find_hosts([tuple(place) for place in places], who)
+
+
+def _number(variable: str, otherwise: int) -> int:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdecimal() else otherwise
