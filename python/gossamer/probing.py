@@ -29,7 +29,7 @@ _ALL_REDUCES = 4
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured, as the texts of cluster.toml and workload.toml."""
+    """What ``probe`` has measured, as the texts of cluster.toml and workload.toml."""
 
     cluster: str
     workload: str
@@ -64,6 +64,16 @@ def probe(
     Returns the same on every rank. Collective. Raises ValueError for a ``step`` that gives no
     gradient or does not step, IoError where rank 0 cannot write, TransportError for a rank that
     does not come or leaves.
+
+    Example::
+
+        def step():
+            optimizer.zero_grad()
+            loss_of(model, x, y).backward()
+            optimizer.step()
+
+        found = gossamer.probe(step, model, optimizer, seconds=1.0)
+        print(found.cluster)
     """
     plain, ddp = mesh.unwrapped(model)
     seat = find_seat(group)

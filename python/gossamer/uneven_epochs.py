@@ -146,6 +146,13 @@ def uneven(*gossips: Gossip) -> Iterator[None]:
     ``with gossamer.uneven(a, b):`` around it, as ``with a.uneven():`` for one.
 
     A worker that leaves goes on mixing all of them until all workers have left. Collective.
+
+    Example::
+
+        with gossamer.uneven(gossip):
+            for x, y in loader:
+                loss_of(model, x, y).backward()
+                optimizer.step()
     """
     for gossip in gossips:
         refuse_inside(gossip._block, "uneven()")
