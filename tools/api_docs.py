@@ -1,6 +1,6 @@
 """Writes docs/api.md from the docstrings of the Python package: .venv/bin/python tools/api_docs.py
 
-It reads the sources and the examples of Gossip without importing anything, so it needs neither a build nor Lightning.
+It reads sources and examples without importing them, so it needs neither a build nor Lightning.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "gossamer"
 TARGET = ROOT / "docs" / "api.md"
-GOSSIP = ROOT / "docs" / "api" / "gossip.md"  # examples of Gossip, by the names of its members
+GOSSIP = ROOT / "docs" / "api" / "gossip.md"  # examples by member
 INTRODUCTION = """# The Python API
 
-`tools/api_docs.py` writes this page from the docstrings, and the examples of Gossip from [Gossip by
-example](api/gossip.md). Do not edit it by hand. To start, read [from DDP in one line](from-ddp.md).
+`tools/api_docs.py` writes this page from the docstrings, and the examples of Gossip from
+[Gossip by example](api/gossip.md). Do not edit it by hand. To start, read
+[from DDP in one line](from-ddp.md).
 
-The examples use names that a training script has: `model`, `optimizer`, `loader`, `loss_of`, `rank`, and a batch
-`x, y`.
+The examples use the names of a training script: `model`, `optimizer`, `loader`, `loss_of`, `rank`,
+and a batch `x, y`.
 """
 LONGEST_SIGNATURE = 96
 OUTSIDE = ("theory", "lightning", "transformers")  # what `import gossamer` does not bring

@@ -67,12 +67,7 @@ def probe(
 
     Example::
 
-        def step():
-            optimizer.zero_grad()
-            loss_of(model, x, y).backward()
-            optimizer.step()
-
-        found = gossamer.probe(step, model, optimizer, seconds=1.0)
+        found = gossamer.probe(lambda: train_step(x, y), model, optimizer, out="probed")
         print(found.cluster)
     """
     plain, ddp = mesh.unwrapped(model)

@@ -22,7 +22,7 @@ def test_every_member_of_gossip_has_an_example() -> None:
 
 def test_everything_exported_has_a_section_and_words() -> None:
     sections = api_docs.page().split("\n## ")[1:]
-    words = {section.split("\n", 1)[0]: section.split("```")[-1].split() for section in sections}
+    words = {each.split("\n", 1)[0]: "".join(each.split("```")[::2]).split() for each in sections}
     names = [name for name, _ in api_docs.exported()]
     assert {"Gossip", "AccumAdam", "Schedule", "make_schedule"} <= set(names)
     assert all(len(words[name]) > 3 for name in names)

@@ -28,7 +28,7 @@ ELSEWHERE = ('"cluster.toml"', "gossamer.probe(", "gossamer.lightning", "gossame
 
 
 def code_blocks(guide: str) -> list[tuple[str, str]]:
-    """(place, code) of each block that is not marked `not run`, without the signatures of api.md."""
+    """(place, code) of each block that is not marked `not run`, but the signatures of api.md."""
     lines = (ROOT / "docs" / guide).read_text().splitlines()
     found = []
     for start, line in enumerate(lines):
