@@ -1,7 +1,6 @@
-"""Markdown tables of the results, and their place in docs/results.md."""
+"""Markdown tables of the results, a page per experiment in docs/results/tables."""
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
@@ -13,17 +12,19 @@ from rows import Row, Spread, baseline, differences, rows, spread
 from step_times import StepTimes
 from time_table import TimeRow, own_times, time_rows
 
-DOCUMENT = ROOT / "docs" / "results.md"
+FOLDER = ROOT / "docs" / "results" / "tables"
 SCORES = {"translation": ("bleu", "BLEU"), "images": ("top1", "top-1, %")}
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 AT_THE_EDGE = r"\*"
 LEGEND = (
     "Mean over seeds ± sample standard deviation (in brackets: largest minus smallest). "
-    "Differences are to the best AllReduce in float, seed by seed."
+    "Differences are to the best all-reduce in float, seed by seed."
 )
 NO_RESULTS = "No results yet; `make experiments` makes them."
-HEADING = "## Experiments"
-END = "<!-- end -->"
+ABOUT = (
+    "`experiments/tables.py --write-docs` writes this page; do not edit it by hand. "
+    "[Quality](../quality.md) has the targets and what the numbers say."
+)
 
 
 def number(value: float, digits: int, sign: bool = False) -> str:
@@ -150,8 +151,9 @@ def time_lines(found: list[Row], times: StepTimes | None) -> list[str]:
     columns += ["less time in all, %", "AllReduce's loss at step", "time / AllReduce's"]
     about = (
         f"Times on the emulated cluster, {times.cluster} workers, \N{GREEK SMALL LETTER GAMMA} = "
-        f"{times.gamma:g}: milliseconds per step {times.source}. AllReduce's loss is reached at "
-        "the first validation at which the mean over the seeds is at most what it ends with."
+        f"{times.gamma:g}: milliseconds per step {times.source}. A method has reached "
+        "all-reduce's loss at the first validation where its mean over the seeds is at most what "
+        "all-reduce ends with."
     )
     body = [line(time_words(each, made[0])) for each in made]
     return [about, "", line(columns), line(["---"] * len(columns)), *body, ""]
@@ -170,7 +172,7 @@ def document(experiment: Experiment, done: Done, times: StepTimes | None = None)
     `times` also how long the runs would have taken."""
     now = experiment.recipe_hash()
     mine = {key: record for key, record in done.items() if record["recipe_hash"] == now}
-    lines = [f"### {experiment.title}", ""]
+    lines = [f"# {experiment.title}", ""]
     if not mine:
         return "\n".join([*lines, NO_RESULTS])
     lines += [made_with(mine), ""]
@@ -179,33 +181,24 @@ def document(experiment: Experiment, done: Done, times: StepTimes | None = None)
     return "\n".join(lines).rstrip()
 
 
-def with_table(text: str, name: str, table: str) -> str:
-    """The document with this table between its markers, which are added where they are missing."""
-    begin = f"<!-- table: {name} -->"
-    block = f"{begin}\n\n{table}\n\n{END}"
-    if begin in text:
-        old = re.compile(rf"{re.escape(begin)}\n.*?{re.escape(END)}", re.DOTALL)
-        return old.sub(lambda _: block, text)
-    if HEADING not in text:
-        place = text.find("\n## The lab\n") + 1 or len(text)
-        text = f"{text[:place]}{HEADING}\n\n{text[place:]}"
-    place = text.find("\n## ", text.index(HEADING)) + 1 or len(text)
-    return f"{text[:place]}{block}\n\n{text[place:]}".rstrip("\n") + "\n"
+def page(table: str) -> str:
+    title, rest = table.split("\n\n", 1)
+    return f"{title}\n\n{ABOUT}\n\n{rest}\n"
 
 
 def show(outcome: Outcome, args: argparse.Namespace) -> None:
     table = document(outcome.experiment, outcome.done, outcome.times)
     if args.write_docs:
-        name, old = outcome.experiment.name, args.document.read_text()
-        args.document.write_text(with_table(old, name, table))
+        args.folder.mkdir(parents=True, exist_ok=True)
+        (args.folder / f"{outcome.experiment.name}.md").write_text(page(table))
     else:
         print(f"{table}\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write-docs", action="store_true", help=f"into docs/{DOCUMENT.name}")
-    parser.add_argument("--document", type=Path, default=DOCUMENT, help="another document")
+    parser.add_argument("--write-docs", action="store_true", help="a page for each")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="another folder for them")
     return outcomes.run(parser, arguments, show)
 
 

@@ -1,6 +1,6 @@
 """Writes docs/api.md from the docstrings of the Python package: .venv/bin/python tools/api_docs.py
 
-It reads the sources without importing them, so it needs neither a build nor Lightning.
+It reads sources and examples without importing them, so it needs neither a build nor Lightning.
 """
 
 from __future__ import annotations
@@ -15,10 +15,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "gossamer"
 TARGET = ROOT / "docs" / "api.md"
+GOSSIP = ROOT / "docs" / "api" / "gossip.md"  # examples by member
 INTRODUCTION = """# The Python API
 
-Generated from the docstrings by `tools/api_docs.py`; do not edit it by hand. To start, read
+`tools/api_docs.py` writes this page from the docstrings, and the examples of Gossip from
+[Gossip by example](api/gossip.md). Do not edit it by hand. To start, read
 [from DDP in one line](from-ddp.md).
+
+The examples use the names of a training script: `model`, `optimizer`, `loader`, `loss_of`, `rank`,
+and a batch `x, y`.
 """
 LONGEST_SIGNATURE = 96
 OUTSIDE = ("theory", "lightning", "transformers")  # what `import gossamer` does not bring
@@ -62,6 +67,17 @@ def public(found: dict[str, Definition]) -> Iterator[tuple[str, Definition]]:
 
 
 # Markdown.
+
+
+def joined_blocks(docstring: str) -> list[str]:
+    """Paragraphs; those of one indented block are one."""
+    found: list[str] = []
+    for part in docstring.split("\n\n"):
+        if found and part.startswith("    ") and found[-1].startswith("    "):
+            found[-1] += f"\n\n{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def decorators(node: Definition) -> list[str]:
@@ -116,32 +132,50 @@ def call(name: str, arguments: list[str], end: str = ")") -> str:
     return "\n".join([f"{name}(", *[f"    {each}," for each in arguments], end])
 
 
+def language_of(block: str) -> str:
+    try:
+        ast.parse(block)
+    except SyntaxError:
+        return "text"
+    return "python"
+
+
+def gossip_examples() -> dict[str, str]:
+    """Fenced blocks by the member of Gossip that they show."""
+    _, *sections = GOSSIP.read_text().split("\n## ")
+    return {name: block.strip() for name, block in (each.split("\n", 1) for each in sections)}
+
+
 def markdown(docstring: str) -> str:
-    """Paragraphs stay; a block after `::` is fenced; `Args:` become a list."""
+    """Paragraphs stay; blocks after `::` are fenced, as one; `Args:` become a list."""
     parts: list[str] = []
     fence = False
-    for part in docstring.split("\n\n"):
+    for part in joined_blocks(docstring):
         if fence and part.startswith("    "):
-            parts.append(f"```text\n{textwrap.dedent(part)}\n```")
+            block = textwrap.dedent(part)
+            parts.append(f"```{language_of(block)}\n{block}\n```")
             continue
         fence = part.endswith("::")
         part = part.removesuffix(":") if fence else part
         if part.startswith("Args:\n"):
-            part = re.sub(
-                r"^(\S+?): ", r"- `\1`: ", textwrap.dedent(part.removeprefix("Args:\n")), flags=re.M
-            )
+            part = textwrap.dedent(part.removeprefix("Args:\n"))
+            part = re.sub(r"^(\w+(?:, \w+)*): ", r"- `\1`: ", part, flags=re.M)
             part = re.sub(r"^    ", "  ", part, flags=re.M)
         parts.append(part.replace("``", "`"))
     return "\n\n".join(parts)
 
 
-def about_function(name: str, node: ast.FunctionDef, *, level: str) -> str:
+def about_function(name: str, node: ast.FunctionDef, *, level: str, example: str = "") -> str:
     if "property" in decorators(node):
         head = f"{name}: {plain(node.returns)}" if node.returns else name
     else:
         head = "".join(f"@{each}\n" for each in decorators(node)) + signature(name, node)
-    text = markdown(ast.get_docstring(node) or "")
+    text = with_example(markdown(ast.get_docstring(node) or ""), example)
     return f"{level} {name}\n\n```python\n{head}\n```\n\n{text}\n"
+
+
+def with_example(text: str, example: str) -> str:
+    return f"{text}\n\nExample:\n\n{example}" if example else text
 
 
 def about_class(name: str, node: ast.ClassDef, *, methods: bool) -> str:
@@ -151,10 +185,13 @@ def about_class(name: str, node: ast.ClassDef, *, methods: bool) -> str:
         parts.append(f"```python\n{signature(name, made)}\n```\n")
     elif fields := fields_of(node):
         parts.append(f"```python\n{call(name, fields)}\n```\n")
-    parts.append(markdown(ast.get_docstring(node) or "") + "\n")
+    examples = gossip_examples() if name == "Gossip" else {}
+    text = markdown(ast.get_docstring(node) or "")
+    parts.append(with_example(text, examples.get(name, "")) + "\n")
     for method, body in public(inside) if methods else ():
         if isinstance(body, ast.FunctionDef):
-            parts.append(about_function(method, body, level="###"))
+            example = examples.get(method, "")
+            parts.append(about_function(method, body, level="###", example=example))
     return "\n".join(parts)
 
 

@@ -10,6 +10,6 @@ status=0
 .venv/bin/python experiments/tables.py --write-docs
 .venv/bin/python experiments/figures.py
 printf '\nresults, a line per run: experiments/results/*.jsonl\n'
-printf 'tables:                  docs/results.md, section Experiments\n'
+printf 'tables:                  docs/results/tables/\n'
 printf 'figures:                 experiments/figures/\n'
 exit "$status"

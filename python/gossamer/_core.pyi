@@ -11,7 +11,15 @@ __torch_version__: str
 # Errors.
 
 class TransportError(RuntimeError):
-    """A peer or a link did not do its part."""
+    """A peer or a link did not do its part.
+
+    Example::
+
+        try:
+            optimizer.step()
+        except gossamer.TransportError as error:
+            print(error.rank, error.peer, error.reason)
+    """
 
     rank: int
     peer: int
@@ -20,7 +28,15 @@ class TransportError(RuntimeError):
     reason: str
 
 class IoError(OSError):
-    """A file, a folder or a device did not do its part."""
+    """A file, a folder or a device did not do its part.
+
+    Example::
+
+        try:
+            gossip.load("nowhere")
+        except gossamer.IoError as error:
+            print(error)
+    """
 
 # The machine.
 
@@ -214,7 +230,13 @@ def reach_of_shared_memory() -> str:
 # Schedules.
 
 class Schedule:
-    """Which workers average with which, step by step."""
+    """Which workers average with which, step by step.
+
+    Example::
+
+        schedule = gossamer.make_schedule("ring", [4])
+        print(schedule.name, schedule.period, schedule.workers)
+    """
 
     @property
     def name(self) -> str: ...
@@ -229,12 +251,23 @@ class Schedule:
     def loss_driven(self) -> bool:
         """Whether it follows the loss, which every step must say: ``gossip.observe(loss)``."""
     def on_hosts(self, workers_per_host: Sequence[int]) -> Schedule:
-        """The same rounds for as many workers, who are elsewhere."""
+        """The same rounds for as many workers, who are elsewhere.
+
+        Example::
+
+            schedule = gossamer.make_schedule("ring", [4]).on_hosts([2, 2])
+            assert schedule.workers_per_host == [2, 2]
+        """
 
     def matrix(self, t: int) -> list[list[float]]:
         """W of round t: row i has the weights with which worker i takes what each worker sent.
 
         ValueError for a negative t.
+
+        Example::
+
+            w = gossamer.make_schedule("complete", [2]).matrix(0)
+            assert w == [[0.5, 0.5], [0.5, 0.5]]
         """
 
     def elements_between_hosts(
@@ -245,6 +278,11 @@ class Schedule:
         Counted in the plans for a payload of ``elements``, the same for every worker.
         ``finished_averages``: the plans by which gradients are averaged. ValueError for a negative
         t or number of elements.
+
+        Example::
+
+            ring = gossamer.make_schedule("ring", [1, 1, 1])
+            assert ring.elements_between_hosts(0, 100) == [(200, 200)] * 3
         """
 
 def make_schedule(
@@ -267,6 +305,11 @@ def make_schedule(
     must say it, see ``Gossip.observe``. ``link_rates``, for ``"fitted"``, are those of the hosts'
     links in any unit. ValueError for a name or a size that cannot be served, IoError for a file
     that cannot be read.
+
+    Example::
+
+        schedule = gossamer.make_schedule("ring", [4, 4], global_average_every=8)
+        lazy = gossamer.make_schedule("ring", [2, 2], lazy=True)
     """
 
 def modified_schedule(
@@ -313,9 +356,17 @@ class Forecast:
         """Sent to other hosts per step, without frames."""
 
 class Method:
-    """A way to train, by the name that all commands take: PATTERN@TOPOLOGY, a topology (for cwa),
-    allreduce or ddp, and after colons what differs from the defaults, as in
-    "atc@ring:lazy:rounds=2" and "aer:int8:local=4". ValueError for a name that is none.
+    """A way to train, by the name that all commands take.
+
+    The name is PATTERN@TOPOLOGY, a topology alone (for cwa), allreduce or ddp. Settings that differ
+    from the defaults follow after colons: "atc@ring:lazy:rounds=2", "aer:int8:local=4". ValueError
+    for a name that is none.
+
+    Example::
+
+        method = gossamer.Method("aer:int8")
+        print(method.pattern, method.topology, method.codec)
+        gossip = gossamer.Gossip(model, optimizer, topology=method)
     """
 
     def __init__(self, name: str) -> None: ...
@@ -349,7 +400,13 @@ class Method:
         self, workers_per_host: Sequence[int], *, link_rates: Sequence[float] = [], seed: int = 0
     ) -> Schedule:
         """Who averages with whom on these hosts; the rates of the hosts' links, in any unit, are
-        for fitted, the seed for random graphs. ValueError for hosts that cannot be served."""
+        for fitted, the seed for random graphs. ValueError for hosts that cannot be served.
+
+        Example::
+
+            schedule = gossamer.Method("atc@ring:rounds=2").schedule([2, 2])
+            assert schedule.workers == 4
+        """
 
 class RankedMethod:
     """A method and its time to the same loss."""
@@ -397,10 +454,21 @@ def forecast(
 
     Raises ValueError for what the files or the method cannot mean, IoError for files that cannot
     be read.
+
+    Example::
+
+        found = gossamer.forecast("aer:bf16", "cluster.toml", "workload.toml")
+        print(found.step_s)
     """
 
 def rank_methods(cluster: str, workload: str) -> Ranking:
-    """What ``gossamer plan`` says about a cluster.toml and a workload.toml."""
+    """What ``gossamer plan`` says about a cluster.toml and a workload.toml.
+
+    Example::
+
+        ranking = gossamer.rank_methods("cluster.toml", "workload.toml")
+        print(ranking.recommended, ranking.reasons)
+    """
 
 def probe(
     transport: Transport | None,
@@ -427,7 +495,12 @@ def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
     """Nobody mixes with anybody."""
 
 def topology_names() -> list[str]:
-    """The names that ``make_schedule`` takes."""
+    """The names that ``make_schedule`` takes.
+
+    Example::
+
+        assert "ring" in gossamer.topology_names()
+    """
 
 # Theory, for gossamer/theory.py.
 

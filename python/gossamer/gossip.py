@@ -40,13 +40,13 @@ class Gossip(habits.NoModule, Closing):
         topology: a name of ``gossamer topology --list``, a file of matrices (NAME.json), a schedule
             of ``make_schedule`` or ``schedule_from_matrices``, or a whole method by the commands'
             name, ``Method("aer:int8:rounds=2")``; ``"auto"``: see ``plan``.
-        pattern: ``"cwa"``, the default (parameters travel during forward and backward), ``"atc"``
-            (they travel after the step, which waits for them), ``"allreduce"`` (every backward
-            averages the gradients over all workers, as DistributedDataParallel does; the topology
-            is unused), ``"gradient_gossip"`` (gradients are averaged over the topology, too);
-            ``"exact_diffusion"``, ``"extra"`` or ``"gradient_tracking"``, which correct what
-            unequal data do; ``"dmsgd"`` or ``"qg_dmsgd"``, which mix the momentum, too. Some need
-            a static symmetric topology, a fused optimizer or one with momentum; docs/methods.md.
+        pattern: ``"cwa"``, the default: parameters travel during forward and backward. ``"atc"``:
+            they travel after the step, which waits for them. ``"allreduce"``: every backward
+            averages the gradients over all workers, as DistributedDataParallel does. The topology
+            is then unused. ``"gradient_gossip"``: gradients are averaged over the topology, too.
+            ``"exact_diffusion"``, ``"extra"`` and ``"gradient_tracking"`` correct what unequal
+            data do. ``"dmsgd"`` and ``"qg_dmsgd"`` mix the momentum, too. docs/methods.md has the
+            conditions: some need a static symmetric topology or a certain optimizer.
         pattern_options: numbers by name for patterns that have options.
         group: the process group, or the mesh of one dimension, to gossip in; by default all ranks.
             Over other ranks the model may be in DistributedDataParallel or ``fully_shard``.
@@ -57,21 +57,21 @@ class Gossip(habits.NoModule, Closing):
         update: ``"step"``, or ``"backward"``: a bucket steps and mixes as soon as the backward has
             completed its gradients, which then must not change any more.
         timeout_s: of a wait for another worker. One that is dead or silent is noticed sooner.
-        codec: ``"bf16"`` or ``"int8"``: what crosses hosts takes a half or a quarter of the bytes;
-            the mean over the workers is preserved, each keeps what its own coding leaves out. Of
-            averaged gradients that is lost.
+        codec: ``"bf16"`` or ``"int8"``: payloads between hosts take a half or a quarter of the
+            bytes. The mean over the workers is preserved: each worker keeps its rounding error.
+            The error of averaged gradients is lost.
         late: ``"wait"`` for neighbours whose parameters have not come, or ``"skip"`` those that
             are more than ``staleness`` steps old; workers then may step unequally often.
-        bucket_bytes: parameters travel in pieces of about this size; by default 4 MiB, and for
-            several hosts a 32nd of the parameters if that is less, but not below 256 KiB.
+        bucket_bytes: parameters travel in pieces of about this size. The default is 4 MiB; for
+            several hosts it is a 32nd of the parameters, from 256 KiB to 4 MiB.
         transport: ``"net"``, also ``"auto"`` (shared memory, TCP between hosts), ``"c10d"`` (Gloo).
         tls: TLS 1.3 for what ``"net"`` sends over TCP; SECURITY.md says where its key comes from.
         seed: of random topologies.
         stagger: bucket b follows the schedule at step t + b, which loads the links equally. False:
             all at t, so that ``global_average_every`` averages the whole model in one step.
         plan: with ``topology="auto"`` a folder with the ``cluster.toml`` and ``workload.toml`` of
-            ``gossamer plan``, which rank 0 reads: topology, pattern, codec and late are what they
-            make best, and ``gossip.plan`` has sentences that say why.
+            ``gossamer plan``, which rank 0 reads. They decide topology, pattern, codec and late.
+            ``gossip.plan`` has sentences that say why.
         trace: a folder: at its end every rank writes what it did in its last ``trace_steps``
             steps, for Perfetto and ``gossamer report``, in place of earlier traces.
         metrics: a folder where every rank writes a line per step; see ``log``.
@@ -183,10 +183,10 @@ class Gossip(habits.NoModule, Closing):
     # Epochs and checkpoints.
 
     def uneven(self) -> contextlib.AbstractContextManager[None]:
-        """For an epoch that has more batches on some workers: ``with gossip.uneven():`` around it.
+        """Goes around an epoch in which some workers have more batches than others.
 
-        A worker that leaves goes on mixing without stepping until all have left, after equally many
-        steps; under "allreduce" its gradients count as zero, and all end with the parameters and
+        A worker without a batch goes on mixing without stepping, until all have left after equally
+        many steps. Under "allreduce" its gradients count as zero, and all end with parameters and
         optimizer state of the last to leave. An exception leaves at once. Collective; other
         collective methods raise RuntimeError inside. For several, ``gossamer.uneven(a, b)``.
         """
@@ -227,10 +227,9 @@ class Gossip(habits.NoModule, Closing):
         return self._run.state is not None
 
     def stats(self) -> dict[str, Any]:
-        """Of this worker so far: ``steps``, ``exposed_s`` (seconds spent waiting for others),
-        ``hidden_s`` (seconds in which payloads were under way without being waited for),
-        ``skipped`` (late payloads, by bucket) and ``edges``: by peer the payload bytes ``sent`` and
-        ``received``."""
+        """Numbers of this worker so far: its ``steps``; ``exposed_s``, the seconds of waiting for
+        others; ``hidden_s``, the seconds of transfers that nobody waited for. ``skipped`` are late
+        payloads by bucket. ``edges`` has the payload bytes ``sent`` and ``received`` by peer."""
         return self._run.totals.stats(self._run.team.engine)
 
     def log(self, **values: Any) -> None:

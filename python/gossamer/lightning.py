@@ -51,6 +51,11 @@ class GossipStrategy(_strategies.DDPStrategy):
             ``process_group_backend``, ``timeout``, ``start_method`` and so on.
 
     Raises ValueError for arguments meant for DistributedDataParallel.
+
+    Example::
+
+        strategy = gossamer.lightning.GossipStrategy({"topology": "ring"})
+        trainer = lightning.Trainer(strategy=strategy, accelerator="cpu", devices=2)
     """
 
     def __init__(self, gossip: Mapping[str, Any] | None = None, **strategy: Any) -> None:

@@ -39,6 +39,13 @@ class Mixer(Closing):
 
     Collective: every rank of the group must make it, with equal arguments, and mix equally often.
     Raises ValueError on every rank where they differ, TransportError for a rank that does not come.
+
+    Example::
+
+        values = torch.tensor([float(rank)])
+        mixer = gossamer.Mixer(values, topology="complete")
+        mixer.mix()  # values are now the mean of all ranks
+        mixer.close()
     """
 
     def __init__(
@@ -87,6 +94,12 @@ class Mixer(Closing):
 
         Values may be changed at any time between two calls. ``loss`` is for schedules that follow
         it (``adaptive_average`` of ``make_schedule``). Collective.
+
+        Example::
+
+            mixer = gossamer.Mixer([torch.ones(3), torch.zeros(2, 2)])
+            for _ in range(4):
+                mixer.mix()
         """
         schedule = self._team.session.schedule
         if schedule.loss_driven and math.isnan(float(loss)):
@@ -99,12 +112,25 @@ class Mixer(Closing):
     def mean(
         self, tensors: torch.Tensor | Iterable[torch.Tensor]
     ) -> torch.Tensor | list[torch.Tensor]:
-        """The mean over all workers of one tensor, or of each in a list, as in ``Gossip.mean``."""
+        """The mean over all workers of one tensor, or of each in a list, as in ``Gossip.mean``.
+
+        Example::
+
+            values = torch.ones(3)
+            mean = gossamer.Mixer(values).mean(values)
+        """
         return means.mean(self._team, tensors)
 
     def stats(self) -> dict[str, Any]:
         """Of this worker so far: ``steps`` mixed, and ``edges``: by peer the payload bytes ``sent``
-        and ``received``."""
+        and ``received``.
+
+        Example::
+
+            mixer = gossamer.Mixer(torch.ones(3))
+            mixer.mix()
+            print(mixer.stats()["edges"])
+        """
         engine = self._team.engine
         edges = {peer: {"sent": s, "received": r} for peer, s, r in engine.edges()}
         return {"steps": engine.steps_done, "edges": edges}

@@ -25,6 +25,11 @@ class AccumAdam(torch.optim.Optimizer):
         m̂ ← β₁ m̂ + (1 - β₁) b       v̂ ← β₂ v̂ + (1 - β₂) b²
 
     Raises ValueError for a value out of its range.
+
+    Example::
+
+        optimizer = gossamer.AccumAdam(model.parameters(), lr=4e-3, betas=(0.66, 0.92))
+        gossip = gossamer.Gossip(model, optimizer)
     """
 
     _decoupled = False
@@ -106,7 +111,13 @@ class AccumAdam(torch.optim.Optimizer):
 
 
 class AccumAdamW(AccumAdam):
-    """AccumAdam with decoupled weight decay: x ← (1 - lr · weight_decay) x before the update."""
+    """AccumAdam with decoupled weight decay: x ← (1 - lr · weight_decay) x before the update.
+
+    Example::
+
+        optimizer = gossamer.AccumAdamW(model.parameters(), lr=4e-3, accumulate=2)
+        gossip = gossamer.Gossip(model, optimizer)
+    """
 
     _decoupled = True
 

@@ -27,6 +27,12 @@ def schedule_from_matrices(
     that miss 1 by less than 1e-5 are made exact. Without ``workers_per_host`` it serves whatever
     hosts the workers are on. The modifiers are those of ``make_schedule``. ValueError that names
     the round for weights that are negative, not finite or of other sums.
+
+    Example::
+
+        pair, apart = [[0.5, 0.5], [0.5, 0.5]], [[1, 0], [0, 1]]
+        schedule = gossamer.schedule_from_matrices([pair, apart])
+        assert schedule.period == 2
     """
     rounds = [_rows(t, matrix) for t, matrix in enumerate(matrices)]
     hosts = list(workers_per_host) if workers_per_host is not None else [len(r) for r in rounds[:1]]

@@ -32,7 +32,7 @@ _ALL_REDUCES = 4
 
 @dataclass(frozen=True)
 class Probe:
-    """What was measured, as the texts of cluster.toml and workload.toml."""
+    """What ``probe`` has measured, as the texts of cluster.toml and workload.toml."""
 
     cluster: str
     workload: str
@@ -67,6 +67,11 @@ def probe(
     Returns the same on every rank. Collective. Raises ValueError for a ``step`` that gives no
     gradient or does not step, IoError where rank 0 cannot write, TransportError for a rank that
     does not come or leaves.
+
+    Example::
+
+        found = gossamer.probe(lambda: train_step(x, y), model, optimizer, out="probed")
+        print(found.cluster)
     """
     plain, ddp = wrappers.unwrapped(model)
     seat = find_seat(group)

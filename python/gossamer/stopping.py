@@ -96,7 +96,13 @@ class StopOnSignal(Closing):
 
     def is_due(self) -> bool:
         """Whether this step is the last: True on every rank after the same one. To be called after
-        each step. Raises TransportError where another worker is lost meanwhile."""
+        each step. Raises TransportError where another worker is lost meanwhile.
+
+        Example::
+
+            with gossamer.StopOnSignal(gossip) as stop:
+                assert not stop.is_due()
+        """
         with self._team.within("StopOnSignal.is_due()"):
             return self._is_last(self._team.engine.steps_done)
 

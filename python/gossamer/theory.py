@@ -157,6 +157,13 @@ def mixing(schedule: _core.Schedule) -> Mixing:
     rho is ‖W - J‖₂ of a static graph; a schedule of τ rounds (4 where they never repeat) that
     leave c of a disagreement counts as 1 - (1 - c)/τ. ValueError unless rows and columns of W sum
     to 1.
+
+    Example::
+
+        from gossamer import theory
+
+        ring = gossamer.make_schedule("ring", [1] * 16)
+        print(theory.mixing(ring).rho)
     """
     return Mixing(*_core.theory_mixing(schedule))
 
@@ -191,6 +198,14 @@ def bound(
         gradient_bound: R, above every entry of a gradient.
         smoothness: L, the Lipschitz constant of ∇F.
         excess_loss: F(x⁰) - F*.
+
+    Example::
+
+        from gossamer import theory
+
+        ring = gossamer.make_schedule("ring", [1] * 16)
+        found = theory.bound(ring, steps=1e5, parameters=65e6)
+        print(found.verdict)
     """
     found = _core.theory_bound(
         lambda_=_mixing(schedule).rho,
@@ -224,6 +239,14 @@ def rates(
         sigma: σ² bounds the variance of a worker's stochastic gradient.
         b: b² bounds the mean of ‖∇f_i - ∇f‖² over the workers; 0 for iid data.
         global_average_every: H, of ``global_average`` only.
+
+    Example::
+
+        from gossamer import theory
+
+        mixing = theory.Mixing(workers=64, rho=0.9)
+        for rate in theory.rates(mixing, steps=1e5):
+            print(rate.method, rate.loss, rate.sum)
     """
     given = _mixing(schedule)
     found = _core.theory_rates(
@@ -246,6 +269,14 @@ def transient(
 
     Orders, good for ratios between topologies, sizes and methods, not for numbers of steps.
     ``global_average_every`` is H, of the rows ``global_average`` only.
+
+    Example::
+
+        from gossamer import theory
+
+        ring = gossamer.make_schedule("ring", [1] * 16)
+        for row in theory.transient(ring, global_average_every=8):
+            print(row.method, row.loss, row.iterations)
     """
     given = _mixing(schedule)
     found = _core.theory_transient(
@@ -255,7 +286,15 @@ def transient(
 
 
 def topologies(workers_per_host: Sequence[int]) -> list[TopologyRow]:
-    """The lecture's table of topologies, as printed and worked out for these workers."""
+    """The lecture's table of topologies, as printed and worked out for these workers.
+
+    Example::
+
+        from gossamer import theory
+
+        for row in theory.topologies([1] * 16):
+            print(row.topology, row.iterations)
+    """
     return [TopologyRow(**row) for row in _core.theory_topologies(workers_per_host)]
 
 
@@ -281,6 +320,14 @@ def speedup(
         forward_share: the part of the compute time before the first gradient.
         steps: of the recursion.
         seed: of its compute times.
+
+    Example::
+
+        from gossamer import theory
+
+        aer = gossamer.make_schedule("aer", [4, 4])
+        found = theory.speedup(aer, gamma=2.0, omega=0.5, sigma=0.1)
+        print(found.recursion.speed_up)
     """
     closed, recursion = _core.theory_step_times(
         schedule,

@@ -32,6 +32,11 @@ class GossipMixin:
             have every step wait for all workers.
 
     Raises ValueError under FSDP and DeepSpeed, which share out the parameters.
+
+    Example::
+
+        class MyTrainer(gossamer.transformers.GossipMixin, transformers.Seq2SeqTrainer):
+            pass
     """
 
     # What the Trainer has.
@@ -176,4 +181,10 @@ class _AtTheEnd(_transformers.TrainerCallback):
 
 
 class GossipTrainer(GossipMixin, _transformers.Trainer):
-    """``transformers.Trainer`` that trains by gossip: see ``GossipMixin``."""
+    """``transformers.Trainer`` that trains by gossip: see ``GossipMixin``.
+
+    Example::
+
+        trainer = gossamer.transformers.GossipTrainer(model, arguments, gossip={"topology": "ring"})
+        trainer.train()
+    """

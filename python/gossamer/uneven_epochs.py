@@ -143,6 +143,13 @@ def uneven(*gossips: object) -> Iterator[None]:
     ``with gossamer.uneven(a, b):`` around it, as ``with a.uneven():`` for one.
 
     A worker that leaves goes on mixing all of them until all workers have left. Collective.
+
+    Example::
+
+        with gossamer.uneven(gossip):
+            for x, y in loader:
+                loss_of(model, x, y).backward()
+                optimizer.step()
     """
     runs = [run_of(gossip, UNEVEN) for gossip in gossips]
     for run in runs:

@@ -134,38 +134,15 @@ def test_results_of_another_recipe_are_left_out() -> None:
     assert tables.NO_RESULTS in tables.document(EXPERIMENT, done)
 
 
-DOCUMENT = """# Results
-
-## Training
-
-Words.
-
-## The lab
-
-More words.
-"""
-
-
-def test_a_table_finds_its_place_in_the_document() -> None:
-    once = tables.with_table(DOCUMENT, "small", "| a |")
-    block = "<!-- table: small -->\n\n| a |\n\n<!-- end -->\n"
-    assert once == DOCUMENT.replace("## The lab", f"## Experiments\n\n{block}\n## The lab")
-    assert tables.with_table(once, "small", "| a |") == once
-    second = tables.with_table(once, "other", "| b |")
-    assert second == once.replace(
-        block, f"{block}\n<!-- table: other -->\n\n| b |\n\n<!-- end -->\n"
-    )
-    again = tables.with_table(second, "small", r"| \1 |")
-    assert again == second.replace("| a |", r"| \1 |")
-
-
-def test_the_tables_are_written_to_a_document(tmp_path: Path) -> None:
-    document = tmp_path / "results.md"
-    document.write_text(DOCUMENT)
-    words = ["--write-docs", "--document", str(document), "--results", str(tmp_path)]
-    assert tables.main(words) == 0
-    assert document.read_text().count(tables.NO_RESULTS) == len(list(grid.FOLDER.glob("*.toml")))
-    assert "More words." in document.read_text()
+def test_every_experiment_has_a_page(tmp_path: Path) -> None:
+    folder = tmp_path / "tables"
+    for _ in range(2):
+        words = ["--write-docs", "--folder", str(folder), "--results", str(tmp_path)]
+        assert tables.main(words) == 0
+        pages = {page.stem: page.read_text() for page in folder.iterdir()}
+        assert pages.keys() == {each.stem for each in grid.FOLDER.glob("*.toml")}
+        assert all(text.startswith("# ") and text.endswith("\n") for text in pages.values())
+        assert all(tables.NO_RESULTS in text for text in pages.values())
 
 
 TIMES: dict[str, Any] = {"gamma": 2, "cluster": "4x2", "source": "of bench"}
@@ -209,7 +186,7 @@ def test_times_are_beside_those_of_ddp() -> None:
     assert (base.ms, base.steps, base.reached_at) == (500, 4, 4)
     assert (ring.ms, ring.predicted_ms, ring.reached_at) == (250, None, None)  # 2.37 above 2.1
     text = tables.document(EXPERIMENT, all_done(), measured)
-    assert "of bench. AllReduce's loss" in text
+    assert "of bench. A method has reached" in text
     row = [line for line in text.splitlines() if line.startswith("| DAdam | ring |")][1]
     assert row == f"| DAdam | ring | 250 | 0.500 | {NONE} | 4 | 50 | {NONE} | {NONE} |"
     assert "Times on" not in tables.document(EXPERIMENT, all_done(), times(star=1))

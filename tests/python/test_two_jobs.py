@@ -1,6 +1,6 @@
 """Two jobs that save into one folder at once: no save that returned is lost in silence.
 
-GOSSAMER_REPETITIONS=20 pytest -s tests/python/test_two_jobs.py    # as for docs/results.md
+GOSSAMER_REPETITIONS=20 pytest -s tests/python/test_two_jobs.py    # as for docs/results/faults.md
 """
 
 import os

@@ -10,6 +10,7 @@ from project import project_files, relative
 
 LANGUAGES = {"bash", "cpp", "toml", "text", "console", "python", "diff", "json"}
 DOCUMENTS = project_files(".md")
+NOTE = re.compile(r"Note \[([^\]]+)\]")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
@@ -49,6 +50,15 @@ def test_every_link_leads_somewhere(document: Path) -> None:
         elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text()):
             wrong.append(f"{file}#{anchor}")
     assert wrong == []
+
+
+def test_every_note_that_is_named_exists() -> None:
+    code = "".join(path.read_text() for path in project_files(".h", ".cpp", ".py"))
+    notes = {name for path in DOCUMENTS for name in NOTE.findall(path.read_text())}
+    assert "Plans" in notes
+    assert {
+        name for name in notes if not re.search(rf"Note \[{re.escape(name)}\][:.]", code)
+    } == set()
 
 
 def test_anchors_are_those_of_headings() -> None:
