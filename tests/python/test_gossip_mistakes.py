@@ -17,6 +17,7 @@ from torch import nn
 from torch.optim import SGD, Adam
 
 from gossamer import Gossip
+from gossamer.step.run import Run
 from gossamer.tensors.fused import FusedState
 from gossamer.tensors.parameters import LoadMark
 from gossamer.workers import world
@@ -26,8 +27,8 @@ Breaks = Callable[[pytest.MonkeyPatch], None]
 
 
 def swapped_groups(patch: pytest.MonkeyPatch) -> None:
-    mix = Gossip._mix
-    patch.setattr(Gossip, "_mix", lambda self, groups, *, skip: mix(self, groups[::-1], skip=skip))
+    mix = Run._mix
+    patch.setattr(Run, "_mix", lambda self, groups, *, skip: mix(self, groups[::-1], skip=skip))
 
 
 def weight_decay_is_for_weights(_: pytest.MonkeyPatch) -> None:
@@ -70,11 +71,13 @@ def clipping_is_global(_: pytest.MonkeyPatch) -> None:
 
 
 def a_first_update_that_is_lost(patch: pytest.MonkeyPatch) -> None:
-    mix = Gossip._mix
+    mix = Run._mix
     patch.setattr(
-        Gossip,
+        Run,
         "_mix",
-        lambda self, groups, *, skip: mix(self, groups, skip=skip or self._engine.steps_done == 0),
+        lambda self, groups, *, skip: mix(
+            self, groups, skip=skip or self.team.engine.steps_done == 0
+        ),
     )
 
 
@@ -90,16 +93,16 @@ def zero_grad_first_loses_nothing(_: pytest.MonkeyPatch) -> None:
 
 
 def only_what_the_first_step_used(patch: pytest.MonkeyPatch) -> None:
-    step = Gossip._fused_step
+    step = Run._fused_step
 
-    def fused_step(self: Gossip, closure: object = None) -> object:
-        if self._engine.steps_done == 0:
-            self.used = [p.grad is not None for p in self._parameters]
-        for p, used in zip(self._parameters, self.used, strict=True):
+    def fused_step(self: Run, closure: object = None) -> object:
+        if self.team.engine.steps_done == 0:
+            self.used = [p.grad is not None for p in self.trained.tensors]
+        for p, used in zip(self.trained.tensors, self.used, strict=True):
             p.grad = p.grad if used else None
         return step(self, closure)
 
-    patch.setattr(Gossip, "_fused_step", fused_step)
+    patch.setattr(Run, "_fused_step", fused_step)
 
 
 def a_parameter_unused_at_first_trains_later(_: pytest.MonkeyPatch) -> None:
@@ -116,16 +119,16 @@ def a_parameter_unused_at_first_trains_later(_: pytest.MonkeyPatch) -> None:
 
 
 def an_overflow_that_skips_one_tensor_only(patch: pytest.MonkeyPatch) -> None:
-    step = Gossip._fused_step
+    step = Run._fused_step
 
-    def fused_step(self: Gossip, closure: object = None) -> object:
-        for p in self._parameters:
+    def fused_step(self: Run, closure: object = None) -> object:
+        for p in self.trained.tensors:
             if not bool(torch.isfinite(p.grad).all()):
                 p.grad = None
-        self._optimizer.found_inf.zero_()
+        self.trained.optimizer.found_inf.zero_()
         return step(self, closure)
 
-    patch.setattr(Gossip, "_fused_step", fused_step)
+    patch.setattr(Run, "_fused_step", fused_step)
 
 
 def an_overflow_skips_everything(_: pytest.MonkeyPatch) -> None:
@@ -178,7 +181,7 @@ def a_checkpoint_has_the_optimizer_state(_: pytest.MonkeyPatch) -> None:
 
 
 def a_step_only_after_a_single_backward(patch: pytest.MonkeyPatch) -> None:
-    step = Gossip._fused_step
+    step = Run._fused_step
     passes = {"backward": 0}
     backward = torch.Tensor.backward
 
@@ -186,14 +189,14 @@ def a_step_only_after_a_single_backward(patch: pytest.MonkeyPatch) -> None:
         passes["backward"] += 1
         backward(self, *args, **kwargs)
 
-    def fused_step(self: Gossip, closure: object = None) -> object:
+    def fused_step(self: Run, closure: object = None) -> object:
         if passes.pop("backward") != 1:
-            self._optimizer.zero_grad()
+            self.trained.optimizer.zero_grad()
         passes["backward"] = 0
         return step(self, closure)
 
     patch.setattr(torch.Tensor, "backward", counted)
-    patch.setattr(Gossip, "_fused_step", fused_step)
+    patch.setattr(Run, "_fused_step", fused_step)
 
 
 def gradients_accumulate(_: pytest.MonkeyPatch) -> None:
@@ -212,15 +215,15 @@ def gradients_accumulate(_: pytest.MonkeyPatch) -> None:
 
 
 def a_mean_over_the_others(patch: pytest.MonkeyPatch) -> None:
-    mix = Gossip._mix
+    mix = Run._mix
 
-    def divided(self: Gossip, groups: list[object], *, skip: bool) -> None:
+    def divided(self: Run, groups: list[object], *, skip: bool) -> None:
         mix(self, groups, skip=skip)
         with torch.no_grad():
-            for p in self._parameters:
-                p.div_(self._world.size - 1)
+            for p in self.trained.tensors:
+                p.div_(self.session.world.size - 1)
 
-    patch.setattr(Gossip, "_mix", divided)
+    patch.setattr(Run, "_mix", divided)
 
 
 def a_worker_alone_trains(_: pytest.MonkeyPatch) -> None:

@@ -183,10 +183,11 @@ def test_a_recipe_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / f".run.toml.{os.getpid()}.tmp").symlink_to(victim)
     model = mlp()
     with Gossip(model, SGD(model.parameters(), lr=0.1)) as gossip:
-        tracing.write_recipe(tmp_path, gossip)
+        recipe = tracing.recipe(gossip._run.session, "SGD")
+        tracing.write_recipe(tmp_path, recipe)
         assert victim.read_text() == "mine"
         assert (tmp_path / "run.toml").read_text().startswith("# Written by")
         (tmp_path / "run.toml").unlink()
         os.mkfifo(tmp_path / "run.toml")
         with pytest.raises(OSError, match="not a regular file"):
-            tracing.write_recipe(tmp_path, gossip)
+            tracing.write_recipe(tmp_path, recipe)

@@ -28,7 +28,7 @@ from gossamer.checks.first_steps import (
 from gossamer.checks.own_steps import OwnTraffic, SecondCopies
 from gossamer.session.session import Session
 from gossamer.tensors import shards
-from gossamer.tensors.trained import Trained
+from gossamer.tensors.trained import Trained, is_mixed
 from gossamer.workers.board import Board, next_number
 from gossamer.workers.world import board_of
 
@@ -229,9 +229,7 @@ class UnmixedParameters(Check):
         }
         if not changed:
             return ""
-        all_of_them = alive(lambda each: issubclass(each, Trained))
-        mixed = {id(p) for each in all_of_them for p in each.tensors}
-        left = [name for name, p in changed.items() if id(p) not in mixed]
+        left = [name for name, p in changed.items() if not is_mixed(p)]
         if not left:
             return ""
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary, WeakMethod
+from weakref import WeakKeyDictionary, WeakMethod, ref
 
 import torch
 from torch import nn
@@ -329,20 +329,21 @@ class Run:
         self.team.engine.broadcast(plain.of_all([*frozen, *model.named_buffers()]))
 
 
-_runs: WeakKeyDictionary[object, Run] = WeakKeyDictionary()
+_runs: WeakKeyDictionary[object, ref[Run]] = WeakKeyDictionary()  # a run leads to its Gossip
 
 
 def remember(gossip: object, run: Run) -> None:
-    """The run is this Gossip's, for other objects that a user gives it to."""
-    _runs[gossip] = run
+    """The run is this Gossip's, which keeps it, for other objects that a user gives it to."""
+    _runs[gossip] = ref(run)
 
 
 def run_of(gossip: object, who: str) -> Run:
     """Of a Gossip that was given to ``who``. Raises TypeError for another thing."""
-    try:
-        return _runs[gossip]
-    except (KeyError, TypeError):
+    found = _runs.get(gossip)
+    run = None if found is None else found()
+    if run is None:
         raise TypeError(
             f"[Gossip] {who} is for a gossamer.Gossip, got {type(gossip).__name__}; give it what "
             "gossamer.Gossip(model, optimizer) returned"
-        ) from None
+        )
+    return run

@@ -8,9 +8,17 @@ from functools import cached_property
 
 import torch
 from torch import nn
+from torch.utils.weak import WeakIdKeyDictionary
 
 from gossamer.tensors import parameters, shards
 from gossamer.tensors.fused import Rule, fused_kind, rule_for
+
+_mixed = WeakIdKeyDictionary()
+
+
+def is_mixed(parameter: torch.Tensor) -> bool:
+    """Whether it is, or was, in any Gossip of this process."""
+    return parameter in _mixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +71,8 @@ def read(model: nn.Module, optimizer: torch.optim.Optimizer) -> Trained:
     """Raises ValueError for parameters that cannot be mixed."""
     everything = parameters.named_parameters(model, optimizer)
     named = parameters.trainable(everything)
+    for _, parameter, _ in named:
+        _mixed[parameter] = True
     is_sharded = any(shards.is_sharded(parameter) for _, parameter, _ in named)
     return Trained(
         model=model,
