@@ -13,9 +13,9 @@ namespace gossamer {
 namespace {
 
 constexpr std::string_view kStandIn = "none";
-constexpr std::string_view kMomentumState[] = {"momentum"};
-constexpr std::string_view kAdamState[] = {"m", "v"};
-constexpr std::string_view kAccumAdamState[] = {"m", "v", "accumulated"};
+constexpr std::string_view kMomentumState[] = {"momentum_buffer"};
+constexpr std::string_view kAdamState[] = {"exp_avg", "exp_avg_sq"};
+constexpr std::string_view kAccumAdamState[] = {"exp_avg", "exp_avg_sq", "accumulated"};
 
 constexpr Optimizer kOptimizers[] = {
     {kStandIn, "no step of its own: only mixes", {}, none_pass<float>, none_pass<double>},

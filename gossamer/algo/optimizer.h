@@ -16,7 +16,7 @@ struct Optimizer {
 
   std::string_view name;
   std::string_view summary;
-  std::span<const std::string_view> state;  ///< names of its state vectors, all zero at the start
+  std::span<const std::string_view> state;  ///< its state vectors, by torch's names; zero at first
   Pass<float> f32;
   Pass<double> f64;
 

@@ -1,12 +1,18 @@
 #include "gossamer/cli/train_checkpoint.h"
 
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <string>
+#include <utility>
 
+#include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/checkpoint.h"
-#include "gossamer/torch/buffers.h"
+#include "gossamer/torch/tensor_types.h"
 
 namespace gossamer {
 namespace {
@@ -38,17 +44,50 @@ Json run_identity(const TrainSpec& spec, const std::string& content, DataBy by) 
   return identity;
 }
 
-std::vector<TensorView> tensors_of(const std::vector<StateVector>& state,
-                                   const std::vector<double>& buffers,
-                                   const std::vector<double>& losses) {
-  std::vector<TensorView> tensors;
-  for (const StateVector& vector : state) {
-    const auto count = static_cast<std::int64_t>(vector.bytes.size() / size_of(vector.dtype));
-    tensors.push_back({vector.name, std::string(name_of(vector.dtype)), {count}, vector.bytes});
+/// What a worker has, by key; see docs/checkpoint.md.
+using Kept = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// All that is filled in again at resume, by reference.
+Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Module& module) {
+  const std::span<const std::string_view> vectors = find_optimizer(spec.optimizer).state;
+  const std::span<const std::string_view> own = find_pattern(spec.pattern).state;
+  Kept kept;
+  for (int i = 0; i < engine.count(); ++i) {
+    const std::string& name = engine.name(i);
+    for (std::size_t k = 0; k < vectors.size(); ++k) {
+      const std::string key = "optimizer/" + name + "/" + std::string(vectors[k]);
+      kept.emplace_back(key, engine.state(i, static_cast<int>(k)));
+    }
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      const std::string key = "pattern/" + spec.pattern + "/" + std::string(own[k]) + "/" + name;
+      kept.emplace_back(key, engine.pattern_state(i, static_cast<int>(k)));
+    }
   }
-  tensors.push_back(view_tensor("buffers", buffers));
-  tensors.push_back(view_tensor("agreed_losses", losses));
-  return tensors;
+  for (const auto& item : module.named_parameters()) {
+    kept.emplace_back("parameter/" + item.key(), item.value().detach());
+  }
+  for (const auto& item : module.named_buffers()) {
+    kept.emplace_back("buffer/" + item.key(), item.value());
+  }
+  return kept;
+}
+
+/// How often each tensor has been stepped, which is read from and written to the engine.
+Kept updates_of(const TensorEngine& engine) {
+  Kept updates;
+  for (int i = 0; i < engine.count(); ++i) {
+    updates.emplace_back("optimizer/" + engine.name(i) + "/step",
+                         at::scalar_tensor(engine.updates(i), at::kFloat));
+  }
+  return updates;
+}
+
+TensorView view_of(const std::string& key, const at::Tensor& tensor) {
+  const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
+  return {key,
+          std::string(tensor_dtype_of(tensor.scalar_type())),
+          tensor.sizes().vec(),
+          {data, tensor.nbytes()}};
 }
 
 /// Gives every worker what each wrote. Lengths and checksums are exact in double.
@@ -69,16 +108,22 @@ std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) 
   return files;
 }
 
-WorkerFile write_own(const std::filesystem::path& temporary, Engine& engine,
-                     torch::nn::Module& module) {
+WorkerFile write_own(const std::filesystem::path& temporary, const TrainSpec& spec,
+                     TensorEngine& engine, const torch::nn::Module& module) {
   std::vector<double> losses;
-  for (const AgreedLoss& agreed : engine.agreed_losses()) {
+  for (const AgreedLoss& agreed : engine.engine().agreed_losses()) {
     losses.push_back(static_cast<double>(agreed.step));
     losses.push_back(agreed.loss);
   }
-  const std::vector<double> buffers = pack_buffers(module);
-  return write_worker_file(temporary, engine.collectives().rank(),
-                           tensors_of(engine.state(), buffers, losses));
+  Kept kept = kept_by(engine, spec, module);
+  for (auto& updates : updates_of(engine)) kept.push_back(std::move(updates));
+  std::vector<TensorView> views;
+  for (auto& [key, tensor] : kept) {
+    tensor = tensor.contiguous();
+    views.push_back(view_of(key, tensor));
+  }
+  views.push_back(view_tensor("agreed_losses", losses));
+  return write_worker_file(temporary, engine.engine().collectives().rank(), views);
 }
 
 /// What the disk has against a part of a save that every worker does: the complaint of the first of
@@ -107,11 +152,18 @@ void prune(const std::filesystem::path& folder, int keep) {
   }
 }
 
-void fill(const SafetensorsFile& file, const StateVector& vector) {
-  visit_dtype(vector.dtype, [&]<class T>(T) {
-    file.copy(vector.name, std::span<T>(reinterpret_cast<T*>(vector.bytes.data()),
-                                        vector.bytes.size() / sizeof(T)));
-  });
+void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor& tensor) {
+  const at::Tensor read = at::empty(tensor.sizes(), tensor.options());
+  const TensorView wanted = view_of(key, read);
+  const TensorView& found = file.at(key);
+  if (found.dtype != wanted.dtype || found.shape != wanted.shape) {
+    fail_io({.place = file.path().native(),
+             .what = "tensor '" + key + "' is not of this model, which has " + wanted.dtype,
+             .got = found.dtype,
+             .remedy = "use a checkpoint of the same model and optimizer"});
+  }
+  std::memcpy(read.mutable_data_ptr(), found.data.data(), read.nbytes());
+  tensor.copy_(read);
 }
 
 }  // namespace
@@ -121,12 +173,13 @@ bool is_data_path(std::string_view key) {
          key == "vocabulary_file";
 }
 
-std::string save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module) {
+std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
+                            torch::nn::Module& module) {
   constexpr std::string_view kAttempt = "save";
-  Collectives& collectives = engine.collectives();
+  Collectives& collectives = engine.engine().collectives();
   const bool commits = collectives.rank() == 0;
   const auto folder = checkpoints_in(run.out);
-  const std::int64_t step = engine.steps_done();
+  const std::int64_t step = engine.engine().steps_done();
   std::filesystem::path temporary;
   const auto begin = [&] {
     if (run.lock != nullptr) run.lock->check();
@@ -139,7 +192,7 @@ std::string save_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Mo
   WorkerFile own{.rank = collectives.rank()};
   problem = problem_of_all(collectives, [&] {
     begin();
-    own = write_own(temporary, engine, module);
+    own = write_own(temporary, run.spec, engine, module);
   });
   if (!problem.empty()) {
     if (commits) abandon_checkpoint(temporary);
@@ -177,18 +230,23 @@ std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
   return *checkpoint;
 }
 
-void load_checkpoint(const TrainedRun& run, Engine& engine, torch::nn::Module& module) {
+void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module) {
+  const at::NoGradGuard no_grad;
   const auto checkpoint = checkpoint_to_resume(run);
   const Manifest manifest = read_manifest(checkpoint);
-  const SafetensorsFile file = open_worker_file(checkpoint, manifest, engine.collectives().rank());
-  for (const StateVector& vector : engine.state()) fill(file, vector);
-  std::vector<double> buffers = pack_buffers(module);
-  file.copy("buffers", std::span(buffers));
-  unpack_buffers(module, buffers);
+  const int rank = engine.engine().collectives().rank();
+  const SafetensorsFile file = open_worker_file(checkpoint, manifest, rank);
+  for (const auto& [key, tensor] : kept_by(engine, run.spec, module)) fill(file, key, tensor);
+  const Kept updates = updates_of(engine);
+  for (int i = 0; i < engine.count(); ++i) {
+    const auto& [key, count] = updates[static_cast<std::size_t>(i)];
+    fill(file, key, count);
+    engine.set_updates(i, std::llround(count.item<double>()));
+  }
   std::vector<double> losses(static_cast<std::size_t>(file.at("agreed_losses").shape.at(0)));
   file.copy("agreed_losses", std::span(losses));
   for (std::size_t k = 0; k + 1 < losses.size(); k += 2) {
-    engine.agreed_losses().push_back({std::llround(losses[k]), losses[k + 1]});
+    engine.engine().agreed_losses().push_back({std::llround(losses[k]), losses[k + 1]});
   }
   engine.start_at(manifest.step);
 }

@@ -17,17 +17,6 @@ int bucket_multiple(const TrainSpec& spec) {
   return std::clamp(period, 1, spec.buckets);
 }
 
-std::string name_at(const FlatParameters& flat, int bucket, std::int64_t element) {
-  const BucketLayout& layout = flat.layout.buckets.at(static_cast<std::size_t>(bucket));
-  const std::int64_t position = layout.first + element;
-  for (const ParameterSlot& slot : flat.layout.slots) {
-    const bool inside = slot.array == layout.array && position >= slot.offset &&
-                        position < slot.offset + slot.count;
-    if (inside) return "parameter " + slot.info.name;
-  }
-  return "bucket " + std::to_string(bucket);
-}
-
 std::string_view usual_model(InputKind kind) {
   switch (kind) {
     case InputKind::images:
@@ -81,49 +70,44 @@ Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& i
 
 TrainModel make_train_model(const TrainSpec& spec, const Task& task) {
   const auto make = [&] { return make_bare_model(spec, task.kind, task.input); };
-  FlatOptions options{
-      .layout = {.min_buckets = spec.buckets, .bucket_multiple = bucket_multiple(spec)}};
+  ModuleOptions options;
   if (update_of(method_of(spec)) == UpdateAt::backward) {
     const Batch batch = task.training_batch(0, {0, host_shape_of(spec).workers()});
     options.completion = completion_order(make(), batch);
   }
-  TrainModel made{.model = make(), .label_smoothing = spec.label_smoothing};
-  made.flat = flatten_parameters(*made.model.module, options);
+  TrainModel made{.model = make(),
+                  .tensors = {},
+                  .layout = {.min_buckets = spec.buckets, .bucket_multiple = bucket_multiple(spec)},
+                  .label_smoothing = spec.label_smoothing};
+  made.tensors = tensors_of(*made.model.module, options);
   return made;
 }
 
-EngineOptions engine_options(const TrainSpec& spec, const FlatParameters& flat) {
+TensorEngineOptions engine_options(const TrainSpec& spec, const TrainModel& model) {
   Hyper undecayed = spec.hyper;
   undecayed.weight_decay = 0;
-  return {.schedule = schedule_of(spec),
-          .pattern = spec.pattern,
-          .optimizer = spec.optimizer,
-          .groups = {spec.hyper, undecayed},  // decay_group: weights, then biases and norms
-          .update = update_of(method_of(spec)),
-          .group_method = group_method_of(method_of(spec)),
-          .codec = find_codec(spec.codec),
-          .stagger = spec.stagger,
-          .late = method_of(spec).late,
-          .staleness = spec.staleness,
-          .clip_norm = spec.clip_norm,
-          .measure_distance = true,
-          .timeout_s = spec.timeout_s,
-          .kernel_threads = spec.kernel_threads,
-          .name_of = [&flat](int bucket, std::int64_t element) {
-            return name_at(flat, bucket, element);
-          }};
+  return {.engine = {.schedule = schedule_of(spec),
+                     .pattern = spec.pattern,
+                     .optimizer = spec.optimizer,
+                     .groups = {spec.hyper, undecayed},  // decay_group: weights, then others
+                     .update = update_of(method_of(spec)),
+                     .group_method = group_method_of(method_of(spec)),
+                     .codec = find_codec(spec.codec),
+                     .stagger = spec.stagger,
+                     .late = method_of(spec).late,
+                     .staleness = spec.staleness,
+                     .clip_norm = spec.clip_norm,
+                     .measure_distance = true,
+                     .timeout_s = spec.timeout_s,
+                     .kernel_threads = spec.kernel_threads},
+          .layout = model.layout,
+          .measures_norm = true};
 }
 
-double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard,
-                        const Observers& observers) {
-  const auto& [watch, recorder] = observers;
+double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard) {
   const Batch batch = task.training_batch(step, shard);
-  if (watch != nullptr) watch->begin_backward();
   const at::Tensor loss = loss_of(model.model, batch, model.label_smoothing);
-  if (recorder != nullptr) recorder->did(TimelineEvent::Kind::forward);
   loss.backward();
-  if (recorder != nullptr) recorder->did(TimelineEvent::Kind::backward);
-  if (watch != nullptr) watch->finish_backward();
   return loss.item<double>();
 }
 

@@ -61,7 +61,8 @@ class LoneWorker {
         model_(make_train_model(alone(*context.spec), *context.task)),
         recorder_(collectives.rank(), kMostSteps),
         transports_(make_threads_transports({.hosts = {HostSpec{}}})),
-        engine_(options(), *transports_.front(), buckets_of(model_.flat)) {
+        options_(options()),
+        engine_(model_.tensors.trained, options_, *transports_.front()) {
     engine_.start();
   }
 
@@ -72,10 +73,10 @@ class LoneWorker {
     recorder_.resume();
     for (std::int64_t k = 0; k < steps; ++k) {
       if (context_.stop != nullptr && *context_.stop) throw Interrupted("interrupted");
-      const double loss = forward_backward(model_, *context_.task, engine_.steps_done(), shard_,
-                                           {.recorder = &recorder_});
-      engine_.step(loss);
-      zero_gradients(model_.flat);
+      const double loss =
+          forward_backward(model_, *context_.task, engine_.engine().steps_done(), shard_);
+      engine_.step(options_.engine.groups, false, loss);
+      forget_gradients(model_.tensors.trained);
     }
     double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     collectives_.mean({&seconds, 1});
@@ -88,9 +89,7 @@ class LoneWorker {
   }
 
   std::vector<std::int64_t> bucket_sizes() const {
-    std::vector<std::int64_t> sizes;
-    for (const Bucket& bucket : buckets_of(model_.flat)) sizes.push_back(bucket.count);
-    return sizes;
+    return gossamer::bucket_sizes(engine_.layout());
   }
 
  private:
@@ -103,14 +102,14 @@ class LoneWorker {
     return spec;
   }
 
-  EngineOptions options() {
+  TensorEngineOptions options() {
     TrainSpec spec = alone(*context_.spec);
     spec.hosts = 1;
     spec.per_host = "1";
     spec.local_steps = spec.global_average = spec.adaptive_average = 0;
-    EngineOptions result = engine_options(spec, model_.flat);
-    result.schedule = alone_schedule(even_hosts(1, 1));
-    result.recorder = &recorder_;
+    TensorEngineOptions result = engine_options(spec, model_);
+    result.engine.schedule = alone_schedule(even_hosts(1, 1));
+    result.engine.recorder = &recorder_;
     return result;
   }
 
@@ -120,7 +119,8 @@ class LoneWorker {
   TrainModel model_;
   Recorder recorder_;
   std::vector<std::unique_ptr<Transport>> transports_;
-  Engine engine_;
+  TensorEngineOptions options_;
+  TensorEngine engine_;
 };
 
 }  // namespace

@@ -109,18 +109,20 @@ double measure_compute_s(const TrainSpec& spec, const Task& task) {
     use_one_torch_thread();
     const int rank = transport.describe().rank;
     TrainModel model = make_train_model(alone, task);
-    EngineOptions options = engine_options(alone, model.flat);
-    options.schedule = alone_schedule(shape);
-    Engine engine(std::move(options), transport, buckets_of(model.flat));
-    engine.start();
+    TensorEngineOptions options = engine_options(alone, model);
+    options.engine.schedule = alone_schedule(shape);
+    const std::vector<Hyper> groups = options.engine.groups;
+    TensorEngine tensors(model.tensors.trained, std::move(options), transport);
+    Engine& engine = tensors.engine();
+    tensors.start();
     const auto run = [&](std::int64_t steps) {
       engine.collectives().barrier();
       const auto begin = Clock::now();
       for (std::int64_t k = 0; k < steps; ++k) {
         const double loss =
             forward_backward(model, task, engine.steps_done(), {rank, shape.workers()});
-        engine.step(loss);
-        zero_gradients(model.flat);
+        tensors.step(groups, false, loss);
+        forget_gradients(model.tensors.trained);
       }
       engine.collectives().barrier();
       double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
@@ -157,9 +159,7 @@ TrainModel make_model_for_any(TrainSpec spec, const Task& task) {
 /// Elements of the buckets that a run of this spec has.
 std::vector<std::int64_t> bucket_sizes(const TrainSpec& spec, const Task& task) {
   const TrainModel model = make_model_for_any(spec, task);
-  std::vector<std::int64_t> sizes;
-  for (const Bucket& bucket : buckets_of(model.flat)) sizes.push_back(bucket.count);
-  return sizes;
+  return bucket_sizes(layout_of(model.tensors.trained, model.layout));
 }
 
 void settle_method(TrainSpec& spec, const RunScenario& scenario, const std::filesystem::path& out) {

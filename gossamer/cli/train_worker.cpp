@@ -17,7 +17,6 @@
 #include "gossamer/cli/train_model_file.h"
 #include "gossamer/engine/exchange.h"
 #include "gossamer/engine/stop_agreement.h"
-#include "gossamer/torch/buffers.h"
 #include "gossamer/torch/process.h"
 
 namespace gossamer {
@@ -48,13 +47,12 @@ void let_exchanges_go_first() {
   ::setpriority(PRIO_PROCESS, self, kLower);
 }
 
-Engine make_engine(const TrainSpec& spec, FlatParameters& flat, Transport& transport,
-                   Recorder* recorder, std::function<void()> while_waiting) {
-  EngineOptions options = engine_options(spec, flat);
-  options.recorder = recorder;
-  options.while_waiting = std::move(while_waiting);
-  if (wants_spares(options, transport)) add_spares(flat, transport.describe().lends);
-  return {std::move(options), transport, buckets_of(flat)};
+TensorEngineOptions engine_options(const TrainSpec& spec, const TrainModel& model,
+                                   Recorder* recorder, std::function<void()> while_waiting) {
+  TensorEngineOptions options = engine_options(spec, model);
+  options.engine.recorder = recorder;
+  options.engine.while_waiting = std::move(while_waiting);
+  return options;
 }
 
 std::optional<double> perplexity_of(InputKind kind, const Evaluation& evaluation) {
@@ -74,12 +72,12 @@ class Worker {
         recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
         agreement_(context.preempted == nullptr ? nullptr
                                                 : std::make_unique<StopAgreement>(transport)),
-        engine_(make_engine(spec_, model_.flat, transport, recorder_, [this] { look(); })) {
+        tensors_(model_.tensors.trained,
+                 engine_options(spec_, model_, recorder_, [this] { look(); }), transport),
+        engine_(tensors_.engine()),
+        groups_(engine_.groups().begin(), engine_.groups().end()) {
     if (update_of(method_of(spec_)) == UpdateAt::backward) {
-      watch_ = std::make_unique<GradientWatch>(model_.flat, [this](int bucket) {
-        if (recorder_ != nullptr) recorder_->did(TimelineEvent::Kind::backward, bucket);
-        engine_.gradient_ready(bucket);
-      });
+      tensors_.watch_gradients([this] { return groups_; });
     }
   }
 
@@ -104,16 +102,10 @@ class Worker {
  private:
   void begin() {
     if (context_.resume) {
-      load_checkpoint(saved_run(), engine_, *model_.model.module);
+      load_checkpoint(saved_run(), tensors_, *model_.model.module);
     } else {
-      for (const FrozenParameter& frozen : model_.flat.frozen) {
-        engine_.collectives().broadcast(
-            {static_cast<std::byte*>(frozen.tensor.data_ptr()), frozen.tensor.nbytes()});
-      }
-      std::vector<double> buffers = pack_buffers(*model_.model.module);
-      engine_.collectives().broadcast(std::as_writable_bytes(std::span(buffers)));
-      unpack_buffers(*model_.model.module, buffers);
-      engine_.start();
+      tensors_.broadcast(model_.tensors.others);
+      tensors_.start();
     }
     bid_ = first_step_ = engine_.steps_done();
     metrics_ = MetricsFile(context_.out, rank_, first_step_);
@@ -135,16 +127,14 @@ class Worker {
     const std::int64_t step = engine_.steps_done();
     bid_ = step + 1;
     const double lr = spec_.hyper.lr * lr_factor(spec_, step + 1);
-    for (Hyper& hyper : engine_.groups()) {
+    for (Hyper& hyper : groups_) {
       hyper.lr = lr;
       hyper.consensus = consensus_factor(spec_, step + 1);
     }
-    const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()},
-                                         {watch_.get(), recorder_});
-    const StepReport report = engine_.step(loss);
+    const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()});
+    const StepReport report = tensors_.step(groups_, false, loss);
     bid_ = engine_.steps_done();
-    if (engine_.alternates()) flip(model_.flat);
-    zero_gradients(model_.flat);
+    forget_gradients(model_.tensors.trained);
     const double step_s = seconds_between(begin, Clock::now());
     exposed_s_ += report.exposed_s;
     recent_loss_ = recent_loss_ == 0 ? loss : 0.9 * recent_loss_ + 0.1 * loss;
@@ -224,7 +214,7 @@ class Worker {
   /// the last one.
   void save() {
     const std::int64_t done = engine_.steps_done();
-    const std::string problem = save_checkpoint(saved_run(), engine_, *model_.model.module);
+    const std::string problem = save_checkpoint(saved_run(), tensors_, *model_.model.module);
     if (!problem.empty() && (is_save_missing_ || done >= spec_.steps)) throw OutsideError(problem);
     is_save_missing_ = !problem.empty();
     if (!is_save_missing_ || rank_ != 0) return;
@@ -240,15 +230,14 @@ class Worker {
   /// back.
   template <class Work>
   void with_mean(const Work& work) {
-    torch::nn::Module& module = *model_.model.module;
-    disagreement_ = engine_.load_average();
-    const std::vector<double> local = pack_buffers(module);
-    std::vector<double> mean = local;
-    engine_.collectives().mean(mean);
-    unpack_buffers(module, mean);
+    const std::vector<at::Tensor> buffers = floating_buffers(*model_.model.module);
+    std::vector<at::Tensor> local;
+    for (const at::Tensor& buffer : buffers) local.push_back(buffer.clone());
+    disagreement_ = tensors_.load_average();
+    tensors_.average(buffers);
     work();
-    unpack_buffers(module, local);
-    engine_.restore_local();
+    for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(local[i]);
+    tensors_.restore_local();
   }
 
   /// Validates the mean model, each worker on its share of the batches.
@@ -308,9 +297,10 @@ class Worker {
   Recorder* const recorder_;
   std::atomic<std::int64_t> bid_ = 0;               ///< steps done, with the one under way
   const std::unique_ptr<StopAgreement> agreement_;  ///< null: none is told to stop
-  Engine engine_;
+  TensorEngine tensors_;
+  Engine& engine_;
+  std::vector<Hyper> groups_;
   MetricsFile metrics_;
-  std::unique_ptr<GradientWatch> watch_;
   std::int64_t first_step_ = 0;
   bool is_save_missing_ = false;
   double recent_loss_ = 0;

@@ -15,10 +15,9 @@
 #include "gossamer/cli/train_trace.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/torch/data/task.h"
-#include "gossamer/torch/flat_parameters.h"
-#include "gossamer/torch/gradient_watch.h"
 #include "gossamer/torch/model.h"
 #include "gossamer/torch/models/table.h"
+#include "gossamer/torch/module_tensors.h"
 
 namespace gossamer {
 
@@ -66,10 +65,11 @@ struct TrainSummary {
 /// Trains to the spec's last step and validates the consensus model. All workers must call it.
 TrainSummary train_worker(const TrainContext& context, Transport& transport);
 
-/// A model with its parameters in buckets, and the hooks that tell when they are complete.
+/// A model with what an engine is to mix of it, in buckets of this layout.
 struct TrainModel {
   Model model;
-  FlatParameters flat;
+  ModuleTensors tensors;
+  LayoutOptions layout;
   double label_smoothing = 0;
 };
 TrainModel make_train_model(const TrainSpec& spec, const Task& task);
@@ -80,17 +80,10 @@ ModelArgs sizes_of(const TrainSpec& spec);
 /// The model of a spec alone.
 Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input);
 
-/// Options of the engine for a spec; `flat` names parameters in messages and must outlive it.
-EngineOptions engine_options(const TrainSpec& spec, const FlatParameters& flat);
-
-/// Who looks on during a forward and backward; may be null.
-struct Observers {
-  GradientWatch* watch = nullptr;
-  Recorder* recorder = nullptr;
-};
+/// Options of the engine for a spec and its model.
+TensorEngineOptions engine_options(const TrainSpec& spec, const TrainModel& model);
 
 /// One forward and backward on the worker's part of the step's batch; returns the loss.
-double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard,
-                        const Observers& observers = {});
+double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard);
 
 }  // namespace gossamer

@@ -117,4 +117,21 @@ FlatLayout plan_layout(std::span<const ParameterInfo> parameters, const LayoutOp
   return layout;
 }
 
+std::vector<std::int64_t> bucket_sizes(const FlatLayout& layout) {
+  std::vector<std::int64_t> sizes;
+  for (const BucketLayout& bucket : layout.buckets) sizes.push_back(bucket.count);
+  return sizes;
+}
+
+std::string name_at(const FlatLayout& layout, int bucket, std::int64_t element) {
+  const BucketLayout& cut = layout.buckets.at(static_cast<std::size_t>(bucket));
+  const std::int64_t position = cut.first + element;
+  for (const ParameterSlot& slot : layout.slots) {
+    const bool is_inside =
+        slot.array == cut.array && position >= slot.offset && position < slot.offset + slot.count;
+    if (is_inside) return "parameter '" + slot.info.name + "'";
+  }
+  return "bucket " + std::to_string(bucket);
+}
+
 }  // namespace gossamer

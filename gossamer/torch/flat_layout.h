@@ -77,4 +77,10 @@ inline constexpr std::int64_t kBucketAlignment = 64;
 /// kBucketAlignment. Throws std::invalid_argument when an option is not positive.
 FlatLayout plan_layout(std::span<const ParameterInfo> parameters, const LayoutOptions& options);
 
+/// Elements of each bucket.
+std::vector<std::int64_t> bucket_sizes(const FlatLayout& layout);
+
+/// "parameter 'NAME'", of which this element of a bucket is; "bucket B" for padding.
+std::string name_at(const FlatLayout& layout, int bucket, std::int64_t element);
+
 }  // namespace gossamer

@@ -7,12 +7,10 @@
 #include <functional>
 #include <memory>
 
-#include "gossamer/engine/engine.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
-#include "gossamer/torch/flat_parameters.h"
-#include "gossamer/torch/gradient_watch.h"
 #include "gossamer/torch/models/transformer.h"
+#include "gossamer/torch/module_tensors.h"
 #include "gossamer/torch/process.h"
 #include "gossamer/transport/threads.h"
 
@@ -31,24 +29,31 @@ Batch byte_batch_of(std::int64_t step) {
 
 constexpr std::int64_t kSteps = 100;
 
-/// The model after kSteps by one Gossamer worker.
-Model train_with_gossamer(EngineOptions options) {
+/// Trains it for kSteps, each on what `batch_of` gives.
+void train(const Model& model, EngineOptions options, Transport& transport,
+           const std::function<Batch(std::int64_t)>& batch_of) {
   use_one_torch_thread();
-  options.schedule = make_topology("ring", {.shape = even_hosts(1, 1)});
-  Model model = small_transformer();
-  FlatParameters flat =
-      flatten_parameters(*model.module, {.group_of = [](const auto&, const auto&) { return 0; }});
-  auto transports = make_threads_transports({.hosts = {{.workers = 1}}});
-  Engine engine(std::move(options), *transports[0], buckets_of(flat));
-  GradientWatch watch(flat, [&](int bucket) { engine.gradient_ready(bucket); });
+  const std::vector<Hyper> groups = options.groups;
+  const bool in_backward = options.update == UpdateAt::backward;
+  const ModuleTensors tensors =
+      tensors_of(*model.module, {.group_of = [](const auto&, const auto&) { return 0; }});
+  TensorEngine engine(tensors.trained, {.engine = std::move(options), .layout = {}}, transport);
+  if (in_backward) engine.watch_gradients([&] { return groups; });
   engine.start();
   for (std::int64_t step = 0; step < kSteps; ++step) {
-    watch.begin_backward();
-    loss_of(model, byte_batch_of(step)).backward();
-    watch.finish_backward();
-    engine.step();
-    zero_gradients(flat);
+    loss_of(model, batch_of(step)).backward();
+    engine.step(groups);
+    forget_gradients(tensors.trained);
   }
+  engine.engine().collectives().barrier();
+}
+
+/// The model after kSteps by one Gossamer worker.
+Model train_with_gossamer(EngineOptions options) {
+  options.schedule = make_topology("ring", {.shape = even_hosts(1, 1)});
+  const Model model = small_transformer();
+  const auto transports = make_threads_transports({.hosts = {{.workers = 1}}});
+  train(model, std::move(options), *transports[0], byte_batch_of);
   return model;
 }
 
@@ -135,29 +140,18 @@ TEST(ManyWorkers, AllReduceEqualsOneWorkerOnTheWholeBatch) {
   std::vector<Model> models(4);
   ClusterSpec cluster{.hosts = {{.workers = 2}, {.workers = 2}}};
   run_workers(make_threads_transports(cluster), [&](Transport& transport) {
-    use_one_torch_thread();
     const int rank = transport.describe().rank;
-    Model model = small_transformer();
-    FlatParameters flat =
-        flatten_parameters(*model.module, {.group_of = [](const auto&, const auto&) { return 0; }});
-    Engine engine({.schedule = make_topology("complete", {.shape = shape}),
-                   .pattern = "allreduce",
-                   .optimizer = "sgd",
-                   .groups = {{.lr = 0.1}},
-                   .update = UpdateAt::backward},
-                  transport, buckets_of(flat));
-    GradientWatch watch(flat, [&](int bucket) { engine.gradient_ready(bucket); });
-    engine.start();
-    for (std::int64_t step = 0; step < kSteps; ++step) {
-      const Batch all = byte_batch_of(step);
-      const Batch own{all.inputs.slice(0, rank, rank + 1), all.targets.slice(0, rank, rank + 1)};
-      watch.begin_backward();
-      loss_of(model, own).backward();
-      watch.finish_backward();
-      engine.step();
-      zero_gradients(flat);
-    }
-    engine.collectives().barrier();
+    const Model model = small_transformer();
+    train(model,
+          {.schedule = make_topology("complete", {.shape = shape}),
+           .pattern = "allreduce",
+           .optimizer = "sgd",
+           .groups = {{.lr = 0.1}},
+           .update = UpdateAt::backward},
+          transport, [&](std::int64_t step) {
+            const Batch all = byte_batch_of(step);
+            return Batch{all.inputs.slice(0, rank, rank + 1), all.targets.slice(0, rank, rank + 1)};
+          });
     models[static_cast<std::size_t>(rank)] = model;
   });
   for (const Model& model : models) {

@@ -24,7 +24,24 @@ namespace {
                  .remedy = remedy});
 }
 
-FlatLayout layout_of(const std::vector<NamedTensor>& tensors, const LayoutOptions& options) {
+/// Gives a tensor whose elements overlap or leave gaps memory without either.
+void make_dense(at::Tensor& tensor) {
+  // A gradient with other strides than the new value would be refused.
+  const at::Tensor gradient = std::exchange(tensor.mutable_grad(), at::Tensor());
+  tensor.set_data(at::empty(tensor.sizes(), tensor.options()).copy_(tensor.detach()));
+  if (gradient.defined()) {
+    tensor.mutable_grad() = at::empty_like(tensor.detach()).copy_(gradient.detach());
+  }
+}
+
+std::size_t index_of_slot(const std::vector<NamedTensor>& tensors, const ParameterSlot& slot) {
+  const auto found = std::ranges::find(tensors, slot.info.name, &NamedTensor::name);
+  return static_cast<std::size_t>(found - tensors.begin());
+}
+
+}  // namespace
+
+FlatLayout layout_of(std::span<const NamedTensor> tensors, const LayoutOptions& options) {
   if (tensors.empty()) {
     fail_argument({.place = kGossip,
                    .what = "the model has no trainable parameter",
@@ -44,23 +61,6 @@ FlatLayout layout_of(const std::vector<NamedTensor>& tensors, const LayoutOption
   }
   return plan_layout(infos, options);
 }
-
-/// Gives a tensor whose elements overlap or leave gaps memory without either.
-void make_dense(at::Tensor& tensor) {
-  // A gradient with other strides than the new value would be refused.
-  const at::Tensor gradient = std::exchange(tensor.mutable_grad(), at::Tensor());
-  tensor.set_data(at::empty(tensor.sizes(), tensor.options()).copy_(tensor.detach()));
-  if (gradient.defined()) {
-    tensor.mutable_grad() = at::empty_like(tensor.detach()).copy_(gradient.detach());
-  }
-}
-
-std::size_t index_of_slot(const std::vector<NamedTensor>& tensors, const ParameterSlot& slot) {
-  const auto found = std::ranges::find(tensors, slot.info.name, &NamedTensor::name);
-  return static_cast<std::size_t>(found - tensors.begin());
-}
-
-}  // namespace
 
 bool can_be_fused(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
@@ -84,7 +84,10 @@ TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions
 /// Gradients are checked here, where they are known to be checked already.
 EngineOptions TensorEngine::engine_options() const {
   EngineOptions engine = options_.engine;
-  engine.check_gradients = false;
+  engine.check_gradients = engine.check_gradients && options_.measures_norm;
+  engine.name_of = [this](int bucket, std::int64_t element) {
+    return name_at(layout_, bucket, element);
+  };
   return engine;
 }
 

@@ -32,7 +32,13 @@ struct TensorEngineOptions {
   /// in every step.
   EngineOptions engine;
   LayoutOptions layout = {.min_buckets = 1};
+  /// The step reads every gradient, for its norm, and checks it meanwhile; else it is checked on
+  /// arrival, see Note [Checked on arrival], and the norm is that of gradients seen in the step.
+  bool measures_norm = false;
 };
+
+/// How these tensors lie in buckets. Throws std::invalid_argument for tensors that cannot.
+FlatLayout layout_of(std::span<const NamedTensor> tensors, const LayoutOptions& options);
 
 /// Asked when the first gradient of a step arrives: the groups to step with while the backward pass
 /// goes on, or nothing, which leaves all buckets to step().
@@ -102,6 +108,9 @@ class TensorEngine {
   StepReport step(std::span<const Hyper> groups, bool skip = false, double loss = 0);
 
   std::vector<at::Tensor> tensors() const;
+  const std::string& name(int tensor) const {
+    return tensors_.at(static_cast<std::size_t>(tensor)).name;
+  }
   int count() const { return static_cast<int>(tensors_.size()); }
   /// The optimizer's state vector `k` of a tensor, with its shape and strides; of zeros at first.
   at::Tensor state(int tensor, int k);
@@ -135,6 +144,7 @@ class TensorEngine {
   void average(std::span<const at::Tensor> tensors);
 
   Engine& engine() { return engine_; }
+  const FlatLayout& layout() const { return layout_; }
 
  private:
   struct Place {
@@ -172,6 +182,7 @@ class TensorEngine {
   };
 
   EngineOptions engine_options() const;
+  bool checks_itself() const { return options_.engine.check_gradients && !options_.measures_norm; }
   void place_tensors();
   std::vector<Bucket> buckets();
   void list_buckets();

@@ -52,7 +52,7 @@ void TensorEngine::look_at(std::size_t i) {
   seen.finite = {};
   const bool is_last = ++seen.arrivals >= seen.expected;
   const at::Tensor& gradient = tensors_[i].tensor.grad();
-  if (!options_.engine.check_gradients || !is_last || !gradient.defined()) return;
+  if (!checks_itself() || !is_last || !gradient.defined()) return;
   if (has_finite_gradient(i)) seen.finite = GradientMark(gradient);
 }
 
@@ -208,7 +208,7 @@ void TensorEngine::gather(std::size_t bucket) {
     if (step_.gathered[i] != 0) continue;
     check_place(i);
     const void* g = step_.updates ? gradient_of(i) : nullptr;
-    if (g != nullptr && options_.engine.check_gradients) check_gradient(i, g);
+    if (g != nullptr && checks_itself()) check_gradient(i, g);
     step_.gradients[i] = g;
     step_.gathered[i] = 1;
   }
@@ -266,8 +266,7 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip, double l
     if (passes_) passes_->begin_update();
     StepReport report = engine_.step(loss);
     copy_out();
-    if (options_.engine.check_gradients)
-      report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));
+    if (checks_itself()) report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));
     end_step();
     return report;
   } catch (...) {

@@ -7,7 +7,6 @@
 
 #include <map>
 
-#include "gossamer/torch/flat_parameters.h"
 #include "gossamer/torch/models/resnet50.h"
 #include "gossamer/torch/models/table.h"
 #include "gossamer/torch/process.h"
@@ -77,10 +76,9 @@ TEST(ImageModels, AFewStepsLowerTheLossAndEveryParameterHasAGradient) {
   const Batch batch = made_up(6, 32);
   for (const auto& [name, parameters] : kParameters) {
     const Model model = find_model(name).make(args_for(32, 3));
-    FlatParameters flat = flatten_parameters(*model.module);
     double first = 0;
     for (int step = 0; step < 4; ++step) {
-      zero_gradients(flat);
+      model.module->zero_grad();
       const at::Tensor loss = loss_of(model, batch);
       loss.backward();
       if (step == 0) first = loss.item<double>();

@@ -6,19 +6,19 @@
 
 #include <cmath>
 
-#include "gossamer/torch/flat_parameters.h"
 #include "gossamer/torch/models/residual_cnn.h"
 #include "gossamer/torch/models/transformer.h"
+#include "gossamer/torch/module_tensors.h"
 #include "gossamer/torch/process.h"
 
 namespace gossamer {
 namespace {
 
 void train_steps(benchmark::State& state, const Model& model, const Batch& batch) {
-  FlatParameters flat = flatten_parameters(*model.module);
+  const ModuleTensors tensors = tensors_of(*model.module);
   double loss = 0;
   for (auto _ : state) {
-    zero_gradients(flat);
+    forget_gradients(tensors.trained);
     const at::Tensor result = loss_of(model, batch);
     result.backward();
     loss = result.item<double>();

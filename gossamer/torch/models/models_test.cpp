@@ -6,13 +6,12 @@
 #include <cmath>
 #include <thread>
 
-#include "gossamer/torch/buffers.h"
-#include "gossamer/torch/flat_parameters.h"
-#include "gossamer/torch/gradient_watch.h"
+#include "gossamer/torch/arrivals.h"
 #include "gossamer/torch/models/mlp.h"
 #include "gossamer/torch/models/residual_cnn.h"
 #include "gossamer/torch/models/table.h"
 #include "gossamer/torch/models/transformer.h"
+#include "gossamer/torch/module_tensors.h"
 #include "gossamer/torch/process.h"
 
 namespace gossamer {
@@ -61,13 +60,12 @@ std::vector<float> all_values(const Model& model) {
   return values;
 }
 
-void descend(FlatParameters& flat, const Model& model, const Batch& batch, float rate) {
-  zero_gradients(flat);
+void descend(const Model& model, const Batch& batch, double rate) {
+  model.module->zero_grad();
   loss_of(model, batch).backward();
-  for (int b = 0; b < static_cast<int>(flat.layout.buckets.size()); ++b) {
-    const auto values = bucket_values<float>(flat, b);
-    const auto gradients = bucket_gradients<float>(flat, b);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] -= rate * gradients[i];
+  const at::NoGradGuard no_grad;
+  for (const at::Tensor& parameter : model.module->parameters()) {
+    if (parameter.grad().defined()) parameter.sub_(parameter.grad(), rate);
   }
 }
 
@@ -78,10 +76,9 @@ TEST(Models, OverfitATinyBatchAndRepeatBitForBit) {
     std::vector<std::vector<float>> ends;
     for (int run = 0; run < 2; ++run) {
       const Model model = kind.make(tiny_args(kind));
-      FlatParameters flat = flatten_parameters(*model.module);
       const double before = evaluate(model, batch).mean_loss();
       const double first = loss_of(model, batch).item<double>();
-      for (int step = 0; step < 60; ++step) descend(flat, model, batch, 0.1f);
+      for (int step = 0; step < 60; ++step) descend(model, batch, 0.1);
       const double last = loss_of(model, batch).item<double>();
       EXPECT_LT(last, 0.7 * first) << kind.name;
       EXPECT_LT(evaluate(model, batch).mean_loss(), before) << kind.name;
@@ -107,47 +104,36 @@ TEST(Models, WorkInDoublePrecisionToo) {
     const double single = loss_of(kind.make(args), tiny_batch(kind.input)).item<double>();
     args.dtype = DType::f64;
     const Model model = kind.make(args);
-    FlatParameters flat = flatten_parameters(*model.module);
     const at::Tensor loss = loss_of(model, tiny_batch(kind.input));
     EXPECT_EQ(loss.scalar_type(), at::kDouble);
     EXPECT_NEAR(loss.item<double>(), single, 1e-4) << kind.name;
     loss.backward();
-    for (const at::Tensor& array : flat.gradients) {
-      EXPECT_GT(array.abs().sum().item<double>(), 0) << kind.name;
+    double size = 0;
+    for (const at::Tensor& parameter : model.module->parameters()) {
+      size += parameter.grad().abs().sum().item<double>();
     }
+    EXPECT_GT(size, 0) << kind.name;
   }
 }
 
 TEST(Models, LaidOutByCompletionEveryBucketIsCompleteBeforeTheNext) {
   for (const ModelKind& kind : model_kinds()) {
     const Batch batch = tiny_batch(kind.input);
-    FlatOptions options{.layout = {.min_buckets = 5}};
-    options.completion = completion_order(kind.make(tiny_args(kind)), batch);
+    const auto completion = completion_order(kind.make(tiny_args(kind)), batch);
     const Model model = kind.make(tiny_args(kind));
-    const FlatParameters flat = flatten_parameters(*model.module, options);
-    EXPECT_EQ(options.completion.size(), flat.parameters.size()) << kind.name;
-    std::vector<std::size_t> complete;  // parameters complete when each bucket was
-    std::size_t arrived = 0;
-    for (const at::Tensor& parameter : flat.parameters) {
-      parameter.register_hook([&arrived](const at::Tensor&) { ++arrived; });
-    }
-    std::vector<int> order;
-    GradientWatch watch(flat, [&](int bucket) {
-      order.push_back(bucket);
-      complete.push_back(arrived);
-    });
-    watch.begin_backward();
+    const ModuleTensors tensors = tensors_of(*model.module, {.completion = completion});
+    EXPECT_EQ(completion.size(), tensors.trained.size()) << kind.name;
+    std::vector<std::string> arrived;
+    std::vector<at::Tensor> all;
+    for (const NamedTensor& named : tensors.trained) all.push_back(named.tensor);
+    const Arrivals arrivals(all,
+                            [&](std::size_t i) { arrived.push_back(tensors.trained[i].name); });
     loss_of(model, batch).backward();
-    ASSERT_EQ(order.size(), flat.layout.buckets.size()) << kind.name;
-    for (std::size_t b = 0; b < order.size(); ++b) {
-      EXPECT_EQ(order[b], static_cast<int>(b)) << kind.name;
-      std::size_t reach = 0;  // the bucket and those before it need so many parameters
-      for (const ParameterSlot& slot : flat.layout.slots) {
-        reach += slot.first_bucket <= static_cast<int>(b) ? 1 : 0;
-      }
-      EXPECT_EQ(complete[b], reach) << kind.name << ", bucket " << b;
+    std::vector<std::string> laid_out;
+    for (const ParameterSlot& slot : layout_of(tensors.trained, {.min_buckets = 5}).slots) {
+      laid_out.push_back(slot.info.name);
     }
-    watch.finish_backward();
+    EXPECT_EQ(arrived, laid_out) << kind.name;
   }
 }
 
@@ -181,7 +167,8 @@ TEST(Models, EvaluationSumsAddUpAndLeaveTheRunningStatisticsAlone) {
   const Model model = kind.make(tiny_args(kind));
   const Batch batch = tiny_batch(kind.input);
   loss_of(model, batch).backward();
-  const std::vector<double> statistics = pack_buffers(*model.module);
+  std::vector<at::Tensor> statistics;
+  for (const at::Tensor& buffer : model.module->buffers()) statistics.push_back(buffer.clone());
   const Evaluation whole = evaluate(model, batch);
   Evaluation parts;
   for (std::int64_t i = 0; i < 6; ++i) {
@@ -192,7 +179,9 @@ TEST(Models, EvaluationSumsAddUpAndLeaveTheRunningStatisticsAlone) {
   EXPECT_EQ(parts.count, 6);
   EXPECT_EQ(parts.correct, whole.correct);
   EXPECT_NEAR(parts.loss_sum, whole.loss_sum, 1e-4);
-  EXPECT_EQ(pack_buffers(*model.module), statistics);
+  const std::vector<at::Tensor> after = model.module->buffers();
+  ASSERT_EQ(after.size(), statistics.size());
+  for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(at::equal(after[i], statistics[i]));
   EXPECT_TRUE(model.module->is_training());
 }
 
@@ -280,30 +269,6 @@ TEST(Transformer, RefusesImpossibleSizesAndTooLongSequences) {
   EXPECT_THROW(make_transformer({.layers = 0}, 1), std::invalid_argument);
   const Model model = make_transformer({.context = 11, .width = 32, .layers = 1}, 1);
   EXPECT_THROW(model.logits(tiny_batch(InputKind::tokens)), std::invalid_argument);
-}
-
-TEST(Buffers, SurviveARoundTripAndAverage) {
-  struct Stats : torch::nn::Module {
-    Stats() {
-      mean = register_buffer("mean", at::zeros({2}));
-      steps = register_buffer("steps", at::zeros({}, at::kLong));
-      alias = register_buffer("alias", mean);
-      flag = register_buffer("flag", at::zeros({1}, at::kBool));
-    }
-    at::Tensor mean, steps, alias, flag;
-  };
-  Stats stats;
-  unpack_buffers(stats, std::vector<double>{0.1f, -2, 1 << 30, 1});
-  EXPECT_EQ(stats.mean[0].item<float>(), 0.1f);
-  EXPECT_EQ(stats.steps.item<std::int64_t>(), 1 << 30);
-  EXPECT_TRUE(stats.flag[0].item<bool>());
-  const std::vector<double> packed = pack_buffers(stats);
-  EXPECT_EQ(packed, (std::vector<double>{0.1f, -2, 1 << 30, 1}));
-  const std::vector<std::vector<double>> workers{{1, 2, 7, 1}, {2, 4, 7, 1}, {3, 9, 7, 1}};
-  EXPECT_EQ(mean_of_buffers(workers), (std::vector<double>{2, 5, 7, 1}));
-  EXPECT_THROW(unpack_buffers(stats, std::vector<double>{1, 2, 3}), std::invalid_argument);
-  EXPECT_THROW(mean_of_buffers(std::vector<std::vector<double>>{{1}, {1, 2}}),
-               std::invalid_argument);
 }
 
 TEST(Threads, NewThreadsAlsoRunOperationsAlone) {
