@@ -16,9 +16,9 @@
 #include "gossamer/base/timeout.h"
 #include "gossamer/cli/train_address.h"
 #include "gossamer/transport/net/hosts.h"
-#include "gossamer/transport/net/job_card.h"
 #include "gossamer/transport/net/job_secret.h"
 #include "gossamer/transport/net/net_transport.h"
+#include "gossamer/transport/net/store_entry.h"
 
 namespace gossamer {
 namespace {
@@ -109,22 +109,22 @@ TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
                       .why_so_many = why_so_many(env_),
                       .on_wait = say});
   const auto secret = secret_of_user(environment_variable);
-  const JobCard mine{.place = place_of(env_),
-                     .reach = reach_of_shared_memory(),
-                     .nonce = env_.rank == 0 ? random_digits() : "",
-                     .has_secret = secret.has_value()};
+  const StoreEntry mine{.place = place_of(env_),
+                        .reach = reach_of_shared_memory(),
+                        .nonce = env_.rank == 0 ? random_digits() : "",
+                        .has_secret = secret.has_value()};
   std::vector<bool> have_secrets;
   std::string nonce;
   std::vector<Place> places;
   std::vector<std::string> reaches;
   std::vector<std::string> machines;
   for (const std::string& text : store_->share("meet", to_text(mine))) {
-    const JobCard card = job_card_of(text, static_cast<int>(places.size()), kPlace);
-    places.push_back(card.place);
-    reaches.push_back(card.reach);
-    machines.push_back(card.place.machine.empty() ? card.place.name : card.place.machine);
-    have_secrets.push_back(card.has_secret);
-    if (nonce.empty()) nonce = card.nonce;  // rank 0's
+    const StoreEntry entry = store_entry_of(text, static_cast<int>(places.size()), kPlace);
+    places.push_back(entry.place);
+    reaches.push_back(entry.reach);
+    machines.push_back(entry.place.machine.empty() ? entry.place.name : entry.place.machine);
+    have_secrets.push_back(entry.has_secret);
+    if (nonce.empty()) nonce = entry.nonce;  // rank 0's
   }
   require_all_or_none(have_secrets);
   has_secret_ = secret.has_value();

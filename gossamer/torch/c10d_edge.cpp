@@ -29,8 +29,8 @@ void check(bool condition, const char* what) {
 
 }  // namespace
 
-C10dEdge::C10dEdge(int rank, int peer, std::shared_ptr<Bell> bell)
-    : rank_(rank), peer_(peer), bell_(std::move(bell)) {}
+C10dEdge::C10dEdge(int rank, int peer, std::shared_ptr<WakeUp> wake_up)
+    : rank_(rank), peer_(peer), wake_up_(std::move(wake_up)) {}
 
 void C10dEdge::post(const OperationPtr& operation) {
   {
@@ -166,7 +166,7 @@ void C10dEdge::end_all(Lock& lock, const std::string& reason) {
   wanted_.clear();
   transfers_.clear();
   notices_.clear();
-  bell_->ring();
+  wake_up_->notify();
 }
 
 bool C10dEdge::await_frame() {
@@ -312,7 +312,7 @@ C10dEdge::Traffic C10dEdge::traffic() const {
 void C10dEdge::end(C10dOperation& operation, Status::State state) {
   operation.state = state;
   operation.ended = Clock::now();
-  bell_->ring();
+  wake_up_->notify();
 }
 
 void C10dEdge::fail(C10dOperation& operation, const std::string& reason) {

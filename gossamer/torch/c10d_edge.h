@@ -11,8 +11,8 @@
 #include <unordered_map>
 
 #include "gossamer/torch/c10d_frame.h"
-#include "gossamer/transport/bell.h"
 #include "gossamer/transport/transport.h"
+#include "gossamer/transport/wake_up.h"
 
 namespace gossamer {
 
@@ -41,8 +41,8 @@ class C10dEdge {
  public:
   using OperationPtr = std::shared_ptr<C10dOperation>;
 
-  /// `bell` rings when an operation ended.
-  C10dEdge(int rank, int peer, std::shared_ptr<Bell> bell);
+  /// `wake_up` is notified when an operation ended.
+  C10dEdge(int rank, int peer, std::shared_ptr<WakeUp> wake_up);
 
   /// Throws std::invalid_argument when an operation with the same tag is pending on this side.
   void post(const OperationPtr& operation);
@@ -94,7 +94,7 @@ class C10dEdge {
 
   const int rank_;
   const int peer_;
-  const std::shared_ptr<Bell> bell_;
+  const std::shared_ptr<WakeUp> wake_up_;
   mutable std::mutex mutex_;  // guards all below, and the state of the operations
   std::condition_variable copied_;
   std::condition_variable frames_;

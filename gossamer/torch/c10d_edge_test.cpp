@@ -81,9 +81,9 @@ class C10dEdges : public ::testing::Test {
     }
   }
 
-  std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
-  C10dEdge sender_{0, 1, bell_};
-  C10dEdge receiver_{1, 0, bell_};
+  std::shared_ptr<WakeUp> wake_up_ = std::make_shared<WakeUp>();
+  C10dEdge sender_{0, 1, wake_up_};
+  C10dEdge receiver_{1, 0, wake_up_};
 };
 
 constexpr auto kPending = Status::State::pending;

@@ -22,8 +22,8 @@ std::string plain_words(const std::string& message) {
 }  // namespace
 
 C10dLink::C10dLink(int rank, int peer, c10::intrusive_ptr<::c10d::Backend> group, int peer_rank,
-                   std::shared_ptr<Bell> bell)
-    : edge_(rank, peer, std::move(bell)), wire_(std::move(group), peer_rank) {}
+                   std::shared_ptr<WakeUp> wake_up)
+    : edge_(rank, peer, std::move(wake_up)), wire_(std::move(group), peer_rank) {}
 
 void C10dLink::start(const std::shared_ptr<C10dLink>& link) {
   for (const auto work : {&C10dLink::write_frames, &C10dLink::read_frames}) {

@@ -17,7 +17,7 @@ class C10dLink {
  public:
   /// `peer_rank` is the rank of `peer` in `group`. Throws what the group throws.
   C10dLink(int rank, int peer, c10::intrusive_ptr<::c10d::Backend> group, int peer_rank,
-           std::shared_ptr<Bell> bell);
+           std::shared_ptr<WakeUp> wake_up);
 
   /// Starts the threads, which share the link until `finish`.
   static void start(const std::shared_ptr<C10dLink>& link);

@@ -37,7 +37,7 @@ class C10dTransport final : public Transport {
   const int rank_;
   const int workers_;
   const std::chrono::milliseconds linger_;
-  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+  const std::shared_ptr<WakeUp> wake_up_ = std::make_shared<WakeUp>();
   std::map<int, std::shared_ptr<C10dLink>> links_;  // by peer
   RequestTable<Operation> requests_;
   const StandstillWatch standstills_;
@@ -47,7 +47,7 @@ class C10dTransport final : public Transport {
 C10dTransport::C10dTransport(const C10dOptions& options)
     : rank_(options.rank), workers_(options.workers), linger_(options.linger) {
   for (const auto& [peer, at] : options.edges) {
-    links_.emplace(peer, std::make_shared<C10dLink>(rank_, peer, at.group, at.peer_rank, bell_));
+    links_.emplace(peer, std::make_shared<C10dLink>(rank_, peer, at.group, at.peer_rank, wake_up_));
   }
   std::vector<std::shared_ptr<C10dLink>> links;
   for (const auto& [peer, link] : links_) {
@@ -97,7 +97,7 @@ Request C10dTransport::post(Operation operation) {
   const auto posted = std::make_shared<Operation>(std::move(operation));
   at.post(posted);
   const Request request = requests_.add(posted, true);
-  bell_->ring();
+  wake_up_->notify();
   return request;
 }
 
@@ -117,7 +117,8 @@ void C10dTransport::release(Request request) {
 }
 
 void C10dTransport::progress(Deadline until) {
-  progress_by_bell(*bell_, requests_, until, [this](Deadline now) { return expire_due(now); });
+  progress_until_woken(*wake_up_, requests_, until,
+                       [this](Deadline now) { return expire_due(now); });
 }
 
 void C10dTransport::close(int peer) { edge(peer).close(/*leaving=*/false); }

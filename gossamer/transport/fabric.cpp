@@ -25,7 +25,7 @@ HostShape checked_shape(const ClusterSpec& cluster) {
 }  // namespace
 
 Fabric::Fabric(const ClusterSpec& cluster, const ThreadsOptions& options)
-    : shape_(checked_shape(cluster)), bells_(static_cast<std::size_t>(shape_.workers())) {
+    : shape_(checked_shape(cluster)), wake_ups_(static_cast<std::size_t>(shape_.workers())) {
   if (options.emulate_links) {
     emulator_ = std::make_unique<LinkEmulator>(cluster, [this](const Cargo& cargo, FlightId id) {
       if (edge(cargo.from, cargo.to).arrive(cargo.tag, id)) ring(cargo.from, cargo.to);
@@ -43,7 +43,7 @@ Fabric::Fabric(const ClusterSpec& cluster, const ThreadsOptions& options)
 }
 
 Edge& Fabric::edge(int from, int to) {
-  return edges_[static_cast<std::size_t>(from) * bells_.size() + static_cast<std::size_t>(to)];
+  return edges_[static_cast<std::size_t>(from) * wake_ups_.size() + static_cast<std::size_t>(to)];
 }
 
 Edge& Fabric::edge_of(const Operation& operation) {
@@ -52,8 +52,8 @@ Edge& Fabric::edge_of(const Operation& operation) {
 }
 
 void Fabric::ring(int a, int b) {
-  bell(a).ring();
-  bell(b).ring();
+  wake_up(a).notify();
+  wake_up(b).notify();
 }
 
 void Fabric::close(int rank, int peer, const CloseReasons& reasons) {

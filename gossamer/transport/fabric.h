@@ -6,21 +6,21 @@
 #include <vector>
 
 #include "gossamer/base/cluster.h"
-#include "gossamer/transport/bell.h"
 #include "gossamer/transport/edge.h"
 #include "gossamer/transport/threads.h"
+#include "gossamer/transport/wake_up.h"
 
 namespace gossamer {
 
-/// Edges between all workers, their bells, and the emulated links if any. Locks: an edge's may be
-/// held when the emulator's is taken, nothing else is nested. All functions may be called from any
-/// thread.
+/// Edges between all workers, their wake-ups, and the emulated links if any. Locks: an edge's may
+/// be held when the emulator's is taken, nothing else is nested. All functions may be called from
+/// any thread.
 class Fabric {
  public:
   Fabric(const ClusterSpec& cluster, const ThreadsOptions& options);
 
-  int workers() const { return static_cast<int>(bells_.size()); }
-  Bell& bell(int rank) { return bells_[static_cast<std::size_t>(rank)]; }
+  int workers() const { return static_cast<int>(wake_ups_.size()); }
+  WakeUp& wake_up(int rank) { return wake_ups_[static_cast<std::size_t>(rank)]; }
   Edge& edge(int from, int to);
   /// The edge that the operation is posted on.
   Edge& edge_of(const Operation& operation);
@@ -34,7 +34,7 @@ class Fabric {
 
  private:
   const HostShape shape_;
-  std::deque<Bell> bells_;
+  std::deque<WakeUp> wake_ups_;
   std::deque<Edge> edges_;
   std::unique_ptr<LinkEmulator> emulator_;  // last: its thread uses the others
 };

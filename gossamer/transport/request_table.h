@@ -83,14 +83,15 @@ class RequestTable {
   std::set<std::pair<Deadline, Request>> deadlines_;  // of requests that may be pending
 };
 
-/// Transport::progress for a bell that rings when a request ends: expire_due(now) fails what is due
-/// and tells whether it did.
-template <class Bell, class Table, class ExpireDue>
-void progress_by_bell(Bell& bell, const Table& table, Deadline until, const ExpireDue& expire_due) {
+/// Transport::progress with a WakeUp that is notified when a request ends: expire_due(now) fails
+/// what is due and tells whether it did.
+template <class WakeUp, class Table, class ExpireDue>
+void progress_until_woken(WakeUp& wake_up, const Table& table, Deadline until,
+                          const ExpireDue& expire_due) {
   for (;;) {
     if (expire_due(Clock::now())) return;
     const Deadline wake = std::min(until, table.next_deadline());
-    if (bell.wait(wake) || wake == until) break;
+    if (wake_up.wait(wake) || wake == until) break;
   }
   expire_due(Clock::now());
 }

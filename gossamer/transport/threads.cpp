@@ -81,13 +81,15 @@ Status ThreadsTransport::poll(Request request) {
 void ThreadsTransport::release(Request request) {
   if (request == 0) return;
   const auto operation = requests_.find(request);
-  if (fabric_->edge_of(*operation).release(*operation)) fabric_->bell(operation->peer).ring();
+  if (fabric_->edge_of(*operation).release(*operation)) {
+    fabric_->wake_up(operation->peer).notify();
+  }
   requests_.remove(request, *operation);
 }
 
 void ThreadsTransport::progress(Deadline until) {
-  progress_by_bell(fabric_->bell(rank_), requests_, until,
-                   [this](Deadline now) { return expire_due(now); });
+  progress_until_woken(fabric_->wake_up(rank_), requests_, until,
+                       [this](Deadline now) { return expire_due(now); });
 }
 
 void ThreadsTransport::close(int peer) {
@@ -116,14 +118,14 @@ Request ThreadsTransport::post(Operation operation) {
   const auto posted = std::make_shared<Operation>(std::move(operation));
   const bool ended = fabric_->edge_of(*posted).post(posted);
   const Request request = requests_.add(posted, !ended);
-  fabric_->bell(rank_).ring();
-  if (ended) fabric_->bell(posted->peer).ring();
+  fabric_->wake_up(rank_).notify();
+  if (ended) fabric_->wake_up(posted->peer).notify();
   return request;
 }
 
 bool ThreadsTransport::expire(Operation& operation, Deadline now) {
   if (!fabric_->edge_of(operation).expire(operation, now)) return false;
-  fabric_->bell(rank_).ring();
+  fabric_->wake_up(rank_).notify();
   return true;
 }
 

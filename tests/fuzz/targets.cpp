@@ -2,8 +2,9 @@
 
 namespace gossamer {
 
-bool fuzz_card(std::span<const std::byte> bytes);
+bool fuzz_acceptor(std::span<const std::byte> bytes);
 bool fuzz_cluster(std::span<const std::byte> bytes);
+bool fuzz_endpoint(std::span<const std::byte> bytes);
 bool fuzz_forecast(std::span<const std::byte> bytes);
 bool fuzz_handshake(std::span<const std::byte> bytes);
 bool fuzz_idx(std::span<const std::byte> bytes);
@@ -11,16 +12,15 @@ bool fuzz_json(std::span<const std::byte> bytes);
 bool fuzz_lab_method(std::span<const std::byte> bytes);
 bool fuzz_launcher_env(std::span<const std::byte> bytes);
 bool fuzz_launchers(std::span<const std::byte> bytes);
-bool fuzz_local_peer(std::span<const std::byte> bytes);
+bool fuzz_local_wire(std::span<const std::byte> bytes);
 bool fuzz_manifest(std::span<const std::byte> bytes);
 bool fuzz_method(std::span<const std::byte> bytes);
 bool fuzz_options(std::span<const std::byte> bytes);
-bool fuzz_reception(std::span<const std::byte> bytes);
 bool fuzz_recipe(std::span<const std::byte> bytes);
 bool fuzz_safetensors(std::span<const std::byte> bytes);
 bool fuzz_schedule_file(std::span<const std::byte> bytes);
 bool fuzz_stream(std::span<const std::byte> bytes);
-bool fuzz_stream_peer(std::span<const std::byte> bytes);
+bool fuzz_stream_wire(std::span<const std::byte> bytes);
 bool fuzz_tls(std::span<const std::byte> bytes);
 bool fuzz_toml(std::span<const std::byte> bytes);
 bool fuzz_units(std::span<const std::byte> bytes);
@@ -29,8 +29,9 @@ bool fuzz_workload(std::span<const std::byte> bytes);
 namespace {
 
 constexpr FuzzTarget kTargets[] = {
-    {"card", fuzz_card},
+    {"acceptor", fuzz_acceptor},
     {"cluster", fuzz_cluster},
+    {"endpoint", fuzz_endpoint},
     {"forecast", fuzz_forecast},
     {"handshake", fuzz_handshake},
     {"idx", fuzz_idx},
@@ -38,16 +39,15 @@ constexpr FuzzTarget kTargets[] = {
     {"lab_method", fuzz_lab_method},
     {"launcher_env", fuzz_launcher_env},
     {"launchers", fuzz_launchers},
-    {"local_peer", fuzz_local_peer},
+    {"local_wire", fuzz_local_wire},
     {"manifest", fuzz_manifest},
     {"method", fuzz_method},
     {"options", fuzz_options},
-    {"reception", fuzz_reception},
     {"recipe", fuzz_recipe},
     {"safetensors", fuzz_safetensors},
     {"schedule_file", fuzz_schedule_file},
     {"stream", fuzz_stream},
-    {"stream_peer", fuzz_stream_peer},
+    {"stream_wire", fuzz_stream_wire},
     {"tls", fuzz_tls},
     {"toml", fuzz_toml},
     {"units", fuzz_units},

@@ -17,7 +17,7 @@
 namespace gossamer {
 namespace {
 
-// For how long a guest that has left is expected back.
+// For how long a thread that has left is expected back.
 constexpr std::chrono::milliseconds kExpected{1};
 constexpr std::chrono::hours kLongestWait{1};
 // Going to sleep and being woken costs about as much.
@@ -50,8 +50,8 @@ EventLoop::EventLoop(Clock::duration beat)
 
 EventLoop::~EventLoop() { stop(); }
 
-void EventLoop::start(std::function<void(Key)> hear, std::function<void()> beat) {
-  on_news_ = std::move(hear);
+void EventLoop::start(std::function<void(Key)> handle, std::function<void()> beat) {
+  on_event_ = std::move(handle);
   on_beat_ = std::move(beat);
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -69,30 +69,30 @@ void EventLoop::stop() {
 
 bool EventLoop::enter() {
   Lock lock(turns_);
-  if (guest_.load() != std::thread::id()) return false;
-  guest_ = std::this_thread::get_id();
-  ++visits_;
-  if (hears_) ::eventfd_write(wake_.get(), 1);
-  turn_changed_.wait(lock, [&] { return !hears_; });
+  if (entered_.load() != std::thread::id()) return false;
+  entered_ = std::this_thread::get_id();
+  ++entries_;
+  if (handles_) ::eventfd_write(wake_.get(), 1);
+  turn_changed_.wait(lock, [&] { return !handles_; });
   return true;
 }
 
-/// Where the last news came soon, stays awake for the next, but leaves the core to whoever else
-/// wants it.
+/// Where the last event came soon, stays awake for the next, but leaves the core to any other
+/// thread that wants it.
 void EventLoop::wait(Deadline until) {
   const Deadline sleep_at = std::min(until, Clock::now() + kAwake);
   bool any = false;
   while (came_soon_ && !any && Clock::now() < sleep_at) {
-    any = hear_once(Clock::duration::zero());
+    any = handle_once(Clock::duration::zero());
     if (!any) std::this_thread::yield();
   }
-  if (!any) hear_once(until - Clock::now());
+  if (!any) handle_once(until - Clock::now());
 }
 
 void EventLoop::leave(bool hurry) {
   {
     const Lock lock(turns_);
-    guest_ = std::thread::id();
+    entered_ = std::thread::id();
     back_at_ = hurry ? Deadline() : Clock::now() + kExpected;
     if (!rests_ && !hurry) return;
   }
@@ -100,8 +100,8 @@ void EventLoop::leave(bool hurry) {
 }
 
 void EventLoop::wake() {
-  const std::thread::id guest = guest_;
-  if (guest == std::thread::id() || guest == std::this_thread::get_id()) return;
+  const std::thread::id inside = entered_;
+  if (inside == std::thread::id() || inside == std::this_thread::get_id()) return;
   ::eventfd_write(wake_.get(), 1);
 }
 
@@ -136,24 +136,24 @@ bool EventLoop::has_process_ended(std::uint32_t number) const {
   return ::poll(&entry, 1, 0) > 0;
 }
 
-/// Until no guest is there or expected, or `limit`; false for the latter. Who stays for long says
-/// so when it leaves; looking now and then is cheaper than to be told of short visits.
+/// Until no thread is inside or expected, or `limit`; false for the latter. A thread that stays for
+/// long says so when it leaves; looking now and then is cheaper than to be told of short stays.
 bool EventLoop::step_aside(Lock& lock, const std::stop_token& stop, Deadline limit) {
   std::uint64_t seen = 0;
   for (;;) {
     const Deadline now = Clock::now();
-    const bool is_in = guest_.load() != std::thread::id();
+    const bool is_in = entered_.load() != std::thread::id();
     if (stop.stop_requested() || now >= limit) return false;
     if (!is_in && now >= back_at_) return true;
-    rests_ = is_in && seen == visits_;
-    seen = visits_;
+    rests_ = is_in && seen == entries_;
+    seen = entries_;
     turn_changed_.wait_until(lock, rests_ ? limit : std::min(limit, now + kExpected));
     rests_ = false;
   }
 }
 
-/// Waits for news for so long at most; whether there was some.
-bool EventLoop::hear_once(Clock::duration limit) {
+/// Waits for events for so long at most; whether there was one.
+bool EventLoop::handle_once(Clock::duration limit) {
   std::array<epoll_event, 64> events = {};
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(
       std::clamp<Clock::duration>(limit, {}, kLongestWait));
@@ -167,7 +167,7 @@ bool EventLoop::hear_once(Clock::duration limit) {
     if (key.kind == Kind::none) {
       ::eventfd_read(wake_.get(), &wakes);
     } else {
-      on_news_(key);
+      on_event_(key);
     }
   }
   return count > 0;
@@ -177,16 +177,16 @@ void EventLoop::run(const std::stop_token& stop) {
   Deadline next_beat = Clock::now() + beat_;
   Lock lock(turns_);
   while (!stop.stop_requested()) {
-    const bool may_hear = step_aside(lock, stop, next_beat);
-    hears_ = may_hear;
+    const bool may_handle = step_aside(lock, stop, next_beat);
+    handles_ = may_handle;
     lock.unlock();
-    if (may_hear) hear_once(next_beat - Clock::now());
+    if (may_handle) handle_once(next_beat - Clock::now());
     if (Clock::now() >= next_beat) {
       on_beat_();
       next_beat = Clock::now() + beat_;
     }
     lock.lock();
-    hears_ = false;
+    handles_ = false;
     turn_changed_.notify_all();
   }
 }

@@ -14,16 +14,25 @@
 
 namespace gossamer {
 
-/// Note [Whoever waits does the work]: a thread that would only wait for the loop's thread to hear
-/// something enters the loop and hears it itself, which saves a change of threads per piece of
-/// news. The loop's own thread steps aside, and comes back soon after the last guest has left: not
-/// at once, for most guests return. Beats stay with it.
+/// Note [Waiting threads do the work]: a thread that would only wait for the loop's thread to
+/// handle an event enters the loop and handles it itself, which saves a change of threads per
+/// event. The loop's own thread steps aside, and comes back soon after the last such thread has
+/// left: not at once, for most of them return. Beats stay with it.
 class EventLoop {
  public:
-  enum class Kind : std::uint32_t { none, door, stream_door, stranger, out, in, process };
-  /// Of news that are not a peer's yet.
-  static constexpr bool is_of_reception(Kind kind) {
-    return kind == Kind::door || kind == Kind::stream_door || kind == Kind::stranger;
+  enum class Kind : std::uint32_t {
+    none,
+    local_listener,
+    stream_listener,
+    unverified,
+    out,
+    in,
+    process
+  };
+  /// Of events that are not a peer's yet.
+  static constexpr bool is_of_acceptor(Kind kind) {
+    return kind == Kind::local_listener || kind == Kind::stream_listener ||
+           kind == Kind::unverified;
   }
   struct Key {
     Kind kind = Kind::none;
@@ -34,31 +43,31 @@ class EventLoop {
   explicit EventLoop(Clock::duration beat);
   ~EventLoop();
 
-  /// The thread calls `hear` for what has news, and `beat` about once per beat.
-  void start(std::function<void(Key)> hear, std::function<void()> beat);
+  /// The thread calls `handle` for each event, and `beat` about once per beat.
+  void start(std::function<void(Key)> handle, std::function<void()> beat);
   /// Nothing is called any more when it returns. May be called again.
   void stop();
 
-  /// Makes this thread the one that hears; false when another one has entered. Waits for what the
-  /// loop's thread is just hearing.
+  /// Makes this thread the one that handles events; false when another one has entered. Waits while
+  /// the loop's thread is handling some.
   bool enter();
-  /// For whoever has entered: hears once what there is news of; returns after that, after wake() or
+  /// For the thread that has entered: handles the next events; returns after that, after wake() or
   /// at `until` (rounded up to milliseconds).
   void wait(Deadline until);
-  /// `hurry`: others wait for news, so that the loop's thread is to be back at once.
+  /// `hurry`: others wait for events, so that the loop's thread is to be back at once.
   void leave(bool hurry);
   /// Ends the wait of another thread that has entered.
   void wake();
 
   // Not for several threads at once; those above are.
 
-  /// `writes`: there is news as well when it can be written to.
+  /// `writes`: it is an event as well when it can be written to.
   void watch(int descriptor, Key key, bool writes);
   bool watches(int descriptor) const { return watched_.contains(descriptor); }
   /// To be called before the descriptor is closed.
   void forget(int descriptor);
-  /// There is news once when the process ends. Does nothing for this process and where the system
-  /// does not tell; again for the same key neither.
+  /// There is one event when the process ends. Does nothing for this process, where the system does
+  /// not tell, and again for the same key.
   void watch_process(int process, Key key);
   /// The process that is watched with this number is another one from now on.
   void forget_process(std::uint32_t number) { processes_.erase(number); }
@@ -70,24 +79,24 @@ class EventLoop {
 
   void run(const std::stop_token& stop);
   bool step_aside(Lock& lock, const std::stop_token& stop, Deadline limit);
-  bool hear_once(Clock::duration limit);
+  bool handle_once(Clock::duration limit);
 
   const Clock::duration beat_;
   Descriptor epoll_;
   Descriptor wake_;
   std::unordered_map<int, bool> watched_;  ///< whether it is watched for writing
   std::unordered_map<std::uint32_t, Descriptor> processes_;
-  std::function<void(Key)> on_news_;
+  std::function<void(Key)> on_event_;
   std::function<void()> on_beat_;
-  bool came_soon_ = false;  ///< the last news that was slept for; for who hears
+  bool came_soon_ = false;  ///< the last event that was slept for; for the thread that handles it
 
-  std::mutex turns_;  // guards all below but guest_, which it guards for writing
+  std::mutex turns_;  // guards all below but entered_, which it guards for writing
   std::condition_variable turn_changed_;
-  std::atomic<std::thread::id> guest_;  ///< who has entered
-  std::uint64_t visits_ = 0;
-  Deadline back_at_ = {};  ///< before that the loop's thread expects the guest to return
-  bool hears_ = false;     ///< the loop's thread
-  bool rests_ = false;     ///< it does until the guest leaves
+  std::atomic<std::thread::id> entered_;  ///< the thread that has
+  std::uint64_t entries_ = 0;
+  Deadline back_at_ = {};  ///< before that the loop's thread expects that one to return
+  bool handles_ = false;   ///< the loop's thread does
+  bool rests_ = false;     ///< it does until the thread that has entered leaves
   std::jthread thread_;
 };
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gossamer/base/fuzz.h"
+#include "gossamer/transport/net/frame.h"
 #include "gossamer/transport/net/frame_seal.h"
-#include "gossamer/transport/net/words.h"
 
 namespace gossamer {
 
@@ -16,19 +16,19 @@ class FrameWriter {
   FrameWriter(const FrameKey& key, bool authenticates_payloads)
       : seal_(key, authenticates_payloads) {}
 
-  /// The words with their codes, and the body, whose code is wrong on request.
-  std::vector<std::byte> frame(const Words& words, std::span<const std::byte> body,
+  /// The header with its codes, and the body, whose code is wrong on request.
+  std::vector<std::byte> frame(const FrameHeader& header, std::span<const std::byte> body,
                                bool is_wrong = false) {
-    seal_.begin(words.say == Say::data ? FrameSeal::Part::payload : FrameSeal::Part::text);
+    seal_.begin(header.type == FrameType::data ? FrameSeal::Part::payload : FrameSeal::Part::text);
     seal_.add(body);
     FrameCode of_body = seal_.end();
     if (is_wrong) of_body[3] ^= std::byte{16};
-    const auto head = std::as_bytes(std::span(&words, 1));
+    const auto head = std::as_bytes(std::span(&header, 1));
     seal_.begin(FrameSeal::Part::head);
     seal_.add(head);
     seal_.add(of_body);
     const FrameCode of_head = seal_.end();
-    if (!is_greeting(words.say)) seal_.next();
+    if (!is_handshake(header.type)) seal_.next();
     std::vector<std::byte> all;
     for (const std::span<const std::byte> part :
          {head, std::span<const std::byte>(of_body), std::span<const std::byte>(of_head), body}) {
@@ -41,22 +41,22 @@ class FrameWriter {
   FrameSeal seal_;
 };
 
-/// Words in few bytes, so that small numbers, which mean something, are found soon.
-inline Words take_words(FuzzBytes& input) {
-  Words words{.say = static_cast<Say>(input.take<std::uint8_t>() % 18),
-              .tag = {.step = input.take<std::uint8_t>() % 4}};
+/// A header in few bytes, so that small numbers, which mean something, are found soon.
+inline FrameHeader take_header(FuzzBytes& input) {
+  FrameHeader header{.type = static_cast<FrameType>(input.take<std::uint8_t>() % 18),
+                     .tag = {.step = input.take<std::uint8_t>() % 4}};
   const auto wide = input.take<std::uint8_t>();
   const auto number = [&](unsigned bit) {
     const bool is_wide = (wide >> bit & 1U) != 0;
     return is_wide ? input.take<std::uint64_t>() : std::uint64_t{input.take<std::uint8_t>()};
   };
-  words.number = number(0);
-  words.bytes = number(1);
-  words.offset = number(2);
-  words.memory = static_cast<std::uint32_t>(number(3));
-  words.follows = static_cast<std::uint32_t>(number(4));
-  if ((wide & 32U) != 0) words.magic = 0;
-  return words;
+  header.number = number(0);
+  header.bytes = number(1);
+  header.offset = number(2);
+  header.memory = static_cast<std::uint32_t>(number(3));
+  header.follows = static_cast<std::uint32_t>(number(4));
+  if ((wide & 32U) != 0) header.magic = 0;
+  return header;
 }
 
 }  // namespace gossamer

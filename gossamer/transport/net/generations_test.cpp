@@ -1,4 +1,4 @@
-// Workers that come back: what the others make of them, and of what they had said before.
+// Workers that come back: what the others make of them, and of their earlier frames.
 
 #include <gtest/gtest.h>
 
@@ -30,9 +30,9 @@ class Team {
  public:
   Team(int workers, NetOptions options)
       : options_(std::move(options)),
-        words_(static_cast<std::size_t>(workers)),
-        generations_(words_.size()),
-        transports_(words_.size()) {
+        endpoints_(static_cast<std::size_t>(workers)),
+        generations_(endpoints_.size()),
+        transports_(endpoints_.size()) {
     std::barrier all_here(workers);
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < workers; ++rank) {
@@ -41,7 +41,7 @@ class Team {
   }
 
   Transport& operator[](int rank) { return *at(transports_, rank); }
-  int size() const { return static_cast<int>(words_.size()); }
+  int size() const { return static_cast<int>(endpoints_.size()); }
   std::uint64_t generation(int rank) { return at(generations_, rank); }
 
   /// The same rank again, as the next generation; what it was before is destroyed.
@@ -73,18 +73,18 @@ class Team {
     options.share = [&](const std::string& mine) {
       {
         const std::lock_guard lock(mutex_);
-        at(words_, rank) = mine;
+        at(endpoints_, rank) = mine;
       }
       if (all_here != nullptr) all_here->arrive_and_wait();
       const std::lock_guard lock(mutex_);
-      return words_;
+      return endpoints_;
     };
     return make_net_transport(options);
   }
 
   const NetOptions options_;
-  std::mutex mutex_;  // guards words_
-  std::vector<std::string> words_;
+  std::mutex mutex_;  // guards endpoints_
+  std::vector<std::string> endpoints_;
   std::vector<std::uint64_t> generations_;
   std::vector<std::unique_ptr<Transport>> transports_;
 };
@@ -160,7 +160,7 @@ TEST_P(NetGenerations, AWorkerThatComesBackIsAnotherPeer) {
   EXPECT_EQ(team[0].describe().edges.front().sent, 200'000);  // counted over both generations
 }
 
-TEST_P(NetGenerations, NothingOfAFormerGenerationIsHeard) {
+TEST_P(NetGenerations, NothingOfAFormerGenerationArrives) {
   Team team(3, GetParam().options);
   int step = 0;
   expect_exchange(team, 1, 0, step, 1000);
@@ -181,7 +181,7 @@ TEST_P(NetGenerations, NothingOfAFormerGenerationIsHeard) {
     ASSERT_TRUE(content);
     EXPECT_TRUE(same(*content, payload)) << to;
   }
-  // The former one may not have heard that it was replaced: what it sends to where its payload was
+  // The former one may not know that it was replaced: what it sends to where its payload was
   // asked for can leave, and is lost there.
   wait(*former, first);
   former->release(first);
@@ -236,16 +236,16 @@ TEST_P(NetGenerations, RandomRestartsBringNothingStale) {
     const int victim = below(kWorkers);
     const std::size_t size = 1 + static_cast<std::size_t>(below(200'000));
     const std::uint64_t former = team.generation(victim);
-    // The worker's last words, some of which arrive.
+    // The worker's last payloads, some of which arrive.
     std::vector<Doubtful> doubtful(kWorkers);
-    std::vector<Bytes> last_words;
+    std::vector<Bytes> last_payloads;
     for (int to = 0; to < kWorkers; ++to) {
       if (to == victim) continue;
       Doubtful& each = doubtful[static_cast<std::size_t>(to)];
       each = {.to = to, .tag = {.step = ++step}, .landing = Bytes(size, kSentinel)};
       each.received = team[to].receive(victim, each.tag, each.landing, patience());
-      last_words.push_back(payload_of(victim, former, each.tag, size));
-      team[victim].send(to, each.tag, last_words.back(), patience());
+      last_payloads.push_back(payload_of(victim, former, each.tag, size));
+      team[victim].send(to, each.tag, last_payloads.back(), patience());
     }
     {
       const std::jthread elsewhere([&] { team.restart(victim); });

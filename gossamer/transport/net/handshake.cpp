@@ -68,32 +68,40 @@ bool read(std::span<const std::byte> field, std::uint64_t& value) {
   return true;
 }
 
-/// What only somebody who knows the token can say, of this meeting and for this purpose.
-Proof proof_of(const std::string& token, std::string_view purpose, const Meeting& meeting,
+/// What only somebody who knows the token can compute, of this handshake and for this purpose.
+Proof proof_of(const std::string& token, std::string_view purpose, const Handshake& handshake,
                std::uint64_t generation = 0) {
-  Fields said;
-  said.add(purpose)
+  Fields fields;
+  fields.add(purpose)
       .add(std::uint64_t{kWireVersion})
-      .add(meeting.called)
+      .add(handshake.responder)
       .add(generation)
-      .add(meeting.caller.rank)
-      .add(meeting.caller.member)
-      .add(meeting.caller.generation)
-      .add(std::string_view(meeting.caller.card))
-      .add(meeting.asked)
-      .add(meeting.told)
-      .add(std::uint64_t{meeting.asks})
-      .add(std::uint64_t{meeting.tells});
+      .add(handshake.initiator.rank)
+      .add(handshake.initiator.member)
+      .add(handshake.initiator.generation)
+      .add(std::string_view(handshake.initiator.endpoint))
+      .add(handshake.responder_nonce)
+      .add(handshake.initiator_nonce)
+      .add(std::uint64_t{handshake.responder_authenticates})
+      .add(std::uint64_t{handshake.initiator_authenticates});
   Proof proof;
   unsigned length = 0;
   const unsigned char* done =
       HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()),
-           reinterpret_cast<const unsigned char*>(said.bytes().data()), said.bytes().size(),
+           reinterpret_cast<const unsigned char*>(fields.bytes().data()), fields.bytes().size(),
            reinterpret_cast<unsigned char*>(proof.data()), &length);
   if (done == nullptr || length != proof.size()) {
     fail_io({.place = "net", .what = "HMAC-SHA256 cannot be computed"});
   }
   return proof;
+}
+
+std::uint64_t version_of(const FrameHeader& header) { return header.offset; }
+
+std::string other_version(const FrameHeader& header) {
+  return "the peer speaks version " + std::to_string(version_of(header)) +
+         " of what workers say to each other, this worker version " + std::to_string(kWireVersion) +
+         "; install the same gossamer on all hosts";
 }
 
 }  // namespace
@@ -107,82 +115,104 @@ Nonce random_nonce() {
   return nonce;
 }
 
-Greeting challenge(const Nonce& nonce, bool asks) {
-  return {.words = {.say = Say::challenge, .number = asks ? 1U : 0U, .offset = kWireVersion},
+HandshakeFrame make_challenge(const Nonce& nonce, bool authenticates) {
+  return {.header = {.type = FrameType::challenge,
+                     .number = authenticates ? 1U : 0U,
+                     .offset = kWireVersion},
           .text = {nonce.begin(), nonce.end()}};
 }
 
-std::uint64_t version_of(const Words& words) { return words.offset; }
-
-std::string other_version(const Words& words) {
-  return "the peer speaks version " + std::to_string(version_of(words)) +
-         " of what workers say to each other, this worker version " + std::to_string(kWireVersion) +
-         "; install the same gossamer on all hosts";
-}
-
-std::optional<Nonce> nonce_of(const Words& words, std::span<const std::byte> text) {
+std::optional<Nonce> read_challenge(const FrameHeader& header, std::span<const std::byte> text) {
   Nonce nonce;
-  if (words.say != Say::challenge || !read(text, nonce)) return std::nullopt;
+  if (header.type != FrameType::challenge || !read(text, nonce)) return std::nullopt;
   return nonce;
 }
 
-Greeting hello(const std::string& token, const Meeting& meeting) {
+HandshakeFrame make_hello(const std::string& token, const Handshake& handshake) {
   Fields text;
-  text.add(meeting.told)
-      .add(proof_of(token, "hello", meeting))
-      .add(meeting.caller.member)
-      .add(std::string_view(meeting.caller.card));
-  return {.words = {.say = Say::hello,
-                    .number = meeting.caller.rank,
-                    .bytes = meeting.caller.generation,
-                    .offset = kWireVersion,
-                    .memory = meeting.tells ? 1U : 0U},
+  text.add(handshake.initiator_nonce)
+      .add(proof_of(token, "hello", handshake))
+      .add(handshake.initiator.member)
+      .add(std::string_view(handshake.initiator.endpoint));
+  return {.header = {.type = FrameType::hello,
+                     .number = handshake.initiator.rank,
+                     .bytes = handshake.initiator.generation,
+                     .offset = kWireVersion,
+                     .memory = handshake.initiator_authenticates ? 1U : 0U},
           .text = text.take()};
 }
 
-std::optional<Meeting> meeting_of(const std::string& token, const Meeting& before,
-                                  const Words& words, std::span<const std::byte> text) {
+std::optional<Handshake> read_hello(const std::string& token, const Handshake& before,
+                                    const FrameHeader& header, std::span<const std::byte> text) {
   const auto fields = fields_of(text, 4);
-  if (words.say != Say::hello || version_of(words) != kWireVersion || !fields) return std::nullopt;
-  Meeting meeting = before;
-  meeting.caller = {.rank = words.number, .generation = words.bytes};
-  meeting.tells = words.memory != 0;
+  const bool is_hello = header.type == FrameType::hello && version_of(header) == kWireVersion;
+  if (!is_hello || !fields) return std::nullopt;
+  Handshake handshake = before;
+  handshake.initiator = {.rank = header.number, .generation = header.bytes};
+  handshake.initiator_authenticates = header.memory != 0;
   Proof proof;
-  if (!read((*fields)[0], meeting.told) || !read((*fields)[1], proof) ||
-      !read((*fields)[2], meeting.caller.member)) {
+  if (!read((*fields)[0], handshake.initiator_nonce) || !read((*fields)[1], proof) ||
+      !read((*fields)[2], handshake.initiator.member)) {
     return std::nullopt;
   }
-  meeting.caller.card = text_of((*fields)[3]);
-  if (!are_equal(proof, proof_of(token, "hello", meeting))) return std::nullopt;
-  return meeting;
+  handshake.initiator.endpoint = text_of((*fields)[3]);
+  if (!are_equal(proof, proof_of(token, "hello", handshake))) return std::nullopt;
+  return handshake;
 }
 
-Greeting welcome(const std::string& token, const Meeting& meeting, std::uint64_t generation) {
-  const Proof proof = proof_of(token, "welcome", meeting, generation);
-  return {.words = {.say = Say::welcome, .bytes = generation},
+HandshakeFrame make_welcome(const std::string& token, const Handshake& handshake,
+                            std::uint64_t generation) {
+  const Proof proof = proof_of(token, "welcome", handshake, generation);
+  return {.header = {.type = FrameType::welcome, .bytes = generation},
           .text = {proof.begin(), proof.end()}};
 }
 
-std::optional<std::uint64_t> generation_of(const std::string& token, const Meeting& meeting,
-                                           const Words& words, std::span<const std::byte> text) {
-  if (words.say != Say::welcome) return std::nullopt;
-  if (!are_equal(text, proof_of(token, "welcome", meeting, words.bytes))) return std::nullopt;
-  return words.bytes;
+std::optional<std::uint64_t> read_welcome(const std::string& token, const Handshake& handshake,
+                                          const FrameHeader& header,
+                                          std::span<const std::byte> text) {
+  if (header.type != FrameType::welcome) return std::nullopt;
+  if (!are_equal(text, proof_of(token, "welcome", handshake, header.bytes))) return std::nullopt;
+  return header.bytes;
 }
 
 std::array<std::byte, 32> key_for(const std::string& token, std::string_view purpose) {
   return proof_of(token, purpose, {});
 }
 
-SessionKeys session_keys(const std::string& token, const Meeting& meeting) {
+SessionKeys session_keys(const std::string& token, const Handshake& handshake) {
   SessionKeys keys;
   const auto key = [&](std::string_view purpose, FrameKey& into) {
-    const Proof bytes = proof_of(token, purpose, meeting);
+    const Proof bytes = proof_of(token, purpose, handshake);
     std::copy_n(bytes.begin(), into.size(), into.begin());
   };
-  key("frames of the caller", keys.caller);
-  key("frames of the called", keys.called);
+  key("frames of the caller", keys.initiator);
+  key("frames of the called", keys.responder);
   return keys;
+}
+
+Initiator::Step Initiator::take(const FrameHeader& header, std::span<const std::byte> text) {
+  if (header.type == FrameType::challenge) return take_challenge(header, text);
+  if (is_verified_) return {};
+  const auto generation = read_welcome(options_.token, handshake_, header, text);
+  is_verified_ = generation == options_.generation;
+  if (is_verified_) return {};
+  return {.failure = generation ? "the peer restarted" : options_.impostor};
+}
+
+Initiator::Step Initiator::take_challenge(const FrameHeader& header,
+                                          std::span<const std::byte> text) {
+  if (has_said_hello_) return {};
+  if (version_of(header) != kWireVersion) return {.failure = other_version(header)};
+  const auto nonce = read_challenge(header, text);
+  if (!nonce) return {.failure = options_.impostor};
+  has_said_hello_ = true;
+  handshake_ = {.initiator = options_.own,
+                .responder = options_.responder,
+                .responder_nonce = *nonce,
+                .initiator_nonce = random_nonce(),
+                .responder_authenticates = header.number != 0,
+                .initiator_authenticates = options_.authenticates};
+  return {.hello = make_hello(options_.token, handshake_)};
 }
 
 }  // namespace gossamer

@@ -100,7 +100,7 @@ void check(int result) {
   if (result != 1) fail_io({.place = "net", .what = "AES-GCM cannot be computed"});
 }
 
-/// The key of the cards, whose rank is authenticated with them.
+/// The key of the workers' entries in the store; the rank is authenticated with each.
 Context context_for(const std::string& token, int rank, const unsigned char* nonce, int encrypts) {
   Context context(EVP_CIPHER_CTX_new());
   const auto key = key_for(token, "cards");

@@ -5,12 +5,12 @@
 namespace gossamer {
 
 bool KeptOffers::keep(Offer offer) {
-  take(offer.words.tag);
-  if (!tags_.emplace(offer.words.number, offer.words.tag).second) return false;
+  take(offer.header.tag);
+  if (!tags_.emplace(offer.header.number, offer.header.tag).second) return false;
   // Its bytes came in room for those of the largest.
   offer.data = std::vector<std::byte>(offer.data.begin(), offer.data.end());
   bytes_ += offer.data.size();
-  offers_.emplace(offer.words.tag, std::move(offer));
+  offers_.emplace(offer.header.tag, std::move(offer));
   return true;
 }
 
@@ -19,7 +19,7 @@ std::optional<Offer> KeptOffers::take(Tag tag) {
   if (found == offers_.end()) return std::nullopt;
   std::optional<Offer> offer = std::move(found->second);
   offers_.erase(found);
-  tags_.erase(offer->words.number);
+  tags_.erase(offer->header.number);
   bytes_ -= offer->data.size();
   return offer;
 }

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "gossamer/base/shared_memory.h"
-#include "gossamer/transport/net/words.h"
+#include "gossamer/transport/net/frame.h"
 
 namespace gossamer {
 
 struct Offer {
-  Words words;
+  FrameHeader header;
   std::vector<std::byte> data;
   std::shared_ptr<const SharedMapping> memory;  ///< null: data
 };
@@ -33,7 +33,7 @@ class KeptOffers {
  private:
   std::map<Tag, Offer> offers_;
   std::unordered_map<std::uint64_t, Tag> tags_;  ///< the same by number
-  std::size_t bytes_ = 0;                        ///< of those that travelled with them
+  std::size_t bytes_ = 0;                        ///< of data
 };
 
 }  // namespace gossamer

@@ -12,11 +12,11 @@
 
 namespace gossamer {
 
-/// Threads make them, because each waits for the words of all others.
+/// Threads make them, because each waits for the endpoints of all others.
 inline std::vector<std::unique_ptr<Transport>> make_net_team(int workers,
                                                              const NetOptions& options = {}) {
   const auto count = static_cast<std::size_t>(workers);
-  std::vector<std::string> words(count);
+  std::vector<std::string> endpoints(count);
   std::vector<std::unique_ptr<Transport>> team(count);
   std::barrier all_here(workers);
   std::vector<std::jthread> threads;
@@ -27,9 +27,9 @@ inline std::vector<std::unique_ptr<Transport>> make_net_team(int workers,
       mine.workers = workers;
       mine.token = "open sesame";
       mine.share = [&, rank](const std::string& own) {
-        words[rank] = own;
+        endpoints[rank] = own;
         all_here.arrive_and_wait();
-        return words;
+        return endpoints;
       };
       team[rank] = make_net_transport(mine);
     });

@@ -1,4 +1,4 @@
-// Whole transports over TLS, and whoever comes to them without it or with something else.
+// Whole transports over TLS, and clients without it or with something else.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "gossamer/transport/conformance_fixture.h"
-#include "gossamer/transport/net/guest.h"
 #include "gossamer/transport/net/net_team.h"
+#include "gossamer/transport/net/test_client.h"
 
 namespace gossamer {
 namespace {
@@ -26,14 +26,14 @@ using conformance::same;
 
 const NetOptions kOverTls{.share_memory = false, .tls = true};
 
-std::shared_ptr<const TlsKeys> keys(const std::string& token = kGuestToken) {
+std::shared_ptr<const TlsKeys> keys(const std::string& token = kTestToken) {
   return std::make_shared<const TlsKeys>(token);
 }
 
 /// A connection over which the test sends bytes of its own.
-class Stranger {
+class RawClient {
  public:
-  explicit Stranger(int port) : socket_(connect_stream({kGuestHost, port})) {
+  explicit RawClient(int port) : socket_(connect_stream({kTestHost, port})) {
     pollfd entry{.fd = socket_.get(), .events = POLLOUT, .revents = 0};
     EXPECT_EQ(::poll(&entry, 1, 20'000), 1);
   }
@@ -57,90 +57,90 @@ class Stranger {
   Descriptor socket_;
 };
 
-/// What an end that connects says first.
-Bytes first_words() {
+/// The first bytes of an end that connects.
+Bytes first_bytes() {
   std::array<int, 2> ends = {};
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
   Stream stream(Descriptor(ends[0]), keys(), Tls::End::connects);
   const Descriptor other(ends[1]);
   stream.write();
-  Bytes said(4096);
-  said.resize(static_cast<std::size_t>(
-      std::max<ssize_t>(0, ::recv(other.get(), said.data(), said.size(), 0))));
-  EXPECT_GT(said.size(), 100U);
-  return said;
+  Bytes sent(4096);
+  sent.resize(static_cast<std::size_t>(
+      std::max<ssize_t>(0, ::recv(other.get(), sent.data(), sent.size(), 0))));
+  EXPECT_GT(sent.size(), 100U);
+  return sent;
 }
 
-TEST(NetTls, LetsInWhoeverKnowsTheTokenAndNobodyElse) {
-  const Alone alone(kOverTls);
+TEST(NetTls, LetsInWorkersWithTheTokenAndNobodyElse) {
+  const LoneWorker lone(kOverTls);
   for (const char* token : {"open sesamf", "open sesame2"}) {
-    Guest stranger(alone.port, keys(token));
-    stranger.introduce(1, token);
-    EXPECT_TRUE(stranger.is_hung_up()) << token;
+    TestClient client(lone.port, keys(token));
+    client.send_hello(1, token);
+    EXPECT_TRUE(client.is_hung_up()) << token;
   }
   for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {  // the key alone does not say who it is
-    Guest stranger(alone.port, keys());
-    stranger.introduce(rank, kGuestToken);
-    EXPECT_TRUE(stranger.is_hung_up()) << rank;
+    TestClient client(lone.port, keys());
+    client.send_hello(rank, kTestToken);
+    EXPECT_TRUE(client.is_hung_up()) << rank;
   }
-  Guest liar(alone.port, keys());
-  liar.introduce(1, "open sesamf");
+  TestClient liar(lone.port, keys());
+  liar.send_hello(1, "open sesamf");
   EXPECT_TRUE(liar.is_hung_up());
-  Guest worker(alone.port, keys());
-  worker.introduce(1, kGuestToken);
+  TestClient worker(lone.port, keys());
+  worker.send_hello(1, kTestToken);
   EXPECT_TRUE(worker.is_welcome());
-  Guest second(alone.port, keys());
-  second.introduce(1, kGuestToken);
+  TestClient second(lone.port, keys());
+  second.send_hello(1, kTestToken);
   EXPECT_TRUE(second.is_hung_up());
   EXPECT_FALSE(worker.has_ended());
 }
 
-TEST(NetTls, HangsUpOnWhoeverSpeaksSomethingElseAndServesTheOthers) {
-  const Alone alone(kOverTls);
-  const Bytes good = first_words();
+TEST(NetTls, HangsUpOnOtherProtocolsAndServesTheOthers) {
+  const LoneWorker lone(kOverTls);
+  const Bytes good = first_bytes();
   Bytes changed = good;
   changed[60] ^= std::byte{1};
-  Bytes long_words = good;
-  long_words[3] = std::byte{0xff};  // a record of 64 KB
-  std::vector<Bytes> all = {Bytes(64, std::byte{'x'}), pattern(5000, 1), changed, long_words};
+  Bytes long_record = good;
+  long_record[3] = std::byte{0xff};  // a record of 64 KB
+  std::vector<Bytes> all = {Bytes(64, std::byte{'x'}), pattern(5000, 1), changed, long_record};
   for (const std::string text : {"GET / HTTP/1.1\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n"}) {
     const auto bytes = bytes_of(text);
     all.emplace_back(bytes.begin(), bytes.end());
   }
   for (const Bytes& bytes : all) {
-    const Stranger stranger(alone.port);
-    EXPECT_TRUE(stranger.send(bytes));
-    EXPECT_TRUE(stranger.is_hung_up());
+    const RawClient client(lone.port);
+    EXPECT_TRUE(client.send(bytes));
+    EXPECT_TRUE(client.is_hung_up());
   }
-  Guest plain(alone.port);
-  plain.say({.say = Say::hello, .number = 1}, Bytes(64));
+  TestClient plain(lone.port);
+  plain.send({.type = FrameType::hello, .number = 1}, Bytes(64));
   EXPECT_TRUE(plain.is_hung_up());
-  Guest worker(alone.port, keys());
-  worker.introduce(1, kGuestToken);
+  TestClient worker(lone.port, keys());
+  worker.send_hello(1, kTestToken);
   EXPECT_TRUE(worker.is_welcome());
 }
 
 /// They wait all at once, and the worker that comes meanwhile does not wait for them.
-TEST(NetTls, HangsUpOnWhoeverIsSlowOrStopsHalfWay) {
-  const Alone alone(kOverTls);
-  const Bytes good = first_words();
-  const Stranger silent(alone.port);
-  const Stranger half(alone.port);
+TEST(NetTls, HangsUpOnClientsThatAreSlowOrStopHalfWay) {
+  const LoneWorker lone(kOverTls);
+  const Bytes good = first_bytes();
+  const RawClient silent(lone.port);
+  const RawClient half(lone.port);
   half.send(std::span(good).first(good.size() / 2));
-  const Stranger whole(alone.port);  // that never answers
+  const RawClient whole(lone.port);  // that never answers
   whole.send(good);
-  const Stranger leaver(alone.port);
+  const RawClient leaver(lone.port);
   leaver.send(std::span(good).first(good.size() / 2));
   leaver.end_its_side();
-  const Stranger slow(alone.port);
+  const RawClient slow(lone.port);
   const std::jthread drip([&](const std::stop_token& stop) {
     for (std::size_t at = 0; at < good.size() && !stop.stop_requested(); ++at) {
       if (!slow.send(std::span(good).subspan(at, 1))) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   });
-  Guest worker(alone.port, keys());
-  worker.introduce(1, kGuestToken);
+  TestClient worker(lone.port, keys());
+  worker.send_hello(1, kTestToken);
   EXPECT_TRUE(worker.is_welcome());
   EXPECT_TRUE(leaver.is_hung_up());
   EXPECT_TRUE(silent.is_hung_up());
@@ -150,18 +150,18 @@ TEST(NetTls, HangsUpOnWhoeverIsSlowOrStopsHalfWay) {
   EXPECT_FALSE(worker.has_ended());
 }
 
-/// Worker `rank` of two, whose peer says of itself what the card does.
-NetOptions beside(int rank, const std::string& card) {
-  NetOptions options{.rank = rank, .workers = 2, .token = kGuestToken};
-  options.share = [rank, card](const std::string& mine) {
-    return rank == 0 ? std::vector{mine, card} : std::vector{card, mine};
+/// Worker `rank` of two, whose peer has this endpoint.
+NetOptions beside(int rank, const std::string& endpoint) {
+  NetOptions options{.rank = rank, .workers = 2, .token = kTestToken};
+  options.share = [rank, endpoint](const std::string& mine) {
+    return rank == 0 ? std::vector{mine, endpoint} : std::vector{endpoint, mine};
   };
-  options.address = kGuestHost;
+  options.address = kTestHost;
   options.share_memory = false;
   return options;
 }
 
-TEST(NetTls, WorkersOfWhichOnlySomeHaveItAreToldSo) {
+TEST(NetTls, WorkersOfWhichOnlySomeHaveItAreNamed) {
   for (const bool has_tls : {true, false}) {
     for (const int rank : {0, 1}) {
       NetOptions options =
@@ -180,20 +180,20 @@ TEST(NetTls, WorkersOfWhichOnlySomeHaveItAreToldSo) {
   }
 }
 
-/// Whatever the card promises: the worker does not speak without TLS.
+/// Whatever the endpoint promises: the worker exchanges nothing without TLS.
 TEST(NetTls, APeerThatAnswersWithoutItFailsTheRequestSoon) {
-  const StreamDoor door = listen_for_streams(kGuestHost);
+  const StreamListener listener = listen_for_streams(kTestHost);
   NetOptions options =
-      beside(0, "- other 0 127.0.0.1 " + std::to_string(door.address.port) + " tls");
+      beside(0, "- other 0 127.0.0.1 " + std::to_string(listener.address.port) + " tls");
   options.tls = true;
   const auto transport = make_net_transport(options);
   Bytes landing(8);
   const Request received = transport->receive(1, {}, landing, patience());
-  pollfd knock{.fd = door.socket.get(), .events = POLLIN, .revents = 0};
+  pollfd knock{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
   ASSERT_EQ(::poll(&knock, 1, 20'000), 1);
-  Stream plain(accept_stream(door.socket));
-  const Greeting greeting = challenge(random_nonce());
-  plain.say(greeting.words, greeting.text);
+  Stream plain(accept_stream(listener.socket));
+  const HandshakeFrame frame = make_challenge(random_nonce());
+  plain.send(frame.header, frame.text);
   plain.write();
   const auto failure = finish_failed(*transport, received);
   EXPECT_EQ(failure.peer, 1);
@@ -208,11 +208,11 @@ TEST(NetTls, NeedsAToken) {
   EXPECT_THROW(make_net_transport(options), std::invalid_argument);
 }
 
-/// Both ends send large payloads and small words, with threads that wait and threads that do not.
+/// Both ends send large and small payloads, with threads that wait and threads that do not.
 TEST(NetTls, ManyThreadsExchangeLargeAndSmall) {
   constexpr int kThreads = 3;
   constexpr int kSteps = 20;
-  const auto team = make_net_team(2, {.address = kGuestHost, .share_memory = false, .tls = true});
+  const auto team = make_net_team(2, {.address = kTestHost, .share_memory = false, .tls = true});
   const auto work = [&](int rank, int stream) {
     Transport& own = *team[static_cast<std::size_t>(rank)];
     for (int step = 0; step < kSteps; ++step) {

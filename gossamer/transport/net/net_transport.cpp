@@ -6,15 +6,16 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
-#include "gossamer/transport/bell.h"
-#include "gossamer/transport/net/card.h"
+#include "gossamer/transport/net/acceptor.h"
+#include "gossamer/transport/net/endpoint.h"
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/fair_mutex.h"
-#include "gossamer/transport/net/local_peer.h"
-#include "gossamer/transport/net/reception.h"
+#include "gossamer/transport/net/local_wire.h"
+#include "gossamer/transport/net/peer.h"
 #include "gossamer/transport/net/staging.h"
-#include "gossamer/transport/net/stream_peer.h"
+#include "gossamer/transport/net/stream_wire.h"
 #include "gossamer/transport/request_table.h"
+#include "gossamer/transport/wake_up.h"
 
 namespace gossamer {
 namespace {
@@ -22,7 +23,7 @@ namespace {
 constexpr std::chrono::seconds kBeat{1};
 constexpr const char* kRestarted = "the peer restarted";
 const std::string kReplaced = "a later generation of this worker is there";
-// For what was said to reach peers when this worker leaves.
+// For the last frames to reach peers when this worker leaves.
 constexpr std::chrono::seconds kLinger{1};
 
 class NetTransport final : public Transport {
@@ -40,20 +41,19 @@ class NetTransport final : public Transport {
   TransportInfo describe() const override;
 
  private:
-  using Pointer = std::shared_ptr<NetOperation>;
+  using Pointer = NetOperation::Pointer;
+  class Turn;
 
   Peer& peer(int rank) { return *peers_[static_cast<std::size_t>(rank)]; }
   template <class Post>
   Request post(const Pointer& operation, const Post& post);
   bool expire_due(Deadline now);
-  void hear(EventLoop::Key key);
-  bool hear_at_door(EventLoop::Key key);
-  bool hear_peer(EventLoop::Key key);
-  void make_peer(std::size_t rank, const Card& card);
-  bool replace(const Introduction& who);
-  bool let_in(Arrival arrival);
+  void handle(EventLoop::Key key);
+  void let_in(AcceptedConnection accepted);
+  void make_peer(std::size_t rank, const Endpoint& endpoint);
+  void replace(const Identity& identity);
   void beat();
-  void ring();
+  void notify();
 
   const int rank_;
   const std::string token_;
@@ -61,21 +61,43 @@ class NetTransport final : public Transport {
   const bool authenticates_;
   const std::uint64_t generation_;
   const Clock::duration longest_silence_;
-  Bell bell_;
-  std::atomic<int> waiting_{0};  ///< threads that wait for the bell
+  WakeUp wake_up_;
+  std::atomic<int> waiting_{0};  ///< threads that wait for it
   RequestTable<NetOperation> requests_;
   Staging staging_;
   std::vector<std::atomic<bool>> is_local_;  ///< whether a rank shares memory with this one
 
   mutable FairMutex mutex_;  // guards all below, and the state of the operations
-  Card mine_;
+  EndedOperations ended_;    ///< in this turn
+  Endpoint mine_;
   std::vector<std::shared_ptr<Peer>> peers_;  ///< by rank; null for this worker
-  std::vector<LocalPeer*> local_;             ///< those of them on this host
-  std::vector<StreamPeer*> streams_;          ///< those of them on others
   const StandstillWatch standstills_;
   Clock::time_point last_beat_;
   EventLoop loop_;
-  Reception reception_;
+  Acceptor acceptor_;
+};
+
+/// Holds the lock. When it is given up, all that wait are woken if operations have ended.
+class NetTransport::Turn {
+ public:
+  explicit Turn(NetTransport& transport) : transport_(transport) { transport_.mutex_.lock(); }
+  ~Turn() {
+    const bool notifies = notifies_ || has_ended();
+    transport_.ended_.clear();
+    transport_.mutex_.unlock();
+    if (notifies) transport_.notify();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  /// Operations have, in this turn.
+  bool has_ended() const { return !transport_.ended_.empty(); }
+  /// All are woken in any case.
+  void notify() { notifies_ = true; }
+
+ private:
+  NetTransport& transport_;
+  bool notifies_ = false;
 };
 
 NetTransport::NetTransport(const NetOptions& options)
@@ -88,78 +110,65 @@ NetTransport::NetTransport(const NetOptions& options)
       is_local_(static_cast<std::size_t>(options.workers)),
       last_beat_(Clock::now()),
       loop_(kBeat),
-      reception_(reception_of(options, keys_), loop_) {
+      acceptor_(acceptor_options(options, keys_), loop_) {
   mine_ = {.reach = options.share_memory ? reach_of_shared_memory() : "",
-           .name = reception_.name(),
-           .streams = reception_.address(),
+           .name = acceptor_.name(),
+           .streams = acceptor_.address(),
            .generation = generation_,
            .tls = options.tls};
   if (mine_.reach.empty()) mine_.reach = "-";
   if (mine_.streams.port == 0) mine_.streams.host = "-";
-  const std::vector<std::string> cards = options.share(to_text(mine_));
-  GOSSAMER_ASSERT(std::ssize(cards) == options.workers);
-  local_.resize(cards.size());
-  streams_.resize(cards.size());
-  peers_.resize(cards.size());
-  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-    if (std::cmp_not_equal(rank, rank_)) make_peer(rank, card_of(cards[rank]));
+  const std::vector<std::string> endpoints = options.share(to_text(mine_));
+  GOSSAMER_ASSERT(std::ssize(endpoints) == options.workers);
+  peers_.resize(endpoints.size());
+  for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
+    if (std::cmp_not_equal(rank, rank_)) make_peer(rank, endpoint_of(endpoints[rank]));
   }
   for (const auto& peer : peers_) {
-    if (!peer || generation_ == 0) continue;
-    peer->reach();
-    peer->watch(loop_);
+    if (peer && generation_ > 0) peer->connect();
   }
-  loop_.start([this](EventLoop::Key key) { hear(key); }, [this] { beat(); });
+  loop_.start([this](EventLoop::Key key) { handle(key); }, [this] { beat(); });
 }
 
-/// The peer of a rank, which can be reached as its card says.
-void NetTransport::make_peer(std::size_t rank, const Card& card) {
-  const Introduction own{.rank = static_cast<std::uint64_t>(rank_),
-                         .member = static_cast<std::uint64_t>(rank_),
-                         .generation = generation_,
-                         .card = to_text(mine_)};
+/// The peer of a rank, which can be reached at its endpoint.
+void NetTransport::make_peer(std::size_t rank, const Endpoint& endpoint) {
+  const Identity own{.rank = static_cast<std::uint64_t>(rank_),
+                     .member = static_cast<std::uint64_t>(rank_),
+                     .generation = generation_,
+                     .endpoint = to_text(mine_)};
   const int number = static_cast<int>(rank);
-  const PeerOptions options{.own = own,
-                            .peer = number,
-                            .generation = card.generation,
-                            .token = token_,
-                            .authenticates = authenticates_};
-  check_way(rank_, mine_, number, card);
-  const bool is_local = share_memory(mine_, card);
-  const auto local = is_local ? std::make_shared<LocalPeer>(options, card.name) : nullptr;
-  const auto stream =
-      is_local ? nullptr : std::make_shared<StreamPeer>(options, card.streams, keys_);
-  local_[rank] = local.get();
-  streams_[rank] = stream.get();
+  check_way(rank_, mine_, number, endpoint);
+  const bool is_local = share_memory(mine_, endpoint);
+  peers_[rank] = std::make_shared<Peer>(
+      PeerOptions{.own = own,
+                  .peer = number,
+                  .generation = endpoint.generation,
+                  .token = token_,
+                  .authenticates = authenticates_},
+      loop_, ended_, is_local ? local_wire(endpoint.name) : stream_wire(endpoint.streams, keys_));
   is_local_[rank] = is_local;
-  peers_[rank] = is_local ? std::shared_ptr<Peer>(local) : stream;
 }
 
 NetTransport::~NetTransport() {
   loop_.stop();
+  const Ending leaving{"this worker's transport was destroyed", "the peer left"};
   for (const auto& peer : peers_) {
-    if (peer) peer->close({"this worker's transport was destroyed", "the peer left"});
+    if (peer) peer->close(leaving);
   }
   const Deadline limit = Clock::now() + kLinger;
   for (const auto& peer : peers_) {
-    if (peer) peer->finish(limit);
+    if (peer) peer->close(leaving, limit);
   }
 }
 
 template <class Post>
 Request NetTransport::post(const Pointer& operation, const Post& post) {
   operation->rank = rank_;
-  bool is_pending = false;
-  {
-    const std::lock_guard lock(mutex_);
-    operation->at = peers_[static_cast<std::size_t>(operation->peer)];
-    post(*operation->at);
-    is_pending = operation->state == Status::State::pending;
-    operation->at->watch(loop_);
-  }
-  const Request request = requests_.add(operation, is_pending);
-  ring();
-  return request;
+  Turn turn(*this);
+  operation->at = peers_[static_cast<std::size_t>(operation->peer)];
+  post(*operation->at);
+  turn.notify();
+  return requests_.add(operation, operation->state == Status::State::pending);
 }
 
 Request NetTransport::send(int to, Tag tag, std::span<const std::byte> payload, Deadline deadline,
@@ -176,8 +185,9 @@ Request NetTransport::send(int to, Tag tag, std::span<const std::byte> payload, 
       is_local ? place(staging_, payload, owner) : NetPayload{.bytes = payload};
   operation->lends = placed.memory != nullptr && placed.memory == owner.shared();
   return post(operation, [&](Peer& peer) {
-    if (peer.shares_memory() == is_local) return peer.send(operation, placed);
-    return peer.refuse(*operation, kRestarted);  // on another host, this very moment
+    const bool has_moved = is_local_[static_cast<std::size_t>(to)] != is_local;
+    if (!has_moved) return peer.post(operation, placed);
+    set_failed(*operation, kRestarted);  // on another host, this very moment
   });
 }
 
@@ -190,16 +200,13 @@ Request NetTransport::receive(int from, Tag tag, std::span<std::byte> landing, D
                                                                      .posted = Clock::now(),
                                                                      .deadline = deadline,
                                                                      .landing = landing.data()});
-  return post(operation, [&](Peer& peer) { return peer.receive(operation); });
+  return post(operation, [&](Peer& peer) { peer.post(operation); });
 }
 
 Status NetTransport::poll(Request request) {
   const auto operation = requests_.find(request);
-  const std::lock_guard lock(mutex_);
-  if (operation->at->expire(*operation, Clock::now())) {
-    operation->at->watch(loop_);
-    ring();
-  }
+  const Turn turn(*this);
+  operation->at->expire(operation, Clock::now());
   return {.state = operation->state,
           .payload = operation->content,
           .error = operation->error,
@@ -209,14 +216,11 @@ Status NetTransport::poll(Request request) {
 void NetTransport::release(Request request) {
   if (request == 0) return;
   const auto operation = requests_.find(request);
-  bool any = false;
   {
-    const std::lock_guard lock(mutex_);
-    operation->at->release(*operation);
-    any = operation->at->watch(loop_);
+    const Turn turn(*this);
+    operation->at->release(operation);
   }
   requests_.remove(request, *operation);
-  if (any) ring();
 }
 
 /// Of a thread that has entered the loop.
@@ -226,54 +230,47 @@ struct Visit {
   ~Visit() { loop.leave(waiting > 0); }
 };
 
-/// One thread that waits hears what peers say, others wait for the bell. Whoever rings wakes both:
-/// a thread that hears looks at the bell after it has entered the loop, which is seen by what rings
-/// later.
+/// One thread that waits handles the events, others wait for the wake-up. notify() wakes both: a
+/// thread that handles events looks at the wake-up after it has entered the loop, and whoever
+/// notifies later sees that it is there.
 void NetTransport::progress(Deadline until) {
-  for (bool news = false; !news;) {
+  for (bool is_woken = false; !is_woken;) {
     const Deadline now = Clock::now();
     if (expire_due(now)) return;
     if (now >= until) break;
     const Deadline wake = std::min(until, requests_.next_deadline());
     if (!loop_.enter()) {
       ++waiting_;
-      news = bell_.wait(wake);
+      is_woken = wake_up_.wait(wake);
       --waiting_;
       continue;
     }
     const Visit visit{loop_, waiting_};
-    news = bell_.has_rung();
-    if (!news) loop_.wait(wake);
-    news = news || bell_.has_rung();
+    is_woken = wake_up_.take();
+    if (!is_woken) loop_.wait(wake);
+    is_woken = is_woken || wake_up_.take();
   }
   expire_due(Clock::now());
 }
 
-void NetTransport::ring() {
-  bell_.ring();
+void NetTransport::notify() {
+  wake_up_.notify();
   loop_.wake();
 }
 
 bool NetTransport::expire_due(Deadline now) {
-  bool any = false;
-  for (const auto& operation : requests_.take_due(now)) {
-    const std::lock_guard lock(mutex_);
-    if (!operation->at->expire(*operation, now)) continue;
-    operation->at->watch(loop_);
-    any = true;
-  }
-  if (any) ring();
-  return any;
+  const auto due = requests_.take_due(now);
+  if (due.empty()) return false;
+  const Turn turn(*this);
+  for (const auto& operation : due) operation->at->expire(operation, now);
+  return turn.has_ended();
 }
 
 void NetTransport::close(int rank) {
   check_peer(rank, rank_, static_cast<int>(peers_.size()));
-  {
-    const std::lock_guard lock(mutex_);
-    peer(rank).close({"this worker closed the peer", "the peer closed the connection"});
-    peer(rank).watch(loop_);
-  }
-  ring();
+  Turn turn(*this);
+  peer(rank).close({"this worker closed the peer", "the peer closed the connection"});
+  turn.notify();
 }
 
 TransportInfo NetTransport::describe() const {
@@ -286,98 +283,64 @@ TransportInfo NetTransport::describe() const {
                      .edges = {}};
   const std::lock_guard lock(mutex_);
   for (const auto& peer : peers_) {
-    if (peer && peer->is_used()) info.edges.push_back(peer->traffic());
+    const auto traffic = peer ? peer->traffic() : std::nullopt;
+    if (traffic) info.edges.push_back(*traffic);
   }
   return info;
 }
 
-void NetTransport::hear(EventLoop::Key key) {
-  bool any = false;
-  {
-    const std::lock_guard lock(mutex_);
-    any = EventLoop::is_of_reception(key.kind) ? hear_at_door(key) : hear_peer(key);
+/// A connection for which the system has nothing left is not let in; it may come again.
+void NetTransport::handle(EventLoop::Key key) {
+  const Turn turn(*this);
+  if (!EventLoop::is_of_acceptor(key.kind)) {
+    return peer(static_cast<int>(key.number)).handle(key.kind);
   }
-  if (any) ring();
-}
-
-/// Somebody for whom the system has nothing left is not let in; it may try again.
-bool NetTransport::hear_at_door(EventLoop::Key key) {
   try {
-    auto arrival = reception_.hear(key);
-    return arrival && let_in(std::move(*arrival));
-  } catch (const IoError&) {
-    return false;
+    if (auto accepted = acceptor_.handle(key)) let_in(std::move(*accepted));
+  } catch (const IoError&) {  // nothing is left for it
   }
-}
-
-bool NetTransport::hear_peer(EventLoop::Key key) {
-  const int rank = static_cast<int>(key.number);
-  const bool is_end = key.kind == EventLoop::Kind::process;
-  if (is_end && !loop_.has_process_ended(key.number)) return false;  // of a former generation
-  bool any = false;
-  try {
-    any = is_end ? peer(rank).bury() : peer(rank).hear(key.kind);
-  } catch (const IoError& error) {
-    any = peer(rank).close({error.what(), "the peer can hear no more"});
-  }
-  return peer(rank).watch(loop_) || any;
 }
 
 /// A second connection of a worker, or one of another kind than its place asks for, is closed; so
 /// is one of a generation that has been replaced.
-bool NetTransport::let_in(Arrival arrival) {
-  const std::uint64_t rank = arrival.who.rank;
-  if (rank >= peers_.size() || !peers_[rank]) return false;
+void NetTransport::let_in(AcceptedConnection accepted) {
+  const std::uint64_t rank = accepted.identity.rank;
+  if (rank >= peers_.size() || !peers_[rank]) return;
   const std::uint64_t known = peers_[rank]->generation();
-  if (peers_[rank]->is_tiresome()) return false;  // it may come again
-  if (arrival.who.generation < known) {
-    arrival.stream.say({.say = Say::bye}, bytes_of(kReplaced));
-    arrival.stream.write();
-    return false;
+  if (peers_[rank]->is_throttled()) return;  // it may come again
+  if (accepted.identity.generation < known) {
+    accepted.stream.send({.type = FrameType::bye}, bytes_of(kReplaced));
+    return accepted.stream.write();
   }
-  bool any = arrival.who.generation > known && replace(arrival.who);
-  LocalPeer* const local = local_[rank];
-  StreamPeer* const stream = streams_[rank];
-  if (local != nullptr && arrival.socket) {
-    local->greet(std::move(arrival.socket));
-  } else if (stream != nullptr && arrival.stream && stream->greet(std::move(arrival.stream))) {
-    any = stream->hear(EventLoop::Kind::in) || any;  // what came with the first words
-  }
-  return peers_[rank]->watch(loop_) || any;
+  if (accepted.identity.generation > known) replace(accepted.identity);
+  peers_[rank]->accept(std::move(accepted));
 }
 
-/// See Note [Generations]. Does nothing where the card does not fit or leads nowhere.
-bool NetTransport::replace(const Introduction& who) {
-  const std::shared_ptr<Peer> former = peers_[who.rank];
-  const Card card = card_of(who.card);
-  if (card.generation != who.generation) return false;
+/// See Note [Generations]. Does nothing where the endpoint does not fit or leads nowhere.
+void NetTransport::replace(const Identity& identity) {
+  const std::shared_ptr<Peer> former = peers_[identity.rank];
+  const Endpoint endpoint = endpoint_of(identity.endpoint);
+  if (endpoint.generation != identity.generation) return;
   try {
-    make_peer(who.rank, card);
+    make_peer(identity.rank, endpoint);
   } catch (const std::invalid_argument&) {
-    return false;
+    return;
   }
-  const bool any = former->close({kRestarted, kReplaced});
-  former->retire(loop_);
-  peers_[who.rank]->count_on_from(*former);
-  return any;
+  peers_[identity.rank]->replace(*former, {kRestarted, kReplaced});
 }
 
 void NetTransport::beat() {
-  bool any = false;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto now = Clock::now();
-    const bool stood_still = now - last_beat_ > 3 * kBeat;
-    last_beat_ = now;
-    reception_.beat(now);
-    for (int rank = 0; rank < static_cast<int>(peers_.size()); ++rank) {
-      if (rank == rank_) continue;
-      if (stood_still) peer(rank).excuse(now);
-      any = peer(rank).beat(now - kBeat, now - longest_silence_) || any;
-      any = peer(rank).watch(loop_) || any;
-    }
+  const Turn turn(*this);
+  const auto now = Clock::now();
+  const bool stood_still = now - last_beat_ > 3 * kBeat;
+  last_beat_ = now;
+  acceptor_.beat(now);
+  for (const auto& peer : peers_) {
+    if (!peer) continue;
+    peer->beat({.idle_since = now - kBeat,
+                .silent_since = now - longest_silence_,
+                .forgives_silence = stood_still});
   }
-  if (any) ring();
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ namespace gossamer {
 struct NetOptions {
   int rank = 0;
   int workers = 1;
-  /// A secret of the job, the same for all its workers; whoever does not know it is not let in.
+  /// A secret of the job, the same for all its workers; without it nobody is let in.
   std::string token;
-  /// Gives everybody's words by rank in exchange for this worker's; called once, may block. A
-  /// worker that comes back gets what the others last gave.
+  /// Gives the endpoints of all workers by rank in exchange for this worker's; called once, may
+  /// block. A worker that comes back gets the last ones of the others.
   std::function<std::vector<std::string>(const std::string& mine)> share;
   /// The address of an interface, in numbers, for workers that cannot share memory; empty: none.
   std::string address = {};
@@ -27,13 +27,13 @@ struct NetOptions {
   /// Whether streams are encrypted and authenticated by TLS 1.3, with a key that the token gives;
   /// the same for all workers. See Note [A key instead of certificates].
   bool tls = false;
-  /// Whether payloads over streams without TLS are authenticated (AES-GMAC), as words always are,
+  /// Whether payloads over streams without TLS are authenticated (AES-GMAC), as headers always are,
   /// instead of having a checksum (CRC-32C): then they arrive as they were sent or not at all,
   /// whoever is on the way. It suffices that one of two workers wants it.
   bool authenticates = false;
   /// How often a worker of this rank has been there before; see Note [Generations].
   std::uint64_t generation = 0;
-  /// A peer of which nothing has been heard for so long costs the requests with it.
+  /// A peer that has sent nothing for so long costs the requests with it.
   std::chrono::duration<double> longest_silence = std::chrono::seconds(30);
 };
 
@@ -42,18 +42,18 @@ struct NetOptions {
 /// them: one that has an owner in SharedMemory is read where it is, any other one is copied once by
 /// its sender. Others use TCP, from the payload's memory to the receiver's; both ends prove that
 /// they know the token, and nothing is encrypted, unless with `tls` all that goes over TCP. A
-/// thread hears what peers say; a peer that ends, closes or falls silent costs the requests with
-/// it, and no others.
+/// thread handles the frames of peers; a peer that ends, closes or falls silent costs the requests
+/// with it, and no others.
 ///
 /// Note [Generations]: a connection that has ended is not made again, whoever ended it: by close(),
 /// by the end of the peer, or by the system because nothing has been acknowledged for 30 s. Both
 /// workers may live on, but nothing more is exchanged between them until one of them comes back as
 /// another generation: with the same rank, a higher `generation` and a new transport. It connects
 /// to all others at once and tells them where it can be reached now. To these it is another peer:
-/// requests with the former one fail ("the peer restarted"), nothing that the former one says is
-/// heard any more, requests that are posted later go to the new one, whatever has been closed
-/// before. A lower generation than the known one is not let in. A shorter interruption only costs
-/// the requests whose deadline passes; what is left goes on when it is over.
+/// requests with the former one fail ("the peer restarted"), no frame of the former one is handled
+/// any more, requests that are posted later go to the new one, whatever has been closed before. A
+/// lower generation than the known one is not let in. A shorter interruption only costs the
+/// requests whose deadline passes; what is left goes on when it is over.
 ///
 /// Throws std::invalid_argument for ranks out of range, for workers that cannot reach each other
 /// and for those of which only some have tls; IoError where the system has no such sockets or

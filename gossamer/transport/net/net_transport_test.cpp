@@ -10,10 +10,10 @@
 #include <stdexcept>
 
 #include "gossamer/transport/conformance_fixture.h"
-#include "gossamer/transport/net/guest.h"
 #include "gossamer/transport/net/net_team.h"
-#include "gossamer/transport/net/packet_guest.h"
-#include "gossamer/transport/net/stream_peer.h"
+#include "gossamer/transport/net/packet_client.h"
+#include "gossamer/transport/net/stream_wire.h"
+#include "gossamer/transport/net/test_client.h"
 
 namespace gossamer {
 namespace {
@@ -25,122 +25,124 @@ using conformance::in_ms;
 using conformance::patience;
 using conformance::pattern;
 
-void say(const PacketSocket& socket, const Words& words, const std::string& text = {}) {
-  EXPECT_EQ(socket.send(words, std::as_bytes(std::span(text)), -1), PacketResult::done);
+void send(const PacketSocket& socket, const FrameHeader& header, const std::string& text = {}) {
+  EXPECT_EQ(socket.send(header, std::as_bytes(std::span(text)), -1), PacketResult::done);
 }
 
-TEST(NetTransport, HangsUpOnWhoeverDoesNotKnowTheToken) {
-  const Alone alone;
+TEST(NetTransport, HangsUpOnClientsWithoutTheToken) {
+  const LoneWorker lone;
   for (const char* token : {"", "open sesamf", "open sesame2"}) {
-    const PacketSocket stranger = PacketSocket::connect(alone.name);
-    ASSERT_TRUE(stranger);
-    introduce(stranger, 1, token);
-    EXPECT_TRUE(is_hung_up(stranger)) << token;
+    const PacketSocket unverified = PacketSocket::connect(lone.name);
+    ASSERT_TRUE(unverified);
+    send_hello(unverified, 1, token);
+    EXPECT_TRUE(is_hung_up(unverified)) << token;
   }
 }
 
 TEST(NetTransport, HangsUpOnRanksThatDoNotExistAndOnTheSecondOfARank) {
-  const Alone alone;
+  const LoneWorker lone;
   for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {
-    const PacketSocket stranger = PacketSocket::connect(alone.name);
-    introduce(stranger, rank, kGuestToken);
-    EXPECT_TRUE(is_hung_up(stranger)) << rank;
+    const PacketSocket unverified = PacketSocket::connect(lone.name);
+    send_hello(unverified, rank, kTestToken);
+    EXPECT_TRUE(is_hung_up(unverified)) << rank;
   }
-  const PacketSocket first = PacketSocket::connect(alone.name);
-  introduce(first, 1, kGuestToken);
-  EXPECT_EQ(next_packet(first).words.say, Say::welcome);
-  const PacketSocket second = PacketSocket::connect(alone.name);
-  introduce(second, 1, kGuestToken);
+  const PacketSocket first = PacketSocket::connect(lone.name);
+  send_hello(first, 1, kTestToken);
+  EXPECT_EQ(next_packet(first).header.type, FrameType::welcome);
+  const PacketSocket second = PacketSocket::connect(lone.name);
+  send_hello(second, 1, kTestToken);
   EXPECT_TRUE(is_hung_up(second));
-  EXPECT_FALSE(first.has_news());
+  EXPECT_FALSE(first.is_readable());
 }
 
 TEST(NetTransport, HangsUpOnGarbage) {
-  const Alone alone;
-  const PacketSocket stranger = PacketSocket::connect(alone.name);
-  say(stranger, {.magic = 1, .say = Say::hello, .number = 1}, kGuestToken);
-  EXPECT_TRUE(is_hung_up(stranger));
+  const LoneWorker lone;
+  const PacketSocket unverified = PacketSocket::connect(lone.name);
+  send(unverified, {.magic = 1, .type = FrameType::hello, .number = 1}, kTestToken);
+  EXPECT_TRUE(is_hung_up(unverified));
 }
 
 TEST(NetTransport, AnOfferOfMemoryThatWasNotGivenEndsTheEdge) {
-  for (const Words& lie : {Words{.say = Say::offer, .number = 1, .bytes = 8, .memory = 7},
-                           Words{.say = Say::offer, .number = 1, .bytes = 8},
-                           Words{.say = Say::memory, .number = 7, .bytes = 8}}) {
-    const Alone alone;
-    const PacketSocket liar = PacketSocket::connect(alone.name);
-    introduce(liar, 1, kGuestToken);
-    say(liar, lie);
+  for (const FrameHeader& lie :
+       {FrameHeader{.type = FrameType::offer, .number = 1, .bytes = 8, .memory = 7},
+        FrameHeader{.type = FrameType::offer, .number = 1, .bytes = 8},
+        FrameHeader{.type = FrameType::memory, .number = 7, .bytes = 8}}) {
+    const LoneWorker lone;
+    const PacketSocket liar = PacketSocket::connect(lone.name);
+    send_hello(liar, 1, kTestToken);
+    send(liar, lie);
     Bytes landing(8);
-    const Request request = alone.transport->receive(1, {}, landing, in_ms(20'000));
-    EXPECT_LT(finish_failed(*alone.transport, request).elapsed_s, 19);
+    const Request request = lone.transport->receive(1, {}, landing, in_ms(20'000));
+    EXPECT_LT(finish_failed(*lone.transport, request).elapsed_s, 19);
   }
 }
 
-TEST(NetStreams, LetsInWhoeverKnowsTheTokenAndNobodyElse) {
-  const Alone alone({.share_memory = false});
+TEST(NetStreams, LetsInWorkersWithTheTokenAndNobodyElse) {
+  const LoneWorker lone({.share_memory = false});
   for (const char* token : {"", "open sesamf", "open sesame2"}) {
-    Guest stranger(alone.port);
-    stranger.introduce(1, token);
-    EXPECT_TRUE(stranger.is_hung_up()) << token;
+    TestClient unverified(lone.port);
+    unverified.send_hello(1, token);
+    EXPECT_TRUE(unverified.is_hung_up()) << token;
   }
   for (const std::uint64_t rank : {0UL, 2UL, ~0UL}) {
-    Guest stranger(alone.port);
-    stranger.introduce(rank, kGuestToken);
-    EXPECT_TRUE(stranger.is_hung_up()) << rank;
+    TestClient unverified(lone.port);
+    unverified.send_hello(rank, kTestToken);
+    EXPECT_TRUE(unverified.is_hung_up()) << rank;
   }
-  Guest worker(alone.port);
-  worker.introduce(1, kGuestToken);
+  TestClient worker(lone.port);
+  worker.send_hello(1, kTestToken);
   EXPECT_TRUE(worker.is_welcome());
-  Guest second(alone.port);
-  second.introduce(1, kGuestToken);
+  TestClient second(lone.port);
+  second.send_hello(1, kTestToken);
   EXPECT_TRUE(second.is_hung_up());
 }
 
 TEST(NetStreams, HangsUpOnARepeatedHello) {
-  const Alone alone({.share_memory = false});
-  Guest first(alone.port);
-  const Greeting said = hello(kGuestToken, meeting_with(1, first.challenged()));
-  Guest replay(alone.port);  // with what it has overheard
-  replay.challenged();
-  replay.say(said.words, said.text);
+  const LoneWorker lone({.share_memory = false});
+  TestClient first(lone.port);
+  const Handshake handshake = handshake_with(1, first.receive_challenge());
+  const HandshakeFrame sent = make_hello(kTestToken, handshake);
+  TestClient replay(lone.port);  // with what it has overheard
+  replay.receive_challenge();
+  replay.send(sent.header, sent.text);
   EXPECT_TRUE(replay.is_hung_up());
 }
 
 TEST(NetStreams, HangsUpOnGarbageAndOnLengthsThatAreTooLarge) {
-  const Alone alone({.share_memory = false});
+  const LoneWorker lone({.share_memory = false});
   for (const std::string& text :
        {std::string(64, 'x'), std::string("GET / HTTP/1.1\r\n\r\n") + std::string(64, ' ')}) {
-    Guest stranger(alone.port);
-    ASSERT_EQ(::send(stranger.descriptor(), text.data(), text.size(), MSG_NOSIGNAL),
+    TestClient unverified(lone.port);
+    ASSERT_EQ(::send(unverified.descriptor(), text.data(), text.size(), MSG_NOSIGNAL),
               std::ssize(text));
-    EXPECT_TRUE(stranger.is_hung_up());
+    EXPECT_TRUE(unverified.is_hung_up());
   }
-  Guest talker(alone.port);
-  talker.challenged();
-  talker.say({.say = Say::hello, .number = 1}, Bytes(1 << 20));
-  EXPECT_TRUE(talker.is_hung_up());
+  TestClient client(lone.port);
+  client.receive_challenge();
+  client.send({.type = FrameType::hello, .number = 1}, Bytes(1 << 20));
+  EXPECT_TRUE(client.is_hung_up());
 }
 
-TEST(NetStreams, HangsUpOnWhoeverSaysNothingForLong) {
-  const Alone alone({.share_memory = false});
-  Guest silent(alone.port);
+TEST(NetStreams, HangsUpOnClientsThatSendNothingForLong) {
+  const LoneWorker lone({.share_memory = false});
+  TestClient silent(lone.port);
   EXPECT_TRUE(silent.is_hung_up());
 }
 
-/// Most of the time it is the send that notices, and not whoever listens.
+/// Most of the time it is the send that notices, and not the event loop.
 TEST(NetStreams, AnEndThatAWriteNoticesFailsWhatIsPending) {
   const Bytes payload = pattern(1 << 20, 3);
   for (int i = 0; i < 50; ++i) {
-    const Alone alone({.share_memory = false});
-    Guest guest(alone.port);
-    guest.introduce(1, kGuestToken);
-    ASSERT_TRUE(guest.is_welcome());
-    guest.say({.say = Say::ready, .number = 1, .bytes = payload.size()});
-    const Request first = alone.transport->send(1, {.step = 1}, payload, in_ms(20'000));
-    guest.vanish();
-    const Request second = alone.transport->send(1, {}, payload, in_ms(20'000));
+    const LoneWorker lone({.share_memory = false});
+    TestClient client(lone.port);
+    client.send_hello(1, kTestToken);
+    ASSERT_TRUE(client.is_welcome());
+    client.send({.type = FrameType::ready, .number = 1, .bytes = payload.size()});
+    const Request first = lone.transport->send(1, {.step = 1}, payload, in_ms(20'000));
+    client.vanish();
+    const Request second = lone.transport->send(1, {}, payload, in_ms(20'000));
     for (const Request request : {first, second}) {
-      EXPECT_LT(finish_failed(*alone.transport, request).elapsed_s, 15);
+      EXPECT_LT(finish_failed(*lone.transport, request).elapsed_s, 15);
     }
   }
 }
@@ -149,26 +151,26 @@ TEST(NetStreams, ListenOnOneAddressOnly) {
   for (const char* address : {"0.0.0.0", "::", "", "localhost", "1.2.3"}) {
     EXPECT_THROW(listen_for_streams(address), std::invalid_argument) << address;
   }
-  const StreamDoor door = listen_for_streams("::1");
-  EXPECT_GT(door.address.port, 0);
+  const StreamListener listener = listen_for_streams("::1");
+  EXPECT_GT(listener.address.port, 0);
 }
 
 TEST(NetTransport, MixesSharedMemoryAndStreams) {
   std::vector<std::unique_ptr<Transport>> team;
   // Workers 0 and 1 share memory, worker 2 is elsewhere.
-  std::vector<std::string> words(3);
+  std::vector<std::string> endpoints(3);
   std::barrier all_here(3);
   team.resize(3);
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
-      NetOptions options{.rank = rank, .workers = 3, .token = kGuestToken};
-      options.address = kGuestHost;
+      NetOptions options{.rank = rank, .workers = 3, .token = kTestToken};
+      options.address = kTestHost;
       options.share_memory = rank < 2;
       options.share = [&](const std::string& mine) {
-        words[static_cast<std::size_t>(rank)] = mine;
+        endpoints[static_cast<std::size_t>(rank)] = mine;
         all_here.arrive_and_wait();
-        return words;
+        return endpoints;
       };
       team[static_cast<std::size_t>(rank)] = make_net_transport(options);
     });
@@ -188,7 +190,7 @@ TEST(NetTransport, MixesSharedMemoryAndStreams) {
 }
 
 TEST(NetTransport, RefusesWorkersThatCannotShareMemory) {
-  NetOptions options{.rank = 0, .workers = 2, .token = kGuestToken};
+  NetOptions options{.rank = 0, .workers = 2, .token = kTestToken};
   options.share = [](const std::string& mine) {
     return std::vector<std::string>{mine, "elsewhere gossamer-1 0 - 0"};
   };

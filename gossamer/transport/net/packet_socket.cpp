@@ -14,7 +14,7 @@
 namespace gossamer {
 namespace {
 
-constexpr int kStrangersAtOnce = 16;
+constexpr int kAcceptedAtOnce = 16;
 constexpr int kKind = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 struct Address {
@@ -64,7 +64,7 @@ PacketSocket PacketSocket::connect(const std::string& name) {
 }
 
 PacketSocket PacketSocket::accept() const {
-  for (int i = 0; i < kStrangersAtOnce; ++i) {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
     Descriptor next(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!next) return {};
     if (peer_of(next.get()).uid == ::geteuid()) return PacketSocket(std::move(next));
@@ -77,14 +77,14 @@ bool PacketSocket::is_of_this_user() const { return peer_of(socket_.get()).uid =
 
 pid_t PacketSocket::process() const { return peer_of(socket_.get()).pid; }
 
-bool PacketSocket::has_news() const {
+bool PacketSocket::is_readable() const {
   pollfd entry{.fd = socket_.get(), .events = POLLIN, .revents = 0};
   return ::poll(&entry, 1, 0) > 0;
 }
 
-PacketResult PacketSocket::send(const Words& words, std::span<const std::byte> data,
+PacketResult PacketSocket::send(const FrameHeader& header, std::span<const std::byte> data,
                                 int descriptor) const {
-  std::array<iovec, 2> parts = {{{const_cast<Words*>(&words), sizeof(words)},
+  std::array<iovec, 2> parts = {{{const_cast<FrameHeader*>(&header), sizeof(header)},
                                  {const_cast<std::byte*>(data.data()), data.size()}}};
   msghdr message = {};
   message.msg_iov = parts.data();
@@ -93,11 +93,11 @@ PacketResult PacketSocket::send(const Words& words, std::span<const std::byte> d
   if (descriptor >= 0) {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof(int));
   }
   for (;;) {
     if (::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) return PacketResult::done;
@@ -107,11 +107,11 @@ PacketResult PacketSocket::send(const Words& words, std::span<const std::byte> d
   }
 }
 
-PacketResult PacketSocket::receive(Words& words, std::vector<std::byte>& data,
+PacketResult PacketSocket::receive(FrameHeader& header, std::vector<std::byte>& data,
                                    Descriptor& descriptor) const {
   data.resize(kInlineBytes);
   descriptor.reset();
-  std::array<iovec, 2> parts = {{{&words, sizeof(words)}, {data.data(), data.size()}}};
+  std::array<iovec, 2> parts = {{{&header, sizeof(header)}, {data.data(), data.size()}}};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
   msghdr message = {};
   message.msg_iov = parts.data();
@@ -121,26 +121,26 @@ PacketResult PacketSocket::receive(Words& words, std::vector<std::byte>& data,
   ssize_t got = 0;
   for (;;) {
     got = ::recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
-    // A reset is told once, before what the other end had still said.
+    // A reset is told once, before the last frames of the other end.
     if (got >= 0 || (errno != EINTR && errno != ECONNRESET)) break;
   }
   if (got < 0) return errno == EAGAIN ? PacketResult::later : PacketResult::ended;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+  for (cmsghdr* rights = CMSG_FIRSTHDR(&message); rights != nullptr;
+       rights = CMSG_NXTHDR(&message, rights)) {
+    if (rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) continue;
     // There is room for more than the one that belongs here.
-    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= rights->cmsg_len; at += sizeof(int)) {
       int number = -1;
-      std::memcpy(&number, reinterpret_cast<const char*>(header) + at, sizeof(int));
+      std::memcpy(&number, reinterpret_cast<const char*>(rights) + at, sizeof(int));
       Descriptor given(number);
       if (!descriptor) descriptor = std::move(given);
     }
   }
   if ((message.msg_flags & MSG_CTRUNC) != 0 && !descriptor) return PacketResult::starved;
-  const bool whole = static_cast<std::size_t>(got) >= sizeof(words) &&
+  const bool whole = static_cast<std::size_t>(got) >= sizeof(header) &&
                      (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
-  if (!whole || words.magic != Words{}.magic) return PacketResult::ended;
-  data.resize(static_cast<std::size_t>(got) - sizeof(words));
+  if (!whole || header.magic != FrameHeader{}.magic) return PacketResult::ended;
+  data.resize(static_cast<std::size_t>(got) - sizeof(header));
   return PacketResult::done;
 }
 

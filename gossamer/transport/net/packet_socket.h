@@ -1,5 +1,5 @@
 #pragma once
-/// What workers of one host say to each other: packets over sockets of the local domain.
+/// PacketSocket: frames between workers of one host, as packets over sockets of the local domain.
 
 #include <sys/types.h>
 
@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "gossamer/base/shared_memory.h"
-#include "gossamer/transport/net/words.h"
+#include "gossamer/transport/net/frame.h"
 
 namespace gossamer {
 
 /// starved: the process has no room for a descriptor that came with it.
 enum class PacketResult { done, later, ended, starved };
 
-/// One end of a connection, or what listens for them. Never blocks.
+/// One end of a connection, or a listener. Never blocks.
 class PacketSocket {
  public:
   PacketSocket() = default;
@@ -38,12 +38,14 @@ class PacketSocket {
   /// The process at the other end, or 0 where that cannot be seen.
   pid_t process() const;
 
-  /// Whether receive() would not say `later`.
-  bool has_news() const;
+  /// Whether receive() would not return `later`.
+  bool is_readable() const;
   /// `later` when the other end does not read.
-  PacketResult send(const Words& words, std::span<const std::byte> data, int descriptor) const;
+  PacketResult send(const FrameHeader& header, std::span<const std::byte> data,
+                    int descriptor) const;
   /// Fills all three; `later` when nothing has come. A packet that makes no sense is an end.
-  PacketResult receive(Words& words, std::vector<std::byte>& data, Descriptor& descriptor) const;
+  PacketResult receive(FrameHeader& header, std::vector<std::byte>& data,
+                       Descriptor& descriptor) const;
 
  private:
   Descriptor socket_;

@@ -8,6 +8,7 @@
 
 #include "gossamer/base/fuzz.h"
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/frame.h"
 #include "gossamer/transport/net/peer.h"
 
 namespace gossamer {
@@ -16,12 +17,16 @@ namespace gossamer {
 /// soon as the caller may free it, so that a touch of it afterwards is found.
 class PeerScript {
  public:
-  explicit PeerScript(Peer& peer) : peer_(peer) {}
+  /// `wire` is one to a worker of this host, which shares memory, or one over streams.
+  PeerScript(PeerOptions options, const MakeWire& wire, bool shares_memory)
+      : peer_(std::move(options), loop_, ended_, wire), shares_memory_(shares_memory) {}
   ~PeerScript() {
     while (!posted_.empty()) drop(0);
   }
   PeerScript(const PeerScript&) = delete;
   PeerScript& operator=(const PeerScript&) = delete;
+
+  Peer& peer() { return peer_; }
 
   static constexpr int kDeeds = 7;
 
@@ -31,24 +36,19 @@ class PeerScript {
     if (deed == 1) post(false, which, input.take<std::uint8_t>());
     if (deed == 2 && !posted_.empty()) drop(which % posted_.size());
     if (deed == 3 && !posted_.empty()) {
-      NetOperation& operation = *posted_[which % posted_.size()].operation;
-      peer_.expire(operation, Deadline::max());
+      peer_.expire(posted_[which % posted_.size()].operation, Deadline::max());
     }
-    if (deed == 4) peer_.beat(Deadline::max(), which % 8 == 0 ? Deadline::max() : Deadline::min());
+    if (deed == 4) {
+      peer_.beat({.idle_since = Deadline::max(),
+                  .silent_since = which % 8 == 0 ? Deadline::max() : Deadline::min()});
+    }
     if (deed == 5) peer_.close({"this end closed it", "the peer closed it"});
-    if (deed == 6) hear(which % 2 == 0 ? EventLoop::Kind::in : EventLoop::Kind::out);
+    if (deed == 6) peer_.handle(which % 2 == 0 ? EventLoop::Kind::in : EventLoop::Kind::out);
     settle();
-  }
-  void hear(EventLoop::Kind kind) {
-    try {
-      peer_.hear(kind);
-    } catch (const IoError& error) {  // as NetTransport does
-      peer_.close({error.what(), "the peer can hear no more"});
-    }
   }
   /// Looks at all that has ended, as the caller would.
   void settle() {
-    peer_.watch(loop_);
+    ended_.clear();
     for (const Posted& each : posted_) {
       const NetOperation& operation = *each.operation;
       if (operation.state != Status::State::done) continue;
@@ -83,26 +83,27 @@ class PeerScript {
     operation.deadline = Deadline::max();
     operation.landing = posted.memory.get();
     try {
-      sending ? peer_.send(posted.operation, payload_in(posted.memory.get(), bytes))
-              : peer_.receive(posted.operation);
+      const NetPayload payload = sending ? payload_in(posted.memory.get(), bytes) : NetPayload{};
+      peer_.post(posted.operation, payload);
       posted_.push_back(std::move(posted));
     } catch (const std::invalid_argument&) {  // its tag is taken
     }
   }
   /// Large ones for a peer of the same host lie in shared memory.
   NetPayload payload_in(std::byte* memory, std::size_t bytes) const {
-    if (!peer_.shares_memory() || bytes <= kInlineBytes) return {.bytes = {memory, bytes}};
+    if (!shares_memory_ || bytes <= kInlineBytes) return {.bytes = {memory, bytes}};
     const auto shared = std::make_shared<SharedMemory>(bytes);
     return {.bytes = {shared->data(), bytes}, .memory = shared, .keeps = shared};
   }
   void drop(std::size_t index) {
-    peer_.release(*posted_[index].operation);
-    peer_.watch(loop_);
+    peer_.release(posted_[index].operation);
     posted_.erase(posted_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 
-  Peer& peer_;
   EventLoop loop_{std::chrono::hours(1)};
+  EndedOperations ended_;
+  Peer peer_;
+  const bool shares_memory_;
   std::vector<Posted> posted_;
   bool has_done_ = false;
   unsigned sum_ = 0;

@@ -180,12 +180,12 @@ TEST(ReceiveWindow, DoesNotCountWhatLayThereUnread) {
 
 /// A connection within this machine.
 struct Connection {
-  StreamDoor door = listen_for_streams("127.0.0.1");
-  Descriptor sender = connect_stream(door.address);
+  StreamListener listener = listen_for_streams("127.0.0.1");
+  Descriptor sender = connect_stream(listener.address);
   Descriptor receiver;
 
   Connection() {
-    while (!receiver) receiver = accept_stream(door.socket);
+    while (!receiver) receiver = accept_stream(listener.socket);
   }
 
   /// What the receiver grants, after so much has been sent and read.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gossamer/kernels/copy.h"
+#include "gossamer/transport/net/frame.h"
 
 namespace gossamer {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "gossamer/base/shared_memory.h"
-#include "gossamer/transport/net/peer.h"
+#include "gossamer/transport/net/net_operation.h"
 
 namespace gossamer {
 

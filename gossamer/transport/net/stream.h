@@ -1,5 +1,5 @@
 #pragma once
-/// Stream: words and payloads over a TCP connection, both ways.
+/// Stream: frames and payloads over a TCP connection, both ways.
 
 #include <array>
 #include <deque>
@@ -10,28 +10,29 @@
 #include <vector>
 
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/net/frame.h"
 #include "gossamer/transport/net/frame_seal.h"
 #include "gossamer/transport/net/receive_window.h"
 #include "gossamer/transport/net/tls.h"
-#include "gossamer/transport/net/words.h"
 
 namespace gossamer {
 
 /// What a stream does with what it reads.
-struct StreamListener {
-  /// Other words than data, with what followed them.
-  std::function<void(const Words&, std::span<const std::byte> text)> heard;
-  /// Where the bytes that follow data words go: as many as follow, or none, to drop them.
-  std::function<std::span<std::byte>(const Words&)> landing;
+struct StreamHandlers {
+  /// A frame that is not of a payload, with its text.
+  std::function<void(const FrameHeader&, std::span<const std::byte> text)> frame;
+  /// Where the bytes of a payload that follow the header go: as many as follow, or none, to drop
+  /// them.
+  std::function<std::span<std::byte>(const FrameHeader&)> landing;
   /// They are there.
-  std::function<void(const Words&)> landed;
+  std::function<void(const FrameHeader&)> landed;
 };
 
-/// Payloads are cut into frames, and those under way take turns; other words go before the next
-/// frame. Greetings go as they are; all other frames are authenticated, by TLS or by the keys that
-/// authenticate() got, and one that was changed on the way ends the stream. Payloads may have a
-/// CRC-32C instead, which stands for itself against faults, not against somebody on the way. Not
-/// for several threads at once. Never blocks.
+/// Payloads are cut into frames, and those under way take turns; other frames go before the next
+/// part of a payload. Frames of the handshake go as they are. All others are authenticated, by TLS
+/// or by the keys that authenticate() got, and one that was changed on the way ends the stream.
+/// Payloads may have a CRC-32C instead, which stands for itself against faults, not against
+/// somebody on the way. Not for several threads at once. Never blocks.
 class Stream {
  public:
   Stream() = default;
@@ -44,19 +45,21 @@ class Stream {
   /// The other end is gone, or makes no sense.
   bool has_ended() const { return ended_; }
   /// It has ended because something else arrived than was sent.
-  bool is_spoiled() const { return is_spoiled_; }
-  /// The system's word for how it has ended; 0 for an end as it should be.
+  bool is_corrupt() const { return is_corrupt_; }
+  /// The system's number for how it has ended; 0 for an end as it should be.
   int error() const { return error_; }
   /// Why TLS has ended it; empty unless it has.
   std::string tls_failure() const { return tls_ ? tls_->failure() : std::string(); }
-  Clock::time_point last_said() const { return last_said_; }
-  Clock::time_point last_heard() const { return last_heard_; }
+  /// Why it has ended, for an error.
+  std::string reason() const;
+  Clock::time_point last_sent() const { return last_sent_; }
+  Clock::time_point last_received() const { return last_received_; }
 
-  /// From now on the two ends say and hear more than greetings, under these keys; over TLS they
-  /// may from the beginning.
-  void authenticate(const FrameKey& says, const FrameKey& hears, bool payloads = true);
-  /// What cannot be authenticated yet waits until it can.
-  void say(Words words, std::span<const std::byte> text = {});
+  /// From now on the two ends send and receive more than frames of the handshake, under these keys;
+  /// over TLS they may from the beginning.
+  void authenticate(const FrameKey& sends, const FrameKey& receives, bool payloads = true);
+  /// A frame that cannot be authenticated yet waits until it can.
+  void send(FrameHeader header, std::span<const std::byte> text = {});
   /// Begins to send a payload, which must stay until take_finished() has its number, or stop().
   void start(std::uint64_t number, std::span<const std::byte> payload);
   /// Sends no more of it and does not touch it any more.
@@ -65,35 +68,35 @@ class Stream {
   void write();
   /// The numbers of payloads that have left entirely since it was last asked.
   std::vector<std::uint64_t> take_finished() { return std::exchange(finished_, {}); }
-  /// More waits to be said than an end that reads would leave.
-  bool is_overfull() const { return !ended_ && words_.size() + early_.size() > kMostOpen; }
+  /// More waits to be sent than an end that reads would leave.
+  bool is_overfull() const { return !ended_ && waiting_.size() + early_.size() > kMostOpen; }
   bool is_behind() const {
     if (tls_ && tls_->is_behind()) return !ended_;
     if (tls_ && !tls_->is_ready()) return false;  // the handshake waits for the other end
-    return !ended_ && (has_frame_ || !words_.empty() || (may_speak() && !payloads_.empty()));
+    return !ended_ && (has_frame_ || !waiting_.empty() || (may_send() && !payloads_.empty()));
   }
 
   /// Reads what has come.
-  void read(const StreamListener& listener);
-  /// From within a listener: reads no further, whatever has come.
+  void read(const StreamHandlers& handlers);
+  /// From within a handler: reads no further, whatever has come.
   void pause() { pauses_ = true; }
   /// What still comes of this number is dropped; its landing is not touched any more.
   void drop(std::uint64_t number);
-  /// Says no more, and gives the other end until `limit` to take what was said.
+  /// Sends no more, and gives the other end until `limit` to take what was sent.
   void finish(Deadline limit);
   /// Closes it.
   void reset() { *this = Stream(); }
 
  private:
-  struct Header {
-    Words words;
+  struct SealedHeader {
+    FrameHeader header;
     FrameCode body = {};  ///< of what follows
     FrameCode head = {};  ///< of the above
   };
-  static_assert(sizeof(Header) == 96);
+  static_assert(sizeof(SealedHeader) == 96);
 
   struct Frame {
-    Header header;
+    SealedHeader head;
     std::vector<std::byte> own;  ///< what follows, unless it lies in a payload
     std::span<const std::byte> body;
     std::size_t written = 0;
@@ -105,15 +108,15 @@ class Stream {
     std::size_t offset = 0;
   };
 
-  bool may_speak() const { return tls_ || said_seal_; }
-  void seal(Header& header, std::span<const std::byte> body);
-  bool is_right(const Header& header);
-  ssize_t send(std::array<iovec, 2>& parts);
-  ssize_t receive(std::array<iovec, 2>& parts);
+  bool may_send() const { return tls_ || send_seal_; }
+  void seal(SealedHeader& head, std::span<const std::byte> body);
+  bool is_right(const SealedHeader& head);
+  ssize_t send_parts(std::array<iovec, 2>& parts);
+  ssize_t receive_parts(std::array<iovec, 2>& parts);
   bool was_sent(ssize_t result);
   bool next_frame();
-  void begin_body(const StreamListener& listener);
-  void end_body(const StreamListener& listener);
+  void begin_body(const StreamHandlers& handlers);
+  void end_body(const StreamHandlers& handlers);
   void sleep_through(std::size_t bytes);
   void fit_window(double bytes_per_s);
 
@@ -121,21 +124,21 @@ class Stream {
   std::unique_ptr<Tls> tls_;  ///< over the socket
   bool ended_ = false;
   int error_ = 0;
-  bool is_spoiled_ = false;
-  bool is_fit_ = false;                    ///< see fit_buffer()
-  std::unique_ptr<FrameSeal> said_seal_;   ///< none: over TLS, or until authenticate()
-  std::unique_ptr<FrameSeal> heard_seal_;  ///< the same
-  Clock::time_point last_said_ = {};
-  Clock::time_point last_heard_ = {};
+  bool is_corrupt_ = false;
+  bool is_fit_ = false;                      ///< see fit_buffer()
+  std::unique_ptr<FrameSeal> send_seal_;     ///< none: over TLS, or until authenticate()
+  std::unique_ptr<FrameSeal> receive_seal_;  ///< the same
+  Clock::time_point last_sent_ = {};
+  Clock::time_point last_received_ = {};
 
   std::deque<Frame> early_;  ///< until authenticate()
-  std::deque<Frame> words_;
+  std::deque<Frame> waiting_;
   std::deque<Payload> payloads_;
   std::vector<std::uint64_t> finished_;
   Frame frame_;  ///< being written
   bool has_frame_ = false;
 
-  Header heard_;  ///< being read
+  SealedHeader incoming_;  ///< being read
   bool in_body_ = false;
   bool is_sealed_ = false;  ///< what is being read
   bool pauses_ = false;

@@ -15,19 +15,19 @@ using Bytes = std::vector<std::byte>;
 
 constexpr FrameKey kKey = {std::byte{7}};
 
-struct Heard {
-  Words words;
+struct Received {
+  FrameHeader header;
   Bytes body;  ///< of data: none where it was dropped
 
-  bool operator==(const Heard& other) const {
-    return std::memcmp(&words, &other.words, sizeof(Words)) == 0 && body == other.body;
+  bool operator==(const Received& other) const {
+    return std::memcmp(&header, &other.header, sizeof(FrameHeader)) == 0 && body == other.body;
   }
 };
 
 struct Outcome {
-  std::vector<Heard> heard;
+  std::vector<Received> received;
   bool has_ended = false;
-  bool is_spoiled = false;
+  bool is_corrupt = false;
 
   bool operator==(const Outcome&) const = default;
 };
@@ -37,9 +37,9 @@ struct Setting {
   bool authenticates = false;  ///< payloads
 };
 
-bool lands(const Words& words) { return words.number % 2 == 0; }
+bool lands(const FrameHeader& header) { return header.number % 2 == 0; }
 
-Outcome hear(std::span<const std::byte> bytes, const Setting& setting, std::size_t portion) {
+Outcome receive(std::span<const std::byte> bytes, const Setting& setting, std::size_t portion) {
   std::array<int, 2> ends = {};
   fuzz_check(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0, "no sockets");
   Stream stream{Descriptor(ends[0])};
@@ -47,53 +47,53 @@ Outcome hear(std::span<const std::byte> bytes, const Setting& setting, std::size
   if (setting.has_key) stream.authenticate(kKey, kKey, setting.authenticates);
   Outcome outcome;
   std::unique_ptr<std::byte[]> landing;  // of exactly the size that was promised
-  const StreamListener listener{
-      .heard =
-          [&](const Words& words, std::span<const std::byte> text) {
-            outcome.heard.push_back({words, Bytes(text.begin(), text.end())});
+  const StreamHandlers handlers{
+      .frame =
+          [&](const FrameHeader& header, std::span<const std::byte> text) {
+            outcome.received.push_back({header, Bytes(text.begin(), text.end())});
           },
       .landing =
-          [&](const Words& words) {
-            landing = std::make_unique<std::byte[]>(words.follows);
-            return std::span(landing.get(), lands(words) ? words.follows : 0);
+          [&](const FrameHeader& header) {
+            landing = std::make_unique<std::byte[]>(header.follows);
+            return std::span(landing.get(), lands(header) ? header.follows : 0);
           },
       .landed =
-          [&](const Words& words) {
-            const std::span<const std::byte> body(landing.get(), words.follows);
-            outcome.heard.push_back(
-                {words, lands(words) ? Bytes(body.begin(), body.end()) : Bytes()});
+          [&](const FrameHeader& header) {
+            const std::span<const std::byte> body(landing.get(), header.follows);
+            outcome.received.push_back(
+                {header, lands(header) ? Bytes(body.begin(), body.end()) : Bytes()});
           }};
-  for (; !bytes.empty() && !stream.has_ended(); stream.read(listener)) {
+  for (; !bytes.empty() && !stream.has_ended(); stream.read(handlers)) {
     const std::size_t count = std::min(portion, bytes.size());
     const ssize_t sent = ::send(other.get(), bytes.data(), count, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }
   outcome.has_ended = stream.has_ended();
-  outcome.is_spoiled = stream.is_spoiled();
+  outcome.is_corrupt = stream.is_corrupt();
   return outcome;
 }
 
-/// Frames as somebody with the key sends them. Before the words of each stands a byte: the code of
-/// an odd one is wrong. `expected` is what is heard of them.
+/// Frames as somebody with the key sends them. Before the header of each stands a byte: the code of
+/// an odd one is wrong. `expected` is what is received of them.
 Bytes frames(FuzzBytes input, const Setting& setting, Outcome& expected) {
   FrameWriter writer(kKey, setting.authenticates);
   Bytes all;
   while (!input.empty()) {
     const bool is_wrong = input.take<std::uint8_t>() % 2 != 0;
-    const Words words = input.take<Words>();
-    const bool is_data = words.say == Say::data;
-    const std::span<const std::byte> body = input.take_bytes(words.follows);
-    const Bytes frame = writer.frame(words, body, is_wrong);
+    const FrameHeader header = input.take<FrameHeader>();
+    const bool is_data = header.type == FrameType::data;
+    const std::span<const std::byte> body = input.take_bytes(header.follows);
+    const Bytes frame = writer.frame(header, body, is_wrong);
     all.insert(all.end(), frame.begin(), frame.end());
-    if (expected.is_spoiled) continue;
+    if (expected.is_corrupt) continue;
     const std::size_t most = is_data ? 512 << 10 : 1024;
-    expected.is_spoiled = words.magic != Words{}.magic || words.follows > most;
-    if (!expected.is_spoiled && body.size() < words.follows) break;
-    expected.is_spoiled = expected.is_spoiled || (is_wrong && !is_greeting(words.say));
-    expected.has_ended = expected.is_spoiled;
-    if (expected.is_spoiled) continue;
-    const bool is_kept = !is_data || lands(words);
-    expected.heard.push_back({words, is_kept ? Bytes(body.begin(), body.end()) : Bytes()});
+    expected.is_corrupt = header.magic != FrameHeader{}.magic || header.follows > most;
+    if (!expected.is_corrupt && body.size() < header.follows) break;
+    expected.is_corrupt = expected.is_corrupt || (is_wrong && !is_handshake(header.type));
+    expected.has_ended = expected.is_corrupt;
+    if (expected.is_corrupt) continue;
+    const bool is_kept = !is_data || lands(header);
+    expected.received.push_back({header, is_kept ? Bytes(body.begin(), body.end()) : Bytes()});
   }
   return all;
 }
@@ -109,18 +109,20 @@ bool fuzz_stream(std::span<const std::byte> bytes) {
   const std::size_t portion = kPortions[(mode >> 2U) % kPortions.size()];
   if (!setting.has_key) {
     const std::span<const std::byte> all = input.take_bytes(bytes.size());
-    const Outcome outcome = hear(all, setting, all.size());
-    fuzz_check(hear(all, setting, portion) == outcome, "portions make a difference");
-    for (const Heard& heard : outcome.heard) {
-      fuzz_check(is_greeting(heard.words.say), "without a key, more than a greeting was heard");
+    const Outcome outcome = receive(all, setting, all.size());
+    fuzz_check(receive(all, setting, portion) == outcome, "portions make a difference");
+    for (const Received& received : outcome.received) {
+      fuzz_check(is_handshake(received.header.type),
+                 "without a key, more than a handshake was received");
     }
-    return !outcome.heard.empty();
+    return !outcome.received.empty();
   }
   Outcome expected;
   const Bytes all = frames(input, setting, expected);
-  fuzz_check(hear(all, setting, all.size()) == expected, "something else was heard than was said");
-  fuzz_check(hear(all, setting, portion) == expected, "portions make a difference");
-  return !expected.heard.empty();
+  const Outcome whole = receive(all, setting, all.size());
+  fuzz_check(whole == expected, "something else was received than was sent");
+  fuzz_check(receive(all, setting, portion) == expected, "portions make a difference");
+  return !expected.received.empty();
 }
 
 }  // namespace gossamer

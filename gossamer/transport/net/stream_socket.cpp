@@ -113,7 +113,7 @@ PortRange ports_of_user(const char* words) {
   return {first, last};
 }
 
-StreamDoor listen_for_streams(const std::string& host, const PortRange& ports) {
+StreamListener listen_for_streams(const std::string& host, const PortRange& ports) {
   Name name = name_of({host, 0});
   if (name.length == 0) {
     fail_argument({.place = "net",

@@ -15,7 +15,7 @@ struct StreamAddress {
   int port = 0;
 };
 
-struct StreamDoor {
+struct StreamListener {
   Descriptor socket;
   StreamAddress address;
 };
@@ -32,7 +32,7 @@ PortRange ports_of_user(const char* words);
 
 /// Listens on one address, never on all of the machine's. Throws std::invalid_argument for what is
 /// no such address, IoError where the machine does not have it.
-StreamDoor listen_for_streams(const std::string& host, const PortRange& ports = {});
+StreamListener listen_for_streams(const std::string& host, const PortRange& ports = {});
 /// Begins to connect; an empty descriptor where that cannot succeed.
 Descriptor connect_stream(const StreamAddress& address);
 /// The next that connects; an empty descriptor without one.

@@ -40,12 +40,12 @@ SocketPair make_sockets() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-/// All that a stream writes when it says `alive` and sends the payload.
+/// All that a stream writes when it sends `alive` and the payload.
 Bytes written(std::span<const std::byte> payload, bool authenticates = true) {
   SocketPair sockets = make_sockets();
   Stream stream(std::move(sockets.first));
   stream.authenticate(kKey, kKey, authenticates);
-  stream.say({.say = Say::alive});
+  stream.send({.type = FrameType::alive});
   stream.start(7, payload);
   Bytes all;
   Bytes part(1 << 16);
@@ -60,49 +60,49 @@ Bytes written(std::span<const std::byte> payload, bool authenticates = true) {
   return all;
 }
 
-struct Heard {
+struct Received {
   Bytes landing;
   std::size_t landed = 0;
-  int words = 0;
+  int frames = 0;
   bool has_ended = false;
-  bool is_spoiled = false;
+  bool is_corrupt = false;
 };
 
 /// What a stream makes of these bytes, in portions of this size.
-Heard hear(std::span<const std::byte> bytes, std::size_t size, std::size_t portion,
-           bool authenticates = true) {
+Received receive(std::span<const std::byte> bytes, std::size_t size, std::size_t portion,
+                 bool authenticates = true) {
   SocketPair sockets = make_sockets();
   Stream stream(std::move(sockets.first));
   stream.authenticate(kKey, kKey, authenticates);
-  Heard heard{.landing = Bytes(size)};
-  const StreamListener listener{
-      .heard = [&](const Words&, std::span<const std::byte>) { ++heard.words; },
+  Received received{.landing = Bytes(size)};
+  const StreamHandlers handlers{
+      .frame = [&](const FrameHeader&, std::span<const std::byte>) { ++received.frames; },
       .landing =
-          [&](const Words& words) {
-            return std::span(heard.landing).subspan(words.offset, words.follows);
+          [&](const FrameHeader& header) {
+            return std::span(received.landing).subspan(header.offset, header.follows);
           },
-      .landed = [&](const Words& words) { heard.landed += words.follows; }};
+      .landed = [&](const FrameHeader& header) { received.landed += header.follows; }};
   while (!bytes.empty() && !stream.has_ended()) {
     const ssize_t sent = ::send(sockets.second.get(), bytes.data(), std::min(portion, bytes.size()),
                                 MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
-    stream.read(listener);
+    stream.read(handlers);
   }
-  stream.read(listener);
-  heard.has_ended = stream.has_ended();
-  heard.is_spoiled = stream.is_spoiled();
-  return heard;
+  stream.read(handlers);
+  received.has_ended = stream.has_ended();
+  received.is_corrupt = stream.is_corrupt();
+  return received;
 }
 
 TEST(Stream, BringsWhatWasSentInPortionsOfAnySize) {
   const Bytes payload = pattern((1 << 20) + 12345, 1);
   const Bytes all = written(payload);
   for (const std::size_t portion : {777UL, 4096UL, 1UL << 20}) {
-    const Heard heard = hear(all, payload.size(), portion);
-    EXPECT_EQ(heard.landing, payload) << portion;
-    EXPECT_EQ(heard.landed, payload.size());
-    EXPECT_EQ(heard.words, 1);
-    EXPECT_FALSE(heard.has_ended);
+    const Received received = receive(all, payload.size(), portion);
+    EXPECT_EQ(received.landing, payload) << portion;
+    EXPECT_EQ(received.landed, payload.size());
+    EXPECT_EQ(received.frames, 1);
+    EXPECT_FALSE(received.has_ended);
   }
 }
 
@@ -114,10 +114,10 @@ TEST(Stream, EndsAtABitThatChangedWhereverItIs) {
     for (std::size_t at = 0; at < good.size(); at += at < 2 * kHeaderBytes ? 1 : 97) {
       Bytes bad = good;
       bad[at] ^= std::byte{4};
-      const Heard heard = hear(bad, payload.size(), 500, authenticates);
-      EXPECT_TRUE(heard.has_ended && heard.is_spoiled) << at;
-      EXPECT_EQ(heard.landed, 0U) << at;
-      EXPECT_EQ(heard.words, at < kHeaderBytes ? 0 : 1) << at;
+      const Received received = receive(bad, payload.size(), 500, authenticates);
+      EXPECT_TRUE(received.has_ended && received.is_corrupt) << at;
+      EXPECT_EQ(received.landed, 0U) << at;
+      EXPECT_EQ(received.frames, at < kHeaderBytes ? 0 : 1) << at;
     }
   }
 }
@@ -130,15 +130,15 @@ TEST(Stream, AChecksumThatWasMendedIsFoundToo) {
     const std::size_t body = 2 * kHeaderBytes;
     bad[body + 7] ^= std::byte{1};
     const std::uint32_t mended = crc32c(std::span(bad).subspan(body));
-    std::memcpy(bad.data() + kHeaderBytes + sizeof(Words), &mended, sizeof(mended));
-    const Heard heard = hear(bad, payload.size(), 500, authenticates);
-    EXPECT_TRUE(heard.is_spoiled);
-    EXPECT_EQ(heard.landed, 0U);
+    std::memcpy(bad.data() + kHeaderBytes + sizeof(FrameHeader), &mended, sizeof(mended));
+    const Received received = receive(bad, payload.size(), 500, authenticates);
+    EXPECT_TRUE(received.is_corrupt);
+    EXPECT_EQ(received.landed, 0U);
   }
 }
 
 /// Each frame is good for its place only.
-TEST(Stream, EndsAtAFrameThatIsMissingMovedOrSaidAgain) {
+TEST(Stream, EndsAtAFrameThatIsMissingMovedOrRepeated) {
   const Bytes payload = pattern(3000, 2);
   const Bytes good = written(payload);
   const auto cut = good.begin() + kHeaderBytes;
@@ -150,35 +150,34 @@ TEST(Stream, EndsAtAFrameThatIsMissingMovedOrSaidAgain) {
     return all;
   };
   for (const Bytes& bad : {joined({second}), joined({second, first}), joined({first, first})}) {
-    const Heard heard = hear(bad, payload.size(), 500);
-    EXPECT_TRUE(heard.is_spoiled);
-    EXPECT_EQ(heard.landed, 0U);
+    const Received received = receive(bad, payload.size(), 500);
+    EXPECT_TRUE(received.is_corrupt);
+    EXPECT_EQ(received.landed, 0U);
   }
 }
 
-TEST(Stream, HearsOnlyGreetingsUntilItsKeysAreKnown) {
+TEST(Stream, TakesOnlyTheHandshakeUntilItsKeysAreKnown) {
   SocketPair sockets = make_sockets();
   Stream near(std::move(sockets.first));
   Stream far(std::move(sockets.second));
   near.authenticate(kKey, kKey);
-  near.say({.say = Say::challenge}, Bytes(32));
-  near.say({.say = Say::bye}, Bytes(8));
+  near.send({.type = FrameType::challenge}, Bytes(32));
+  near.send({.type = FrameType::bye}, Bytes(8));
   near.write();
-  std::vector<Say> heard;
-  far.read(
-      {.heard = [&](const Words& words, std::span<const std::byte>) { heard.push_back(words.say); },
-       .landing = [](const Words&) { return std::span<std::byte>(); },
-       .landed = [](const Words&) {}});
-  EXPECT_EQ(heard, std::vector<Say>{Say::challenge});
-  EXPECT_TRUE(far.is_spoiled());
+  std::vector<FrameType> received;
+  far.read({.frame = [&](const FrameHeader& header, auto) { received.push_back(header.type); },
+            .landing = [](const FrameHeader&) { return std::span<std::byte>(); },
+            .landed = [](const FrameHeader&) {}});
+  EXPECT_EQ(received, std::vector<FrameType>{FrameType::challenge});
+  EXPECT_TRUE(far.is_corrupt());
 }
 
-/// Passes bytes on between whoever connects and a port, and changes one of those that come back.
+/// Passes bytes on between a client and a port, and changes one of the bytes that come back.
 class Proxy {
  public:
   Proxy(int port, std::size_t change_at) : target_(port), change_at_(change_at) {}
 
-  int port() const { return door_.address.port; }
+  int port() const { return listener_.address.port; }
 
  private:
   struct Way {
@@ -191,7 +190,7 @@ class Proxy {
   void run(const std::stop_token& stop) {
     Descriptor near;
     while (!near && !stop.stop_requested()) {
-      near = accept_stream(door_.socket);
+      near = accept_stream(listener_.socket);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (!near) return;
@@ -225,7 +224,7 @@ class Proxy {
     }
   }
 
-  StreamDoor door_ = listen_for_streams(kLoopback);
+  StreamListener listener_ = listen_for_streams(kLoopback);
   const int target_;
   const std::size_t change_at_;
   std::size_t passed_ = 0;
@@ -238,7 +237,7 @@ struct Team {
   std::vector<std::unique_ptr<Transport>> workers;
 
   explicit Team(std::size_t change_at) : workers(2) {
-    std::vector<std::string> words(2);
+    std::vector<std::string> endpoints(2);
     std::barrier all_here(2);
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -247,10 +246,10 @@ struct Team {
         options.address = kLoopback;
         options.share_memory = false;
         options.share = [&](const std::string& own) {
-          words[rank] = own;
+          endpoints[rank] = own;
           all_here.arrive_and_wait();
-          auto seen = words;
-          if (rank == 1) seen[0] = through_proxy(words[0], change_at);
+          auto seen = endpoints;
+          if (rank == 1) seen[0] = through_proxy(endpoints[0], change_at);
           return seen;
         };
         workers[rank] = make_net_transport(options);
@@ -259,10 +258,10 @@ struct Team {
   }
 
  private:
-  std::string through_proxy(const std::string& card, std::size_t change_at) {
-    const std::size_t port_at = card.rfind(' ') + 1;
-    proxy.emplace(std::stoi(card.substr(port_at)), change_at);
-    return card.substr(0, port_at) + std::to_string(proxy->port());
+  std::string through_proxy(const std::string& endpoint, std::size_t change_at) {
+    const std::size_t port_at = endpoint.rfind(' ') + 1;
+    proxy.emplace(std::stoi(endpoint.substr(port_at)), change_at);
+    return endpoint.substr(0, port_at) + std::to_string(proxy->port());
   }
 };
 
@@ -297,7 +296,7 @@ TEST(Stream, WithoutAChangeTheSameWayBringsThePayload) {
   finish(*team.workers[0], sent);
 }
 
-/// Threads of one worker that wait at the same time: one of them hears, the others are told.
+/// Threads of one worker that wait at the same time: one handles the events, the others are woken.
 TEST(Stream, EveryThreadThatWaitsIsToldOfItsOwn) {
   constexpr int kThreads = 4;
   constexpr int kSteps = 50;

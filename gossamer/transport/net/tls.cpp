@@ -206,7 +206,7 @@ ssize_t Tls::outcome(int result) {
   }
   flush();  // with what the other end is told of it
   failure_ = reason_of(error);
-  is_spoiled_ = is_ready_ && ERR_GET_REASON(error) < SSL_AD_REASON_OFFSET;  // else it was told so
+  is_corrupt_ = is_ready_ && ERR_GET_REASON(error) < SSL_AD_REASON_OFFSET;  // else it was told so
   errno = EPROTO;
   return -1;
 }

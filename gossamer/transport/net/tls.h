@@ -78,7 +78,7 @@ class Tls {
   /// Why nothing more comes or goes, in OpenSSL's words; empty unless errno was EPROTO.
   const std::string& failure() const { return failure_; }
   /// Something else arrived than was sent.
-  bool is_spoiled() const { return is_spoiled_; }
+  bool is_corrupt() const { return is_corrupt_; }
 
   /// Once it is ready, like sendmsg() with these parts: takes at most a record of them; −1 and
   /// errno. What has not been taken has to be offered again. Goes with the next flush().
@@ -107,7 +107,7 @@ class Tls {
   TlsSocket socket_;
   std::unique_ptr<SSL, Free> tls_;
   bool is_ready_ = false;
-  bool is_spoiled_ = false;
+  bool is_corrupt_ = false;
   std::string failure_;
   std::uint64_t sent_ = 0;                        ///< bytes, with the present key
   std::array<std::byte, kRecordBytes> gathered_;  ///< of two parts

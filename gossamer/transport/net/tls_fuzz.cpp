@@ -1,4 +1,4 @@
-// Streams over TLS: what a stranger says to them, and what somebody on the way does to theirs.
+// Streams over TLS: bytes of a client without the key, and changes by somebody on the way.
 
 #include <sys/socket.h>
 
@@ -11,19 +11,20 @@
 namespace gossamer {
 namespace tls_fuzz {
 
-constexpr int kMostSaid = 3;
+constexpr int kMostSent = 3;
 
 /// An end, and the socket at which somebody on the way reads and writes.
 struct Place {
   Stream stream;
   Descriptor way;
-  std::vector<std::uint64_t> heard = {};
+  std::vector<std::uint64_t> received = {};
 
   void turn() {
     stream.write();
-    stream.read({.heard = [&](const Words& words, auto) { heard.push_back(words.number); },
-                 .landing = [](const Words&) { return std::span<std::byte>(); },
-                 .landed = [](const Words&) {}});
+    const auto take = [&](const FrameHeader& header, auto) { received.push_back(header.number); };
+    stream.read({.frame = take,
+                 .landing = [](const FrameHeader&) { return std::span<std::byte>(); },
+                 .landed = [](const FrameHeader&) {}});
     stream.write();
   }
 };
@@ -45,10 +46,10 @@ std::vector<std::byte> take_from(const Place& place) {
   return bytes;
 }
 
-/// What was heard must be the beginning of what was said.
+/// The frames that were received must be the first of those that were sent.
 void check(const Place& place) {
-  for (std::size_t k = 0; k < place.heard.size(); ++k) {
-    fuzz_check(k < kMostSaid && place.heard[k] == k + 1, "heard what was not said");
+  for (std::size_t k = 0; k < place.received.size(); ++k) {
+    fuzz_check(k < kMostSent && place.received[k] == k + 1, "received what was not sent");
   }
 }
 
@@ -60,7 +61,7 @@ bool fuzz_tls(std::span<const std::byte> bytes) {
   FuzzBytes input(bytes);
   std::array<Place, 2> places = {make(keys, Tls::End::connects), make(keys, Tls::End::accepts)};
   for (Place& place : places) {
-    for (std::uint64_t k = 1; k <= kMostSaid; ++k) place.stream.say({.number = k});
+    for (std::uint64_t k = 1; k <= kMostSent; ++k) place.stream.send({.number = k});
     place.turn();
   }
   for (int turns = 0; turns < 24; ++turns) {
@@ -73,13 +74,13 @@ bool fuzz_tls(std::span<const std::byte> bytes) {
     }
     if (deed == 2) under_way.resize(std::min<std::size_t>(input.take<std::uint16_t>(), 1 << 14));
     if (deed == 3) send(to, input.take_bytes(input.take<std::uint8_t>()));
-    if (deed == 4) send(places[from], under_way);  // back to whoever said it
+    if (deed == 4) send(places[from], under_way);  // back to its sender
     if (deed == 5) send(to, under_way);            // twice
     send(to, under_way);
     to.turn();
     check(to);
   }
-  return places[0].heard.size() == kMostSaid && places[1].heard.size() == kMostSaid;
+  return places[0].received.size() == kMostSent && places[1].received.size() == kMostSent;
 }
 
 }  // namespace gossamer

@@ -37,18 +37,18 @@ std::array<Descriptor, 2> make_sockets() {
 }
 
 /// What has come out of both ends.
-struct Heard {
+struct Received {
   Bytes landing;
   std::size_t landed = 0;
-  int words = 0;
+  int frames = 0;
 
-  StreamListener listener() {
-    return {.heard = [this](const Words&, std::span<const std::byte>) { ++words; },
+  StreamHandlers handlers() {
+    return {.frame = [this](const FrameHeader&, std::span<const std::byte>) { ++frames; },
             .landing =
-                [this](const Words& each) {
+                [this](const FrameHeader& each) {
                   return std::span(landing).subspan(each.offset, each.follows);
                 },
-            .landed = [this](const Words& each) { landed += each.follows; }};
+            .landed = [this](const FrameHeader& each) { landed += each.follows; }};
   }
 };
 
@@ -57,7 +57,7 @@ struct Wire {
   std::array<std::array<Descriptor, 2>, 2> sockets = {make_sockets(), make_sockets()};
   Stream near;
   Stream far;
-  Heard heard;
+  Received received;
   Bytes passed = {};               ///< both ways
   std::array<Bytes, 2> kept = {};  ///< on its way, by where it is from
   std::size_t change_at = ~std::size_t{0};
@@ -76,7 +76,7 @@ struct Wire {
         stream->write();
         if (relay(0)) still = 0;
         if (relay(1)) still = 0;
-        stream->read(heard.listener());
+        stream->read(received.handlers());
       }
     }
   }
@@ -102,8 +102,8 @@ struct Wire {
 
 /// The payload goes from near to far.
 void send(Wire& wire, const Bytes& payload) {
-  wire.heard.landing.assign(payload.size(), std::byte{0});
-  wire.heard.landed = 0;
+  wire.received.landing.assign(payload.size(), std::byte{0});
+  wire.received.landed = 0;
   wire.near.start(7, payload);
   wire.settle();
 }
@@ -121,13 +121,13 @@ TEST(Tls, TheWireShowsNothingOfWhatIsSent) {
   }
   for (const bool is_plain : {true, false}) {
     Wire wire(is_plain ? nullptr : keys(), is_plain ? nullptr : keys());
-    wire.near.say({.say = Say::bye}, bytes_of(std::string(secret)));
+    wire.near.send({.type = FrameType::bye}, bytes_of(std::string(secret)));
     send(wire, payload);
-    EXPECT_EQ(wire.heard.landing, payload);
-    EXPECT_EQ(wire.heard.words, 1);
+    EXPECT_EQ(wire.received.landing, payload);
+    EXPECT_EQ(wire.received.frames, 1);
     EXPECT_GT(wire.passed.size(), payload.size());
     EXPECT_EQ(holds(wire.passed, secret), is_plain);
-    EXPECT_EQ(holds(wire.passed, "ssog"), is_plain);  // how all words begin
+    EXPECT_EQ(holds(wire.passed, "ssog"), is_plain);  // how all headers begin
     EXPECT_FALSE(holds(wire.passed, kToken));
   }
 }
@@ -137,11 +137,11 @@ TEST(Tls, BringsWhatWasSentInPortionsOfAnySize) {
   for (const std::size_t portion : {777UL, 4096UL, 1UL << 18}) {
     Wire wire(keys(), keys());
     wire.portion = portion;
-    wire.far.say({.say = Say::challenge}, pattern(32, 2));
+    wire.far.send({.type = FrameType::challenge}, pattern(32, 2));
     send(wire, payload);
-    EXPECT_TRUE(same(wire.heard.landing, payload)) << portion;
-    EXPECT_EQ(wire.heard.landed, payload.size());
-    EXPECT_EQ(wire.heard.words, 1);
+    EXPECT_TRUE(same(wire.received.landing, payload)) << portion;
+    EXPECT_EQ(wire.received.landed, payload.size());
+    EXPECT_EQ(wire.received.frames, 1);
     EXPECT_FALSE(wire.near.is_behind() || wire.far.is_behind());
     EXPECT_FALSE(wire.near.has_ended() || wire.far.has_ended());
   }
@@ -150,25 +150,25 @@ TEST(Tls, BringsWhatWasSentInPortionsOfAnySize) {
 TEST(Tls, WhoeverHasAnotherTokenIsRefusedByBothEnds) {
   for (const char* token : {"open sesamf", "open sesame2", "x"}) {
     Wire wire(keys(), keys(token));
-    wire.near.say({.say = Say::alive});
-    wire.far.say({.say = Say::alive});
+    wire.near.send({.type = FrameType::alive});
+    wire.far.send({.type = FrameType::alive});
     wire.settle();
     EXPECT_TRUE(wire.near.has_ended() && wire.far.has_ended()) << token;
     EXPECT_NE(wire.near.tls_failure(), "");
     EXPECT_NE(wire.far.tls_failure(), "");
-    EXPECT_EQ(wire.heard.words, 0);
+    EXPECT_EQ(wire.received.frames, 0);
   }
 }
 
 TEST(Tls, APlainEndIsRefusedWhicheverItIs) {
   for (const bool is_near : {true, false}) {
     Wire wire(is_near ? nullptr : keys(), is_near ? keys() : nullptr);
-    for (Stream* stream : {&wire.near, &wire.far}) stream->say({.say = Say::alive});
+    for (Stream* stream : {&wire.near, &wire.far}) stream->send({.type = FrameType::alive});
     wire.settle();
     const Stream& tls = is_near ? wire.far : wire.near;
     EXPECT_TRUE(tls.has_ended());
     EXPECT_NE(tls.tls_failure(), "");
-    EXPECT_EQ(wire.heard.words, 0);
+    EXPECT_EQ(wire.received.frames, 0);
   }
 }
 
@@ -181,7 +181,7 @@ TEST(Tls, GoesOnWithNewKeys) {
     for (std::uint64_t i = 0; i < 5; ++i) {
       const Bytes payload = pattern(300'000, i);
       send(wire, payload);
-      EXPECT_TRUE(same(wire.heard.landing, payload)) << i;
+      EXPECT_TRUE(same(wire.received.landing, payload)) << i;
     }
     passed[is_often ? 1 : 0] = wire.passed.size();
   }
@@ -206,10 +206,10 @@ TEST(Tls, AChangedByteEndsTheStreamWhereverItIs) {
     send(wire, payload);
     // A record that says to be longer than it is waits for more.
     if (wire.far.has_ended()) {
-      EXPECT_TRUE(wire.far.is_spoiled()) << at;
+      EXPECT_TRUE(wire.far.is_corrupt()) << at;
       EXPECT_NE(wire.near.tls_failure(), "") << at;  // it has been told
     }
-    EXPECT_EQ(wire.heard.landed, 0U) << at;
+    EXPECT_EQ(wire.received.landed, 0U) << at;
   }
 }
 
@@ -224,12 +224,12 @@ TEST(Tls, AnEndHalfWayThroughTheHandshakeIsNoFailureOfTls) {
 
 /// Two streams over TCP that read and write when the system says so.
 struct Told {
-  StreamDoor door = listen_for_streams("127.0.0.1");
-  Stream near{connect_stream(door.address), keys(), Tls::End::connects};
+  StreamListener listener = listen_for_streams("127.0.0.1");
+  Stream near{connect_stream(listener.address), keys(), Tls::End::connects};
   Stream far = accepted();
-  Heard heard;
+  Received received;
 
-  /// Whether the system has said something in time.
+  /// Whether there was an event in time.
   bool turn(int limit_ms, bool far_reads) {
     std::array<pollfd, 2> entries = {};
     for (std::size_t i : {0UL, 1UL}) {
@@ -243,7 +243,7 @@ struct Told {
       Stream& stream = i == 0 ? near : far;
       if (entries[i].revents == 0) continue;
       stream.write();
-      stream.read(heard.listener());
+      stream.read(received.handlers());
       stream.write();
     }
     return !near.has_ended() && !far.has_ended();
@@ -251,9 +251,9 @@ struct Told {
 
  private:
   Stream accepted() const {
-    pollfd knock{.fd = door.socket.get(), .events = POLLIN, .revents = 0};
+    pollfd knock{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
     EXPECT_EQ(::poll(&knock, 1, 20'000), 1);
-    return Stream(accept_stream(door.socket), keys(), Tls::End::accepts);
+    return Stream(accept_stream(listener.socket), keys(), Tls::End::accepts);
   }
 };
 
@@ -265,15 +265,16 @@ TEST(Tls, WhoeverReadsWhenTheSystemSaysSoGetsEverything) {
   for (std::size_t above = 0; above < 16; above += 2) sizes.push_back((1024 + above) << 10);
   for (const std::size_t size : sizes) {
     const Bytes payload = pattern(size, 4);
-    told.heard.landing.assign(size, std::byte{0});
-    told.heard.landed = 0;
+    told.received.landing.assign(size, std::byte{0});
+    told.received.landed = 0;
     told.near.start(7, payload);
     while (told.near.is_behind() && told.turn(100, false)) {
     }  // as much as the system takes is there before the other end looks
-    while (told.heard.landed < size) {
-      ASSERT_TRUE(told.turn(20'000, true)) << told.heard.landed << " of " << size << " are there";
+    while (told.received.landed < size) {
+      ASSERT_TRUE(told.turn(20'000, true))
+          << told.received.landed << " of " << size << " are there";
     }
-    EXPECT_TRUE(same(told.heard.landing, payload)) << size;
+    EXPECT_TRUE(same(told.received.landing, payload)) << size;
   }
 }
 
@@ -308,12 +309,12 @@ TEST(Tls, ACertificateDoesNotReplaceTheKey) {
   auto [near, far] = make_sockets();
   Stream stream(std::move(near), keys(), Tls::End::connects);
   Impostor impostor(far.get());
-  stream.say({.say = Say::alive});
-  Heard heard;
+  stream.send({.type = FrameType::alive});
+  Received received;
   for (int i = 0; i < 10 && !stream.has_ended(); ++i) {
     stream.write();
     EXPECT_NE(::SSL_accept(impostor.tls), 1);
-    stream.read(heard.listener());
+    stream.read(received.handlers());
   }
   EXPECT_TRUE(stream.has_ended());
   EXPECT_NE(stream.tls_failure(), "");

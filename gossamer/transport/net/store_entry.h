@@ -1,5 +1,5 @@
 #pragma once
-/// JobCard: what a rank of a launcher's job says of itself in the store, before ranks know each
+/// StoreEntry: what a rank of a launcher's job says of itself in the store, before ranks know each
 /// other.
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gossamer {
 
-struct JobCard {
+struct StoreEntry {
   Place place;
   std::string reach;  ///< see reach_of_shared_memory()
   std::string nonce;  ///< of the job, where it is rank 0's
@@ -17,9 +17,9 @@ struct JobCard {
 };
 
 /// As JSON in one line; a name may be any bytes, which are replaced where they are no text.
-std::string to_text(const JobCard& card);
+std::string to_text(const StoreEntry& entry);
 /// Back. Anybody may write to the store: throws std::invalid_argument, which begins with `where`
-/// and names the rank, for a text that is no card.
-JobCard job_card_of(const std::string& text, int rank, std::string_view where);
+/// and names the rank, for a text that is no entry.
+StoreEntry store_entry_of(const std::string& text, int rank, std::string_view where);
 
 }  // namespace gossamer

@@ -1,4 +1,4 @@
-// A peer of the same host, spoken to by somebody who has the token and says what the input says.
+// A peer of the same host: somebody with the token sends it the frames of the input.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -7,12 +7,13 @@
 
 #include <array>
 
+#include "gossamer/transport/net/acceptor.h"
 #include "gossamer/transport/net/frame_writer.h"
-#include "gossamer/transport/net/local_peer.h"
+#include "gossamer/transport/net/local_wire.h"
 #include "gossamer/transport/net/peer_script.h"
 
 namespace gossamer {
-namespace local_peer_fuzz {
+namespace local_wire_fuzz {
 
 using Bytes = std::vector<std::byte>;
 
@@ -27,53 +28,54 @@ Descriptor file_of(unsigned kind, unsigned pages) {
   return file;
 }
 
-void say(const PacketSocket& socket, const Greeting& greeting) {
-  if (socket) socket.send(greeting.words, greeting.text, -1);
+void send(const PacketSocket& socket, const HandshakeFrame& frame) {
+  if (socket) socket.send(frame.header, frame.text, -1);
 }
 
 /// Both have proved who they are.
-PacketSocket met(LocalPeer& peer, PeerScript& script, const PacketSocket& door, bool proves) {
-  peer.reach();
-  PacketSocket socket = door.accept();
+PacketSocket met(Peer& peer, const PacketSocket& listener, bool proves) {
+  peer.connect();
+  PacketSocket socket = listener.accept();
   fuzz_check(static_cast<bool>(socket), "nobody connects");
   if (!proves) return socket;
   const Nonce nonce = {std::byte{5}};
-  say(socket, challenge(nonce));
-  script.hear(EventLoop::Kind::out);
-  Words words;
+  send(socket, make_challenge(nonce));
+  peer.handle(EventLoop::Kind::out);
+  FrameHeader header;
   Bytes text;
   Descriptor none;
-  socket.receive(words, text, none);
-  const auto meeting = meeting_of(kPeerToken, {.called = 1, .asked = nonce}, words, text);
-  fuzz_check(meeting.has_value(), "the peer does not prove who it is");
-  say(socket, welcome(kPeerToken, *meeting, 0));
-  script.hear(EventLoop::Kind::out);
+  socket.receive(header, text, none);
+  const Handshake before{.initiator = {}, .responder = 1, .responder_nonce = nonce};
+  const auto handshake = read_hello(kPeerToken, before, header, text);
+  fuzz_check(handshake.has_value(), "the peer does not prove who it is");
+  send(socket, make_welcome(kPeerToken, *handshake, 0));
+  peer.handle(EventLoop::Kind::out);
   return socket;
 }
 
 void drain(const PacketSocket& socket) {
-  Words words;
+  FrameHeader header;
   Bytes text;
   Descriptor none;
-  while (socket && socket.receive(words, text, none) == PacketResult::done) continue;
+  while (socket && socket.receive(header, text, none) == PacketResult::done) continue;
 }
 
-}  // namespace local_peer_fuzz
+}  // namespace local_wire_fuzz
 
-bool fuzz_local_peer(std::span<const std::byte> bytes) {
-  using namespace local_peer_fuzz;
+bool fuzz_local_wire(std::span<const std::byte> bytes) {
+  using namespace local_wire_fuzz;
   FuzzBytes input(bytes);
   const unsigned mode = input.take<std::uint8_t>();
   static const std::string name = "gossamer-fuzz-" + std::to_string(::getpid());
-  const PacketSocket door = PacketSocket::listen(name);
-  LocalPeer peer({.own = {.rank = 0, .card = "- me 0 - 0"}, .peer = 1, .token = kPeerToken}, name);
-  PeerScript script(peer);
+  const PacketSocket listener = PacketSocket::listen(name);
+  PeerScript script({.own = {.rank = 0, .endpoint = "- me 0 - 0"}, .peer = 1, .token = kPeerToken},
+                    local_wire(name), true);
   std::array<int, 2> ends = {};
   constexpr int kKind = SOCK_SEQPACKET | SOCK_NONBLOCK;
   fuzz_check(::socketpair(AF_UNIX, kKind, 0, ends.data()) == 0, "no sockets");
-  peer.greet(PacketSocket(Descriptor(ends[0])));
+  script.peer().accept({.identity = {}, .socket = PacketSocket(Descriptor(ends[0])), .stream = {}});
   std::array<PacketSocket, 2> others = {PacketSocket(Descriptor(ends[1])),
-                                        met(peer, script, door, (mode & 1U) != 0)};
+                                        met(script.peer(), listener, (mode & 1U) != 0)};
   for (int steps = 0; !input.empty() && steps < 64; ++steps) {
     const int deed = input.take<std::uint8_t>() % 16;
     PacketSocket& other = others[static_cast<std::size_t>(deed % 2)];
@@ -81,10 +83,10 @@ bool fuzz_local_peer(std::span<const std::byte> bytes) {
     if (deed < PeerScript::kDeeds) {
       script.act(deed, input);
     } else if (deed < 13) {
-      const Words words = take_words(input);
+      const FrameHeader header = take_header(input);
       const unsigned gives = input.take<std::uint8_t>();
       const Descriptor file = gives % 4 == 0 ? Descriptor() : file_of(gives % 4, gives / 4 % 8);
-      if (other) other.send(words, input.take_bytes(words.follows), file.get());
+      if (other) other.send(header, input.take_bytes(header.follows), file.get());
     } else if (deed < 14) {
       drain(other);
     } else if (const auto count = input.take<std::uint8_t>(); count < 200) {
@@ -93,7 +95,7 @@ bool fuzz_local_peer(std::span<const std::byte> bytes) {
     } else {
       other.reset();
     }
-    script.hear(kind);
+    script.peer().handle(kind);
     script.settle();
   }
   return script.has_done();

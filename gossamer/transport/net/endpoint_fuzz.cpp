@@ -1,35 +1,37 @@
-// Cards, and what a user or the store of a launcher says before workers meet.
+// Endpoints, and what a user or the store of a launcher says before workers connect.
 
 #include "gossamer/base/fuzz_folder.h"
-#include "gossamer/transport/net/card.h"
-#include "gossamer/transport/net/job_card.h"
+#include "gossamer/transport/net/endpoint.h"
 #include "gossamer/transport/net/job_secret.h"
+#include "gossamer/transport/net/store_entry.h"
 
 namespace gossamer {
-namespace card_fuzz {
+namespace endpoint_fuzz {
 
 const std::string kJobToken = "open sesame";
 
-bool try_card(const std::string& text) {
-  const Card card = card_of(text);
-  const bool is_whole = !card.reach.empty() && !card.name.empty() && !card.streams.host.empty();
-  const std::string again = to_text(card);
-  fuzz_check(!is_whole || to_text(card_of(again)) == again, "another card after reading");
-  const Card own{.reach = "machine/0", .name = "me", .streams = {.host = "127.0.0.1", .port = 9}};
-  return takes([&] { check_way(0, own, 1, card); }) && is_whole;
+bool try_endpoint(const std::string& text) {
+  const Endpoint endpoint = endpoint_of(text);
+  const bool is_whole =
+      !endpoint.reach.empty() && !endpoint.name.empty() && !endpoint.streams.host.empty();
+  const std::string again = to_text(endpoint);
+  fuzz_check(!is_whole || to_text(endpoint_of(again)) == again, "another endpoint after reading");
+  const StreamAddress address{.host = "127.0.0.1", .port = 9};
+  const Endpoint own{.reach = "machine/0", .name = "me", .streams = address};
+  return takes([&] { check_way(0, own, 1, endpoint); }) && is_whole;
 }
 
-/// A card of a job in each line.
+/// An entry of the store in each line.
 bool try_job(std::string_view text) {
   return takes([&] {
     std::vector<Place> places;
     while (!text.empty() && places.size() < 16) {
       const std::string line(text.substr(0, text.find('\n')));
       text.remove_prefix(std::min(line.size() + 1, text.size()));
-      const JobCard card = job_card_of(line, static_cast<int>(places.size()), "train");
-      const std::string again = to_text(card);
-      fuzz_check(to_text(job_card_of(again, 0, "train")) == again, "another card of a job");
-      places.push_back(card.place);
+      const StoreEntry entry = store_entry_of(line, static_cast<int>(places.size()), "train");
+      const std::string again = to_text(entry);
+      fuzz_check(to_text(store_entry_of(again, 0, "train")) == again, "another entry");
+      places.push_back(entry.place);
     }
     if (places.empty()) fail_argument({.place = "train", .what = "no ranks"});
     const FoundHosts found = find_hosts(places, "train");
@@ -69,14 +71,14 @@ bool try_secret(std::string_view text, bool from_file) {
   });
 }
 
-}  // namespace card_fuzz
+}  // namespace endpoint_fuzz
 
-bool fuzz_card(std::span<const std::byte> bytes) {
-  using namespace card_fuzz;
+bool fuzz_endpoint(std::span<const std::byte> bytes) {
+  using namespace endpoint_fuzz;
   FuzzBytes input(bytes);
   const unsigned what = input.take<std::uint8_t>() % 6;
   const std::string text(input.text());
-  if (what == 0) return try_card(text);
+  if (what == 0) return try_endpoint(text);
   if (what == 1) return try_sealed(text, static_cast<int>(text.size() % 3));
   if (what == 5) return try_job(text);
   if (what == 2) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Connection: a packet socket with what could not be said yet.
+/// PacketConnection: a packet socket with the frames that could not be sent yet.
 
 #include <deque>
 #include <memory>
@@ -11,34 +11,36 @@
 namespace gossamer {
 
 /// Not for several threads at once.
-class Connection {
+class PacketConnection {
  public:
-  Connection() = default;
-  /// One that `holds` says greetings only, and all else once it is told to speak().
-  explicit Connection(PacketSocket socket, bool holds = false)
+  PacketConnection() = default;
+  /// One that `holds` keeps all frames but those of the handshake until release().
+  explicit PacketConnection(PacketSocket socket, bool holds = false)
       : socket_(std::move(socket)), holds_(holds) {}
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
   const PacketSocket& socket() const { return socket_; }
-  /// Says it now, or as soon as the other end reads. With `memory`, gives its descriptor along.
-  void say(const Words& words, std::span<const std::byte> data = {},
-           const std::shared_ptr<const SharedMemory>& memory = nullptr);
-  void greet(const Greeting& greeting);
-  void speak();
+  /// Sends now, or as soon as the other end reads. With `memory`, gives its descriptor along.
+  void send(const FrameHeader& header, std::span<const std::byte> data = {},
+            const std::shared_ptr<const SharedMemory>& memory = nullptr);
+  /// A frame of the handshake.
+  void send(const HandshakeFrame& frame);
+  /// What was held is sent, and nothing is held any more.
+  void release();
   /// Writes what waits, as far as the other end reads.
   void flush();
   bool is_behind() const { return !holds_ && !waiting_.empty(); }
-  Clock::time_point last_said() const { return last_said_; }
-  /// The other end is gone; the socket stays until reset.
-  /// More waits to be said than an end that reads would leave.
+  Clock::time_point last_sent() const { return last_sent_; }
+  /// More waits to be sent than an end that reads would leave.
   bool is_overfull() const;
+  /// The other end is gone; the socket stays until reset.
   void set_ended() { ended_ = true; }
   bool has_ended() const { return ended_; }
   void reset();
 
  private:
   struct Packet {
-    Words words;
+    FrameHeader header;
     std::vector<std::byte> data;
     std::shared_ptr<const SharedMemory> memory;
   };
@@ -46,7 +48,7 @@ class Connection {
   PacketSocket socket_;
   std::deque<Packet> waiting_;
   std::size_t waiting_bytes_ = 0;
-  Clock::time_point last_said_ = {};
+  Clock::time_point last_sent_ = {};
   bool holds_ = false;
   bool ended_ = false;
 };

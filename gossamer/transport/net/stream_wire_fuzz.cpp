@@ -1,16 +1,17 @@
-// A peer over TCP, spoken to by somebody who has the token and says whatever the input says.
+// A peer over TCP: somebody with the token sends it the frames of the input.
 
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
 
+#include "gossamer/transport/net/acceptor.h"
 #include "gossamer/transport/net/frame_writer.h"
 #include "gossamer/transport/net/peer_script.h"
-#include "gossamer/transport/net/stream_peer.h"
+#include "gossamer/transport/net/stream_wire.h"
 
 namespace gossamer {
-namespace stream_peer_fuzz {
+namespace stream_wire_fuzz {
 
 using Bytes = std::vector<std::byte>;
 
@@ -19,7 +20,7 @@ constexpr FrameKey kIn = {std::byte{7}};
 constexpr FrameKey kBack = {std::byte{9}};
 constexpr std::size_t kHeader = 96;
 
-/// One end of a connection, with the keys of what it says.
+/// One end of a connection, with the keys of the frames that it sends.
 struct End {
   Descriptor socket;
   std::unique_ptr<FrameWriter> writer;
@@ -54,57 +55,57 @@ struct End {
 };
 
 /// The connection that the peer has made, once both have proved who they are, where `proves`.
-End met(StreamPeer& peer, PeerScript& script, const StreamDoor& door, bool proves) {
-  peer.reach();
-  pollfd entry{.fd = door.socket.get(), .events = POLLIN, .revents = 0};
+End met(Peer& peer, const StreamListener& listener, bool proves) {
+  peer.connect();
+  pollfd entry{.fd = listener.socket.get(), .events = POLLIN, .revents = 0};
   ::poll(&entry, 1, 1000);
-  End end{accept_stream(door.socket), std::make_unique<FrameWriter>(kIn, false)};
+  End end{accept_stream(listener.socket), std::make_unique<FrameWriter>(kIn, false)};
   fuzz_check(static_cast<bool>(end.socket), "nobody connects");
   if (!proves) return end;
-  FrameWriter greetings(kIn, false);
+  FrameWriter plain(kIn, false);
   const Nonce nonce = {std::byte{5}};
-  const Greeting asked = challenge(nonce);
-  Words words = asked.words;
-  words.follows = static_cast<std::uint32_t>(asked.text.size());
-  end.write(greetings.frame(words, asked.text));
-  script.hear(EventLoop::Kind::out);
+  const HandshakeFrame asked = make_challenge(nonce);
+  FrameHeader header = asked.header;
+  header.follows = static_cast<std::uint32_t>(asked.text.size());
+  end.write(plain.frame(header, asked.text));
+  peer.handle(EventLoop::Kind::out);
   const Bytes head = end.read(kHeader);
-  std::memcpy(&words, head.data(), sizeof(words));
-  const Bytes text = end.read(words.follows);
-  const auto meeting = meeting_of(kPeerToken, {.called = 1, .asked = nonce}, words, text);
-  fuzz_check(meeting.has_value(), "the peer does not prove who it is");
-  const Greeting greeting = welcome(kPeerToken, *meeting, 0);
-  words = greeting.words;
-  words.follows = static_cast<std::uint32_t>(greeting.text.size());
-  end.write(greetings.frame(words, greeting.text));
-  script.hear(EventLoop::Kind::out);
-  const SessionKeys keys = session_keys(kPeerToken, *meeting);
-  end.writer = std::make_unique<FrameWriter>(keys.called, meeting->authenticates());
+  std::memcpy(&header, head.data(), sizeof(header));
+  const Bytes text = end.read(header.follows);
+  const Handshake before{.initiator = {}, .responder = 1, .responder_nonce = nonce};
+  const auto handshake = read_hello(kPeerToken, before, header, text);
+  fuzz_check(handshake.has_value(), "the peer does not prove who it is");
+  const HandshakeFrame frame = make_welcome(kPeerToken, *handshake, 0);
+  header = frame.header;
+  header.follows = static_cast<std::uint32_t>(frame.text.size());
+  end.write(plain.frame(header, frame.text));
+  peer.handle(EventLoop::Kind::out);
+  const SessionKeys keys = session_keys(kPeerToken, *handshake);
+  end.writer = std::make_unique<FrameWriter>(keys.responder, handshake->authenticates());
   return end;
 }
 
-}  // namespace stream_peer_fuzz
+}  // namespace stream_wire_fuzz
 
-bool fuzz_stream_peer(std::span<const std::byte> bytes) {
-  using namespace stream_peer_fuzz;
+bool fuzz_stream_wire(std::span<const std::byte> bytes) {
+  using namespace stream_wire_fuzz;
   FuzzBytes input(bytes);
   const unsigned mode = input.take<std::uint8_t>();
   const bool authenticates = (mode & 1U) != 0;
-  const StreamDoor door = listen_for_streams("127.0.0.1");
-  StreamPeer peer({.own = {.rank = 0, .card = "- me 0 - 0"},
-                   .peer = 1,
-                   .token = kPeerToken,
-                   .authenticates = authenticates},
-                  door.address, nullptr);
-  PeerScript script(peer);
+  const StreamListener listener = listen_for_streams("127.0.0.1");
+  PeerScript script({.own = {.rank = 0, .endpoint = "- me 0 - 0"},
+                     .peer = 1,
+                     .token = kPeerToken,
+                     .authenticates = authenticates},
+                    stream_wire(listener.address, nullptr), false);
   std::array<int, 2> ends = {};
   fuzz_check(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()) == 0, "no sockets");
   Stream stream{Descriptor(ends[0])};
   stream.authenticate(kBack, kIn, authenticates);
-  peer.greet(std::move(stream));
+  script.peer().accept({.identity = {}, .socket = {}, .stream = std::move(stream)});
   auto writer = std::make_unique<FrameWriter>(kIn, authenticates);
   std::array<End, 2> others = {End{Descriptor(ends[1]), std::move(writer)},
-                               met(peer, script, door, (mode & 2U) != 0)};
+                               met(script.peer(), listener, (mode & 2U) != 0)};
   for (int steps = 0; !input.empty() && steps < 64; ++steps) {
     const int deed = input.take<std::uint8_t>() % 16;
     End& other = others[static_cast<std::size_t>(deed % 2)];
@@ -112,9 +113,9 @@ bool fuzz_stream_peer(std::span<const std::byte> bytes) {
     if (deed < PeerScript::kDeeds) {
       script.act(deed, input);
     } else if (deed < 12) {
-      const Words words = take_words(input);
+      const FrameHeader header = take_header(input);
       const bool is_wrong = input.take<std::uint8_t>() == 255;
-      other.write(other.writer->frame(words, input.take_bytes(words.follows), is_wrong));
+      other.write(other.writer->frame(header, input.take_bytes(header.follows), is_wrong));
     } else if (deed < 14) {
       other.drain();
     } else if (input.take<std::uint8_t>() < 128) {
@@ -122,7 +123,7 @@ bool fuzz_stream_peer(std::span<const std::byte> bytes) {
     } else {
       other.reset();
     }
-    script.hear(kind);
+    script.peer().handle(kind);
     script.settle();
   }
   for (End& other : others) other.reset();

@@ -1,4 +1,4 @@
-#include "gossamer/transport/net/card.h"
+#include "gossamer/transport/net/endpoint.h"
 
 #include <unistd.h>
 
@@ -16,28 +16,29 @@ constexpr const char* kTls = "tls";
 
 }  // namespace
 
-std::string to_text(const Card& card) {
+std::string to_text(const Endpoint& endpoint) {
   std::ostringstream text;
-  text << card.reach << ' ' << card.name << ' ' << card.generation << ' ' << card.streams.host
-       << ' ' << card.streams.port;
-  if (card.tls) text << ' ' << kTls;
+  text << endpoint.reach << ' ' << endpoint.name << ' ' << endpoint.generation << ' '
+       << endpoint.streams.host << ' ' << endpoint.streams.port;
+  if (endpoint.tls) text << ' ' << kTls;
   return text.str();
 }
 
-Card card_of(const std::string& text) {
-  Card card;
-  std::istringstream words(text);
+Endpoint endpoint_of(const std::string& text) {
+  Endpoint endpoint;
+  std::istringstream fields(text);
   std::string tls;
-  words >> card.reach >> card.name >> card.generation >> card.streams.host >> card.streams.port;
-  card.tls = words >> tls && tls == kTls;
-  return card;
+  fields >> endpoint.reach >> endpoint.name >> endpoint.generation;
+  fields >> endpoint.streams.host >> endpoint.streams.port;
+  endpoint.tls = fields >> tls && tls == kTls;
+  return endpoint;
 }
 
-bool share_memory(const Card& own, const Card& other) {
+bool share_memory(const Endpoint& own, const Endpoint& other) {
   return own.reach == other.reach && own.reach != "-";
 }
 
-void check_way(int rank, const Card& own, int peer, const Card& other) {
+void check_way(int rank, const Endpoint& own, int peer, const Endpoint& other) {
   const std::string one = std::to_string(own.tls ? rank : peer);
   const std::string another = std::to_string(own.tls ? peer : rank);
   if (own.tls != other.tls) {

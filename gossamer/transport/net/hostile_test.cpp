@@ -1,4 +1,4 @@
-// What comes to a worker's doors, or waits behind a peer's name, without being of the job.
+// Clients without the token, impostors with a peer's name, and peers that mean harm.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "gossamer/transport/conformance_fixture.h"
-#include "gossamer/transport/net/guest.h"
 #include "gossamer/transport/net/net_team.h"
-#include "gossamer/transport/net/packet_guest.h"
+#include "gossamer/transport/net/packet_client.h"
+#include "gossamer/transport/net/test_client.h"
 
 namespace gossamer {
 namespace {
@@ -23,13 +23,13 @@ using conformance::finish_failed;
 using conformance::patience;
 using conformance::pattern;
 
-/// Worker 0 of two on one host; under worker 1's name listens whoever the test says.
+/// Worker 0 of two on one host; under worker 1's name listens an impostor of the test.
 struct Misled {
   PacketSocket impostor;
   std::unique_ptr<Transport> transport;
 
   explicit Misled(PacketSocket listener, const std::string& name) : impostor(std::move(listener)) {
-    NetOptions options{.rank = 0, .workers = 2, .token = kGuestToken};
+    NetOptions options{.rank = 0, .workers = 2, .token = kTestToken};
     options.share = [&](const std::string& mine) {
       const std::string reach = mine.substr(0, mine.find(' '));
       return std::vector<std::string>{mine, reach + " " + name + " 0 - 0"};
@@ -51,26 +51,26 @@ std::string name_for(const char* purpose) {
   return "gossamer-test-" + std::string(purpose) + std::to_string(::getpid());
 }
 
-TEST(Strangers, WhoeverHasAPeersNameLearnsNothing) {
+TEST(Hostile, AnImpostorWithAPeersNameLearnsNothing) {
   const std::string name = name_for("name");
   const Misled misled(PacketSocket::listen(name), name);
   Bytes landing(8);
   const Request received = misled.transport->receive(1, {}, landing, patience());
   const PacketSocket visitor = misled.visitor();
   ASSERT_TRUE(visitor);
-  const Greeting asked = challenge(random_nonce());
-  visitor.send(asked.words, asked.text, -1);
-  const Packet said = next_packet(visitor);
-  EXPECT_EQ(said.words.say, Say::hello);
-  EXPECT_EQ(text_of(said.text).find(kGuestToken), std::string::npos);
-  // What it has learnt does not make it the worker.
-  const Greeting lie = welcome("open sesamf", {.asked = {}}, 0);
-  visitor.send(lie.words, lie.text, -1);
+  const HandshakeFrame asked = make_challenge(random_nonce());
+  visitor.send(asked.header, asked.text, -1);
+  const Packet hello = next_packet(visitor);
+  EXPECT_EQ(hello.header.type, FrameType::hello);
+  EXPECT_EQ(text_of(hello.text).find(kTestToken), std::string::npos);
+  // The hello that it has got does not make it the worker.
+  const HandshakeFrame lie = make_welcome("open sesamf", {.responder_nonce = {}}, 0);
+  visitor.send(lie.header, lie.text, -1);
   const auto failure = finish_failed(*misled.transport, received);
   EXPECT_NE(failure.reason.find("somebody else"), std::string::npos) << failure.reason;
 }
 
-TEST(Strangers, AnotherUserWithAPeersNameIsToldNothing) {
+TEST(Hostile, AnotherUserWithAPeersNameIsToldNothing) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be another user for a moment";
   constexpr uid_t kNobody = 65'534;
   const std::string name = name_for("user");
@@ -87,35 +87,35 @@ TEST(Strangers, AnotherUserWithAPeersNameIsToldNothing) {
   EXPECT_EQ(next_packet(visitor).result, PacketResult::ended);
 }
 
-/// Without the token, they keep nobody out who has it.
-TEST(Strangers, AFloodOfHalfOpenConnectionsKeepsNobodyWaiting) {
+/// Connections without the token keep no worker out that has it.
+TEST(Hostile, AFloodOfHalfOpenConnectionsKeepsNobodyWaiting) {
   constexpr int kFlood = 2700;
   rlimit limit = {};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
   if (limit.rlim_max < kFlood + 1000) GTEST_SKIP() << "needs more descriptors";
   int port = 0;
-  std::vector<std::string> words(2);
+  std::vector<std::string> endpoints(2);
   std::barrier all_here(2);
   std::vector<std::unique_ptr<Transport>> team(2);
   {
     std::vector<std::jthread> threads;
     for (std::size_t rank = 0; rank < 2; ++rank) {
       threads.emplace_back([&, rank] {
-        NetOptions options{.rank = static_cast<int>(rank), .workers = 2, .token = kGuestToken};
-        options.address = kGuestHost;
+        NetOptions options{.rank = static_cast<int>(rank), .workers = 2, .token = kTestToken};
+        options.address = kTestHost;
         options.share_memory = false;
         options.share = [&, rank](const std::string& mine) {
-          words[rank] = mine;
+          endpoints[rank] = mine;
           all_here.arrive_and_wait();
-          return words;
+          return endpoints;
         };
         team[rank] = make_net_transport(options);
       });
     }
   }
-  port = std::stoi(words[0].substr(words[0].rfind(' ') + 1));
+  port = std::stoi(endpoints[0].substr(endpoints[0].rfind(' ') + 1));
   std::vector<Descriptor> flood;
-  for (int i = 0; i < kFlood; ++i) flood.push_back(connect_stream({kGuestHost, port}));
+  for (int i = 0; i < kFlood; ++i) flood.push_back(connect_stream({kTestHost, port}));
   const Bytes payload = pattern(100'000, 1);
   Bytes landing(payload.size());
   const auto begin = Clock::now();
@@ -155,17 +155,17 @@ class FewDescriptors {
   rlimit before_ = {};
 };
 
-TEST(Strangers, WhomThereIsNoDescriptorForCostsNoTime) {
+TEST(Hostile, AConnectionWithoutADescriptorCostsNoTime) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "the sanitizer itself opens pipes, to see whether memory can be read";
 #endif
-  const Alone alone({.share_memory = false});
-  Guest late(alone.port);
+  const LoneWorker lone({.share_memory = false});
+  TestClient late(lone.port);
   {
     constexpr int kMany = 60;
     const FewDescriptors few(kMany + 6);
     std::vector<Descriptor> many;
-    for (int i = 0; i < kMany; ++i) many.push_back(connect_stream({kGuestHost, alone.port}));
+    for (int i = 0; i < kMany; ++i) many.push_back(connect_stream({kTestHost, lone.port}));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     const double before = cpu_s();
     std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -173,101 +173,101 @@ TEST(Strangers, WhomThereIsNoDescriptorForCostsNoTime) {
     RecordProperty("cpu_s", std::to_string(used));
     EXPECT_LT(used, 0.2);
   }
-  late.introduce(1, kGuestToken);
+  late.send_hello(1, kTestToken);
   EXPECT_TRUE(late.is_welcome());
 }
 
 /// With packets come as many descriptors as the sender likes.
-TEST(Strangers, DescriptorsThatNobodyAskedForAreClosed) {
-  const Alone alone;
-  const PacketSocket stranger = PacketSocket::connect(alone.name);
-  next_packet(stranger);  // the challenge
+TEST(Hostile, DescriptorsThatNobodyAskedForAreClosed) {
+  const LoneWorker lone;
+  const PacketSocket unverified = PacketSocket::connect(lone.name);
+  next_packet(unverified);  // the challenge
   const auto before = open_descriptors();
   for (int i = 0; i < 200; ++i) {
-    const PacketSocket other = PacketSocket::connect(alone.name);
-    send_with_descriptors(other, {.say = Say::memory, .number = 1, .bytes = 8}, {0, 0});
+    const PacketSocket other = PacketSocket::connect(lone.name);
+    send_with_descriptors(other, {.type = FrameType::memory, .number = 1, .bytes = 8}, {0, 0});
     EXPECT_TRUE(is_hung_up(other));
   }
   EXPECT_EQ(open_descriptors(), before);
 }
 
-TEST(Strangers, APeerThatGivesTwoDescriptorsAtOnceLeavesNone) {
-  const Alone alone;
-  const PacketSocket peer = PacketSocket::connect(alone.name);
-  introduce(peer, 1, kGuestToken);
-  EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
+TEST(Hostile, APeerThatGivesTwoDescriptorsAtOnceLeavesNone) {
+  const LoneWorker lone;
+  const PacketSocket peer = PacketSocket::connect(lone.name);
+  send_hello(peer, 1, kTestToken);
+  EXPECT_EQ(next_packet(peer).header.type, FrameType::welcome);
   const auto before = open_descriptors();
   const SharedMemory memory(4096);
   for (std::uint64_t i = 0; i < 200; ++i) {
     const int file = memory.descriptor();
-    send_with_descriptors(peer, {.say = Say::memory, .number = i, .bytes = 8}, {file, file});
+    send_with_descriptors(peer, {.type = FrameType::memory, .number = i, .bytes = 8}, {file, file});
   }
-  // What is said last is answered last: by then all of it has been heard.
-  for (const Say last : {Say::offer, Say::withdraw}) {
-    while (peer.send({.say = last, .number = 1}, {}, -1) == PacketResult::later) {
+  // The last frame is answered last: by then all have been handled.
+  for (const FrameType last : {FrameType::offer, FrameType::withdraw}) {
+    while (peer.send({.type = last, .number = 1}, {}, -1) == PacketResult::later) {
       std::this_thread::yield();
     }
   }
   Packet answer = next_packet(peer);
-  while (answer.words.say == Say::alive) answer = next_packet(peer);
-  EXPECT_EQ(answer.words.say, Say::back);
+  while (answer.header.type == FrameType::alive) answer = next_packet(peer);
+  EXPECT_EQ(answer.header.type, FrameType::back);
   EXPECT_EQ(open_descriptors(), before + 1);
 }
 
-/// Whether the worker says good-bye to a peer of this host, whatever it says before.
-bool is_sent_away(const PacketSocket& peer) {
+/// Whether the worker sends `bye` to a peer of this host, whatever it sends before.
+bool gets_bye(const PacketSocket& peer) {
   for (;;) {
     const Packet packet = next_packet(peer);
     if (packet.result != PacketResult::done) return false;
-    if (packet.words.say == Say::bye) return true;
+    if (packet.header.type == FrameType::bye) return true;
   }
 }
 
-/// Says up to `most` words; whether it is sent away for them.
-bool is_sent_away_for(const PacketSocket& peer, std::int64_t most, auto words_of,
-                      std::span<const std::byte> data = {}, int descriptor = -1) {
-  for (std::int64_t said = 0; said < most; ++said) {
+/// Sends up to `most` frames; whether it gets `bye` for them.
+bool gets_bye_for(const PacketSocket& peer, std::int64_t most, auto header_of,
+                  std::span<const std::byte> data = {}, int descriptor = -1) {
+  for (std::int64_t sent = 0; sent < most; ++sent) {
     PacketResult result = PacketResult::later;
-    while (result == PacketResult::later) result = peer.send(words_of(said), data, descriptor);
-    if (result == PacketResult::ended) return is_sent_away(peer);
-    while (peer.has_news()) {
-      if (next_packet(peer).words.say == Say::bye) return true;
+    while (result == PacketResult::later) result = peer.send(header_of(sent), data, descriptor);
+    if (result == PacketResult::ended) return gets_bye(peer);
+    while (peer.is_readable()) {
+      if (next_packet(peer).header.type == FrameType::bye) return true;
     }
   }
   return false;
 }
 
-struct LocalGuest {
-  Alone alone;
-  PacketSocket peer = PacketSocket::connect(alone.name);
+struct LocalClient {
+  LoneWorker lone;
+  PacketSocket peer = PacketSocket::connect(lone.name);
 
-  LocalGuest() {
-    introduce(peer, 1, kGuestToken);
-    EXPECT_EQ(next_packet(peer).words.say, Say::welcome);
+  LocalClient() {
+    send_hello(peer, 1, kTestToken);
+    EXPECT_EQ(next_packet(peer).header.type, FrameType::welcome);
   }
 };
 
-TEST(Strangers, APeerThatOffersWithoutEndIsSentAway) {
-  const LocalGuest guest;
+TEST(Hostile, APeerThatOffersWithoutEndGetsBye) {
+  const LocalClient client;
   const Bytes data(8000);
   const auto offer = [&](std::int64_t step) {
-    return Words{.say = Say::offer,
-                 .tag = {.step = step},
-                 .number = static_cast<std::uint64_t>(step),
-                 .bytes = data.size()};
+    return FrameHeader{.type = FrameType::offer,
+                       .tag = {.step = step},
+                       .number = static_cast<std::uint64_t>(step),
+                       .bytes = data.size()};
   };
-  EXPECT_TRUE(is_sent_away_for(guest.peer, 20'000, offer, data));
+  EXPECT_TRUE(gets_bye_for(client.peer, 20'000, offer, data));
   Bytes landing(8);
-  Transport& worker = *guest.alone.transport;
+  Transport& worker = *client.lone.transport;
   const auto failure = finish_failed(worker, worker.receive(1, {.step = -1}, landing, patience()));
   EXPECT_NE(failure.reason.find("says more than"), std::string::npos) << failure.reason;
 }
 
-TEST(Strangers, AnOfferTakesNoMoreRoomThanItHasBytes) {
+TEST(Hostile, AnOfferTakesNoMoreRoomThanItHasBytes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need room of their own";
 #endif
-  const LocalGuest guest;
+  const LocalClient client;
   const auto resident_mib = [] {
     long pages = 0;
     std::ifstream("/proc/self/statm") >> pages >> pages;
@@ -277,113 +277,114 @@ TEST(Strangers, AnOfferTakesNoMoreRoomThanItHasBytes) {
   const double before = resident_mib();
   constexpr std::int64_t kMany = 30'000;
   const auto offer = [&](std::int64_t step) {
-    return Words{.say = Say::offer,
-                 .tag = {.step = step},
-                 .number = static_cast<std::uint64_t>(step),
-                 .bytes = data.size()};
+    return FrameHeader{.type = FrameType::offer,
+                       .tag = {.step = step},
+                       .number = static_cast<std::uint64_t>(step),
+                       .bytes = data.size()};
   };
-  EXPECT_FALSE(is_sent_away_for(guest.peer, kMany, offer, data));
-  // What is said last is answered last.
-  guest.peer.send({.say = Say::withdraw, .number = 1}, {}, -1);
-  while (next_packet(guest.peer).words.say == Say::alive) continue;
+  EXPECT_FALSE(gets_bye_for(client.peer, kMany, offer, data));
+  // The last frame is answered last.
+  client.peer.send({.type = FrameType::withdraw, .number = 1}, {}, -1);
+  while (next_packet(client.peer).header.type == FrameType::alive) continue;
   EXPECT_LT(resident_mib() - before, 100);  // 470 where each keeps the room of a whole packet
 }
 
-TEST(Strangers, APeerThatGivesManyOffersOneNumberIsSentAway) {
-  const LocalGuest guest;
+TEST(Hostile, APeerThatGivesManyOffersOneNumberGetsBye) {
+  const LocalClient client;
   const auto offer = [](std::int64_t step) {
-    return Words{.say = Say::offer, .tag = {.step = step}, .number = 1};
+    return FrameHeader{.type = FrameType::offer, .tag = {.step = step}, .number = 1};
   };
-  EXPECT_TRUE(is_sent_away_for(guest.peer, 100'000, offer));
+  EXPECT_TRUE(gets_bye_for(client.peer, 100'000, offer));
 }
 
 /// Each mapping is one of those that the system lets a process have.
-TEST(Strangers, APeerThatGivesMemoriesWithoutEndIsSentAway) {
-  const LocalGuest guest;
+TEST(Hostile, APeerThatGivesMemoriesWithoutEndGetsBye) {
+  const LocalClient client;
   const SharedMemory memory(4096);
   const auto give = [](std::int64_t count) {
-    return Words{.say = Say::memory, .number = static_cast<std::uint64_t>(count), .bytes = 8};
+    return FrameHeader{
+        .type = FrameType::memory, .number = static_cast<std::uint64_t>(count), .bytes = 8};
   };
-  EXPECT_TRUE(is_sent_away_for(guest.peer, 20'000, give, {}, memory.descriptor()));
+  EXPECT_TRUE(gets_bye_for(client.peer, 20'000, give, {}, memory.descriptor()));
 }
 
-TEST(Strangers, AMemoryInWhichSomethingIsOfferedCannotBeForgotten) {
-  const LocalGuest guest;
+TEST(Hostile, AMemoryInWhichSomethingIsOfferedCannotBeForgotten) {
+  const LocalClient client;
   const SharedMemory memory(4096);
-  guest.peer.send({.say = Say::memory, .number = 1, .bytes = 8}, {}, memory.descriptor());
-  guest.peer.send({.say = Say::offer, .number = 1, .bytes = 8, .memory = 1}, {}, -1);
-  guest.peer.send({.say = Say::forget, .number = 1}, {}, -1);
-  EXPECT_TRUE(is_sent_away(guest.peer));
+  client.peer.send({.type = FrameType::memory, .number = 1, .bytes = 8}, {}, memory.descriptor());
+  client.peer.send({.type = FrameType::offer, .number = 1, .bytes = 8, .memory = 1}, {}, -1);
+  client.peer.send({.type = FrameType::forget, .number = 1}, {}, -1);
+  EXPECT_TRUE(gets_bye(client.peer));
 }
 
-TEST(Strangers, APeerThatWaitsForManyThingsUnderOneNumberIsSentAway) {
-  const Alone alone({.share_memory = false});
-  Guest peer(alone.port);
-  peer.introduce(1, kGuestToken);
+TEST(Hostile, APeerThatWaitsForManyThingsUnderOneNumberGetsBye) {
+  const LoneWorker lone({.share_memory = false});
+  TestClient peer(lone.port);
+  peer.send_hello(1, kTestToken);
   ASSERT_TRUE(peer.is_welcome());
   for (std::int64_t step = 0; step < 2; ++step) {
-    peer.say({.say = Say::ready, .tag = {.step = step}, .number = 1, .bytes = 8});
+    peer.send({.type = FrameType::ready, .tag = {.step = step}, .number = 1, .bytes = 8});
   }
-  EXPECT_TRUE(peer.is_sent_away());
+  EXPECT_TRUE(peer.gets_bye());
 }
 
 /// The first send would end with the second's payload, while its own is still read.
-TEST(Strangers, NoTwoPayloadsLeaveUnderOneNumber) {
-  const StreamDoor door = listen_for_streams(kGuestHost);
-  const Alone alone({.share_memory = false}, door.address.port);
+TEST(Hostile, NoTwoPayloadsLeaveUnderOneNumber) {
+  const StreamListener listener = listen_for_streams(kTestHost);
+  const LoneWorker lone({.share_memory = false}, listener.address.port);
   const Bytes large(16 << 20);
-  const Request sent = alone.transport->send(1, {.step = 0}, large, patience());
-  const Request other = alone.transport->send(1, {.step = 1}, Bytes(8), patience());
-  Guest peer(alone.port);
-  peer.introduce(1, kGuestToken);
+  const Request sent = lone.transport->send(1, {.step = 0}, large, patience());
+  const Request other = lone.transport->send(1, {.step = 1}, Bytes(8), patience());
+  TestClient peer(lone.port);
+  peer.send_hello(1, kTestToken);
   ASSERT_TRUE(peer.is_welcome());
-  peer.say({.say = Say::ready, .tag = {.step = 0}, .number = 1, .bytes = large.size()});
-  peer.say({.say = Say::ready, .tag = {.step = 1}, .number = 1, .bytes = 8});
+  peer.send({.type = FrameType::ready, .tag = {.step = 0}, .number = 1, .bytes = large.size()});
+  peer.send({.type = FrameType::ready, .tag = {.step = 1}, .number = 1, .bytes = 8});
   for (const Request request : {sent, other}) {
-    const auto failure = finish_failed(*alone.transport, request);
+    const auto failure = finish_failed(*lone.transport, request);
     EXPECT_NE(failure.reason.find("a number that it still uses"), std::string::npos)
         << failure.reason;
   }
 }
 
-/// See Note [Said in vain].
-TEST(Strangers, APeerThatSaysMuchInVainIsHeardNowAndThen) {
-  const LocalGuest guest;
+/// See Note [Useless frames].
+TEST(Hostile, APeerWithManyUselessFramesIsReadNowAndThen) {
+  const LocalClient client;
   const auto pair = [](std::int64_t count) {
-    return Words{.say = count % 2 == 0 ? Say::offer : Say::withdraw,
-                 .tag = {.step = count},
-                 .number = static_cast<std::uint64_t>(count / 2)};
+    return FrameHeader{.type = count % 2 == 0 ? FrameType::offer : FrameType::withdraw,
+                       .tag = {.step = count},
+                       .number = static_cast<std::uint64_t>(count / 2)};
   };
   constexpr std::int64_t kMany = 90'000;
   const auto begin = Clock::now();
-  EXPECT_FALSE(is_sent_away_for(guest.peer, kMany, pair));
-  // Two beats at least, for what is more than a peer may say at once.
+  EXPECT_FALSE(gets_bye_for(client.peer, kMany, pair));
+  // Two beats at least, for what is more than a peer may send at once.
   EXPECT_GT(Clock::now() - begin, std::chrono::milliseconds(900));
 }
 
-TEST(Strangers, APeerThatWaitsForEverythingIsSentAway) {
-  const Alone alone({.share_memory = false});
-  Guest peer(alone.port);
-  peer.introduce(1, kGuestToken);
+TEST(Hostile, APeerThatWaitsForEverythingGetsBye) {
+  const LoneWorker lone({.share_memory = false});
+  TestClient peer(lone.port);
+  peer.send_hello(1, kTestToken);
   ASSERT_TRUE(peer.is_welcome());
   for (std::int64_t step = 0; step < 70'000; ++step) {
-    peer.say({.say = Say::ready,
-              .tag = {.step = step},
-              .number = static_cast<std::uint64_t>(step),
-              .bytes = 8});
+    peer.send({.type = FrameType::ready,
+               .tag = {.step = step},
+               .number = static_cast<std::uint64_t>(step),
+               .bytes = 8});
   }
-  EXPECT_TRUE(peer.is_sent_away());
+  EXPECT_TRUE(peer.gets_bye());
 }
 
-TEST(Strangers, AWorkerOfAnotherVersionIsToldSo) {
+TEST(Hostile, AWorkerOfAnotherVersionIsNamed) {
   const std::string name = name_for("version");
   const Misled misled(PacketSocket::listen(name), name);
   Bytes landing(8);
   const Request received = misled.transport->receive(1, {}, landing, patience());
   const PacketSocket visitor = misled.visitor();
-  Greeting asked = challenge(random_nonce());
-  asked.words.offset = kWireVersion + 1;
-  visitor.send(asked.words, asked.text, -1);
+  HandshakeFrame asked = make_challenge(random_nonce());
+  asked.header.offset = kWireVersion + 1;
+  visitor.send(asked.header, asked.text, -1);
   const auto failure = finish_failed(*misled.transport, received);
   EXPECT_NE(failure.reason.find("the same gossamer"), std::string::npos) << failure.reason;
 }

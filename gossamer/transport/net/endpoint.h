@@ -1,5 +1,5 @@
 #pragma once
-/// Card: where a worker can be reached, as it tells the others.
+/// Endpoint: where a worker can be reached, as it tells the others.
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gossamer {
 
-struct Card {
+struct Endpoint {
   std::string reach;  ///< see reach_of_shared_memory(); "-" for none
   std::string name;   ///< on its host
   StreamAddress streams;
@@ -16,13 +16,13 @@ struct Card {
   bool tls = false;  ///< its streams are over TLS
 };
 
-/// A line without ends of lines, and back; words that are missing are left empty.
-std::string to_text(const Card& card);
-Card card_of(const std::string& text);
+/// A line without ends of lines, and back; fields that are missing are left empty.
+std::string to_text(const Endpoint& endpoint);
+Endpoint endpoint_of(const std::string& text);
 
 /// Throws std::invalid_argument where worker `rank` and worker `peer` have no way to each other.
-void check_way(int rank, const Card& own, int peer, const Card& other);
+void check_way(int rank, const Endpoint& own, int peer, const Endpoint& other);
 /// Whether the two can share memory.
-bool share_memory(const Card& own, const Card& other);
+bool share_memory(const Endpoint& own, const Endpoint& other);
 
 }  // namespace gossamer

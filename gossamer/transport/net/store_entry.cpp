@@ -1,4 +1,4 @@
-#include "gossamer/transport/net/job_card.h"
+#include "gossamer/transport/net/store_entry.h"
 
 #include <cstdint>
 #include <stdexcept>
@@ -21,19 +21,19 @@ int number_in(const Json& json, const char* key) {
 
 }  // namespace
 
-std::string to_text(const JobCard& card) {
-  const Json json = {{"machine", card.place.machine},
-                     {"name", card.place.name},
-                     {"node", card.place.node},
-                     {"local_rank", card.place.local_rank},
-                     {"local_workers", card.place.local_workers},
-                     {"reach", card.reach},
-                     {"nonce", card.nonce},
-                     {"has_secret", card.has_secret}};
+std::string to_text(const StoreEntry& entry) {
+  const Json json = {{"machine", entry.place.machine},
+                     {"name", entry.place.name},
+                     {"node", entry.place.node},
+                     {"local_rank", entry.place.local_rank},
+                     {"local_workers", entry.place.local_workers},
+                     {"reach", entry.reach},
+                     {"nonce", entry.nonce},
+                     {"has_secret", entry.has_secret}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-JobCard job_card_of(const std::string& text, int rank, std::string_view where) {
+StoreEntry store_entry_of(const std::string& text, int rank, std::string_view where) {
   const auto refuse = [&](const char* what) {
     fail_argument({.place = where,
                    .what = "what the store says of rank " + std::to_string(rank) +
@@ -42,23 +42,23 @@ JobCard job_card_of(const std::string& text, int rank, std::string_view where) {
                    .remedy = "start all ranks with the same gossamer, and let nobody else reach "
                              "the launcher's store"});
   };
-  JobCard card;
+  StoreEntry entry;
   try {
     const Json json = parse_json(text);
-    card = {.place = {.machine = text_in(json, "machine"),
-                      .name = text_in(json, "name"),
-                      .node = text_in(json, "node"),
-                      .local_rank = number_in(json, "local_rank"),
-                      .local_workers = number_in(json, "local_workers")},
-            .reach = text_in(json, "reach"),
-            .nonce = text_in(json, "nonce"),
-            .has_secret = json.at("has_secret").get<bool>()};
+    entry = {.place = {.machine = text_in(json, "machine"),
+                       .name = text_in(json, "name"),
+                       .node = text_in(json, "node"),
+                       .local_rank = number_in(json, "local_rank"),
+                       .local_workers = number_in(json, "local_workers")},
+             .reach = text_in(json, "reach"),
+             .nonce = text_in(json, "nonce"),
+             .has_secret = json.at("has_secret").get<bool>()};
   } catch (const Json::exception& error) {  // a key is missing, or has another type
     refuse(error.what());
   } catch (const std::invalid_argument& error) {
     refuse(error.what());
   }
-  return card;
+  return entry;
 }
 
 }  // namespace gossamer
