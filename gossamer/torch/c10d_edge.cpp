@@ -113,7 +113,7 @@ void C10dEdge::withdraw(C10dOperation& operation) {
     sends_.erase(tag);
     return;
   }
-  const auto untold = std::find_if(notices_.begin(), notices_.end(), [&](const FrameHeader& f) {
+  const auto untold = std::find_if(notices_.begin(), notices_.end(), [&](const C10dFrameHeader& f) {
     return f.kind == FrameKind::ready && f.id == operation.id;
   });
   if (untold != notices_.end()) {
@@ -179,7 +179,7 @@ bool C10dEdge::await_frame() {
 std::size_t C10dEdge::take_frame(std::span<std::byte> frame) {
   Lock lock(mutex_);
   if (notices_.empty()) return transfers_.empty() || closed_ ? 0 : take_data(lock, frame);
-  const FrameHeader header = notices_.front();
+  const C10dFrameHeader header = notices_.front();
   notices_.pop_front();
   wrote_close_ = wrote_close_ || header.kind == FrameKind::close;
   put_header(frame, header);
@@ -208,7 +208,7 @@ std::size_t C10dEdge::take_data(Lock& lock, std::span<std::byte> frame) {
       end(*operation, Status::State::done);
     }
   }
-  return sizeof(FrameHeader) + length;
+  return sizeof(C10dFrameHeader) + length;
 }
 
 void C10dEdge::copy_unlocked(Lock& lock, C10dOperation& operation, std::byte* to,
@@ -225,8 +225,8 @@ void C10dEdge::copy_unlocked(Lock& lock, C10dOperation& operation, std::byte* to
 }
 
 void C10dEdge::hand_over(std::span<const std::byte> frame) {
-  const FrameHeader header = get_header(frame);
-  check(header.magic == FrameHeader::kMagic, "an unknown first word");
+  const C10dFrameHeader header = get_header(frame);
+  check(header.magic == C10dFrameHeader::kMagic, "an unknown first word");
   check(header.length <= frame.size() - sizeof(header), "more data than fit");
   {
     Lock lock(mutex_);
@@ -282,7 +282,7 @@ void C10dEdge::refuse(std::uint64_t id, std::uint64_t sent_bytes) {
   fail(*operation, size_mismatch(sent_bytes, operation->landing.size()));
 }
 
-void C10dEdge::land(Lock& lock, const FrameHeader& header, const std::byte* data) {
+void C10dEdge::land(Lock& lock, const C10dFrameHeader& header, const std::byte* data) {
   const auto found = receives_by_id_.find(header.id);
   if (found == receives_by_id_.end()) return;  // given up meanwhile
   const OperationPtr operation = found->second;

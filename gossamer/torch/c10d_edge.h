@@ -83,7 +83,7 @@ class C10dEdge {
   void match(Tag tag);
   void refuse(std::uint64_t id, std::uint64_t sent_bytes);
   void call_back(Tag tag, std::uint64_t id);
-  void land(Lock& lock, const FrameHeader& header, const std::byte* data);
+  void land(Lock& lock, const C10dFrameHeader& header, const std::byte* data);
   std::size_t take_data(Lock& lock, std::span<std::byte> frame);
   void copy_unlocked(Lock& lock, C10dOperation& operation, std::byte* to, const std::byte* from,
                      std::size_t bytes);
@@ -101,9 +101,9 @@ class C10dEdge {
   std::map<Tag, OperationPtr> sends_;
   std::map<Tag, OperationPtr> receives_;
   std::unordered_map<std::uint64_t, OperationPtr> receives_by_id_;
-  std::map<Tag, Wanted> wanted_;        // receives of the peer that no send has met
-  std::deque<OperationPtr> transfers_;  // sends that have met a receive, oldest first
-  std::deque<FrameHeader> notices_;     // frames without data, written first
+  std::map<Tag, Wanted> wanted_;         // receives of the peer that no send has met
+  std::deque<OperationPtr> transfers_;   // sends that have met a receive, oldest first
+  std::deque<C10dFrameHeader> notices_;  // frames without data, written first
   std::uint64_t last_id_ = 0;
   int copies_ = 0;                     // in progress
   std::optional<std::string> closed_;  // why

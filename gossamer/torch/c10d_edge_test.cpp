@@ -65,7 +65,8 @@ class C10dEdges : public ::testing::Test {
     while (carry(receiver_, sender_) + carry(sender_, receiver_) > 0) {
     }
   }
-  static void give(C10dEdge& to, const FrameHeader& header, std::size_t bytes = sizeof(header)) {
+  static void give(C10dEdge& to, const C10dFrameHeader& header,
+                   std::size_t bytes = sizeof(header)) {
     Message frame(bytes);
     put_header(frame, header);
     to.hand_over(frame);
@@ -228,28 +229,30 @@ TEST_F(C10dEdges, FramesThatMakeNoSenseAreRefused) {
   const Message untouched(100, std::byte{7});
   Message landing = untouched;
   receive(landing);
-  const FrameHeader good{.kind = FrameKind::data, .id = 1, .total = 100, .offset = 0, .length = 50};
+  const C10dFrameHeader good{
+      .kind = FrameKind::data, .id = 1, .total = 100, .offset = 0, .length = 50};
   const std::size_t size = sizeof(good) + 50;
-  const auto spoilt = [&](const std::function<void(FrameHeader&)>& spoil) {
-    FrameHeader header = good;
+  const auto spoilt = [&](const std::function<void(C10dFrameHeader&)>& spoil) {
+    C10dFrameHeader header = good;
     spoil(header);
     return header;
   };
-  const std::vector<FrameHeader> bad{
-      spoilt([](FrameHeader& h) { h.magic = 0; }),
-      spoilt([](FrameHeader& h) { h.kind = static_cast<FrameKind>(99); }),
-      spoilt([](FrameHeader& h) { h.total = 101; }),
-      spoilt([](FrameHeader& h) { h.offset = 50; }),
-      spoilt([](FrameHeader& h) { h.length = 51; }),
-      spoilt([](FrameHeader& h) { h.length = ~std::uint64_t{0}; }),
+  const std::vector<C10dFrameHeader> bad{
+      spoilt([](C10dFrameHeader& h) { h.magic = 0; }),
+      spoilt([](C10dFrameHeader& h) { h.kind = static_cast<FrameKind>(99); }),
+      spoilt([](C10dFrameHeader& h) { h.total = 101; }),
+      spoilt([](C10dFrameHeader& h) { h.offset = 50; }),
+      spoilt([](C10dFrameHeader& h) { h.length = 51; }),
+      spoilt([](C10dFrameHeader& h) { h.length = ~std::uint64_t{0}; }),
   };
-  for (const FrameHeader& header : bad) {
+  for (const C10dFrameHeader& header : bad) {
     EXPECT_THROW(give(receiver_, header, size), std::runtime_error);
   }
-  EXPECT_THROW(give(receiver_, spoilt([](FrameHeader& h) { h.length = 101; }), sizeof(good) + 101),
-               std::runtime_error);
+  EXPECT_THROW(
+      give(receiver_, spoilt([](C10dFrameHeader& h) { h.length = 101; }), sizeof(good) + 101),
+      std::runtime_error);
   EXPECT_EQ(landing, untouched);
-  give(receiver_, spoilt([](FrameHeader& h) { h.id = 2; }), size);  // given up long ago
+  give(receiver_, spoilt([](C10dFrameHeader& h) { h.id = 2; }), size);  // given up long ago
   EXPECT_EQ(landing, untouched);
   give(receiver_, good, size);
   EXPECT_EQ(landing[49], std::byte{0});

@@ -22,7 +22,7 @@ enum class FrameKind : std::uint32_t {
 };
 
 /// The first bytes of a frame, in the byte order of the machine; `length` bytes follow.
-struct FrameHeader {
+struct C10dFrameHeader {
   static constexpr std::uint32_t kMagic = 0x31534d47;  // GMS1
   std::uint32_t magic = kMagic;
   FrameKind kind = FrameKind::close;
@@ -36,16 +36,16 @@ struct FrameHeader {
 /// Bytes of the largest frame: payloads are cut, so that a request that ends early never waits for
 /// a link, and memory that is not ours is never lent to the process group.
 inline constexpr std::size_t kFrameBytes = std::size_t{1} << 20;
-inline constexpr std::size_t kFrameDataBytes = kFrameBytes - sizeof(FrameHeader);
+inline constexpr std::size_t kFrameDataBytes = kFrameBytes - sizeof(C10dFrameHeader);
 
 /// Writes a header to the start of a frame; returns where its data go.
-inline std::byte* put_header(std::span<std::byte> frame, const FrameHeader& header) {
+inline std::byte* put_header(std::span<std::byte> frame, const C10dFrameHeader& header) {
   std::memcpy(frame.data(), &header, sizeof(header));
   return frame.data() + sizeof(header);
 }
 
-inline FrameHeader get_header(std::span<const std::byte> frame) {
-  FrameHeader header;
+inline C10dFrameHeader get_header(std::span<const std::byte> frame) {
+  C10dFrameHeader header;
   std::memcpy(&header, frame.data(), sizeof(header));
   return header;
 }

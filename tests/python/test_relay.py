@@ -38,7 +38,7 @@ class Frames(NamedTuple):
     is_payload: Callable[[bytes], bool]
 
 
-# gossamer/transport/net/words.h, with two codes after the words; and records of TLS.
+# gossamer/transport/net/frame.h, with two codes after the header; and records of TLS.
 DATA = 14
 PLAIN = Frames(
     96,

@@ -36,7 +36,7 @@ AcceptorOptions acceptor_options(const NetOptions& options, std::shared_ptr<cons
 
 /// Not for several threads at once. A connection may stay unverified for a few seconds. Few may
 /// wait at once. When more come, the host with most of them loses the one that has waited longest,
-/// so that a worker of another host, or one that answers at once, is heard.
+/// so that a worker of another host, or one that answers at once, is let in.
 class Acceptor {
  public:
   /// Listens on this host and on the address. Throws as listen_for_streams() does. The loop must

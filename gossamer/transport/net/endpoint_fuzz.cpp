@@ -1,4 +1,4 @@
-// Endpoints, and what a user or the store of a launcher says before workers connect.
+// Endpoints, entries of a launcher's store, and the settings of a user.
 
 #include "gossamer/base/fuzz_folder.h"
 #include "gossamer/transport/net/endpoint.h"

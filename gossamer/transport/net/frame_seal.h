@@ -19,7 +19,7 @@ bool are_equal(std::span<const std::byte> a, std::span<const std::byte> b);
 
 /// AES-128-GMAC (NIST SP 800-38D) of a frame's head, which names the code of what follows, and of
 /// what follows: a text, or a part of a payload. The nonce counts frames, so that none can be left
-/// out, said again or moved. A key is for one direction of one connection. Payloads may have a
+/// out, repeated or moved. A key is for one direction of one connection. Payloads may have a
 /// CRC-32C instead, which costs a third and finds faults, but nobody who means it.
 class FrameSeal {
  public:

@@ -201,11 +201,11 @@ Initiator::Step Initiator::take(const FrameHeader& header, std::span<const std::
 
 Initiator::Step Initiator::take_challenge(const FrameHeader& header,
                                           std::span<const std::byte> text) {
-  if (has_said_hello_) return {};
+  if (has_sent_hello_) return {};
   if (version_of(header) != kWireVersion) return {.failure = other_version(header)};
   const auto nonce = read_challenge(header, text);
   if (!nonce) return {.failure = options_.impostor};
-  has_said_hello_ = true;
+  has_sent_hello_ = true;
   handshake_ = {.initiator = options_.own,
                 .responder = options_.responder,
                 .responder_nonce = *nonce,

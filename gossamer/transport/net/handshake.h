@@ -28,7 +28,7 @@ namespace gossamer {
 
 using Nonce = std::array<std::byte, 32>;
 
-/// Who a worker is, as it says where it connects.
+/// A worker, as it names itself where it connects.
 struct Identity {
   std::uint64_t rank = 0;
   std::uint64_t member = 0;  ///< its id for the whole job, whatever its rank is at a time
@@ -106,22 +106,22 @@ class Initiator {
 
   /// Takes a challenge or a welcome; one that comes twice changes nothing.
   Step take(const FrameHeader& header, std::span<const std::byte> text);
-  bool has_said_hello() const { return has_said_hello_; }
+  bool has_sent_hello() const { return has_sent_hello_; }
   /// The other end has proved that it is the responder.
   bool is_verified() const { return is_verified_; }
   /// Payloads are authenticated because either end wants it.
   bool authenticates() const { return handshake_.authenticates(); }
-  /// Once hello has been said.
+  /// Once hello has been sent.
   SessionKeys keys() const { return session_keys(options_.token, handshake_); }
   /// Begins again, over another connection.
-  void restart() { has_said_hello_ = is_verified_ = false; }
+  void restart() { has_sent_hello_ = is_verified_ = false; }
 
  private:
   Step take_challenge(const FrameHeader& header, std::span<const std::byte> text);
 
   const InitiatorOptions options_;
   Handshake handshake_;
-  bool has_said_hello_ = false;
+  bool has_sent_hello_ = false;
   bool is_verified_ = false;
 };
 

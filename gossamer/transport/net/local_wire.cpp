@@ -52,6 +52,7 @@ class LocalWire final : public Wire {
   void match(const Offer& offer, const Pointer& receive);
   void answer(FrameType type, std::uint64_t offer, std::uint64_t bytes = 0);
 
+  void on_process_exit();
   void read(PacketConnection& connection);
   void handle_out(const FrameHeader& header, std::span<const std::byte> text);
   void handle_in(const FrameHeader& header, std::vector<std::byte>& data, Descriptor descriptor);
@@ -81,10 +82,10 @@ class LocalWire final : public Wire {
 LocalWire::LocalWire(PeerState& state, std::string name)
     : state_(state),
       name_(std::move(name)),
-      initiator_({.own = state.options().own,
-                  .responder = static_cast<std::uint64_t>(state.options().peer),
-                  .generation = state.options().generation,
-                  .token = state.options().token,
+      initiator_({.own = state.options.own,
+                  .responder = static_cast<std::uint64_t>(state.options.peer),
+                  .generation = state.options.generation,
+                  .token = state.options.token,
                   .impostor = "somebody else has the peer's name"}) {}
 
 // --- connections ---------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ void LocalWire::connect() {
 void LocalWire::accept(AcceptedConnection&& accepted) {
   if (!accepted.socket || in_) return;
   PacketConnection connection(std::move(accepted.socket));
-  if (state_.has_ended()) {
+  if (state_.operations.has_ended()) {
     connection.send({.type = FrameType::bye}, bytes_of("the peer closed the connection"));
     return;
   }
@@ -110,7 +111,7 @@ void LocalWire::accept(AcceptedConnection&& accepted) {
 }
 
 void LocalWire::close(const Ending& ending, std::optional<Deadline>) {
-  if (state_.has_ended()) return;
+  if (state_.operations.has_ended()) return;
   for (PacketConnection* connection : {&out_, &in_}) {
     connection->send({.type = FrameType::bye}, bytes_of(ending.there));
   }
@@ -123,7 +124,7 @@ void LocalWire::end(const std::string& reason) {
 }
 
 void LocalWire::end(Direction direction, const std::string& reason) {
-  if (!state_.end(direction, reason)) return;
+  if (!state_.operations.end(direction, reason)) return;
   if (direction == Direction::receive) return offers_.clear();
   for (auto& [number, lent] : lent_) lent.send = nullptr;
 }
@@ -153,7 +154,7 @@ void LocalWire::watch(const Upkeep& upkeep, PacketConnection& connection, EventL
   if (connection.has_ended() || !upkeep.watches) upkeep.loop.forget(descriptor);
   if (connection.has_ended()) return connection.reset();
   if (!upkeep.watches) return;
-  const auto number = static_cast<std::uint32_t>(state_.options().peer);
+  const auto number = static_cast<std::uint32_t>(state_.options.peer);
   const bool is_new = !upkeep.loop.watches(descriptor);
   upkeep.loop.watch(descriptor, {kind, number}, connection.is_behind());
   if (!is_new) return;
@@ -165,22 +166,22 @@ void LocalWire::watch(const Upkeep& upkeep, PacketConnection& connection, EventL
 
 /// Else it has failed.
 bool LocalWire::is_open_for(const Pointer& operation) {
-  if (state_.fail_if_ended(operation)) return false;
+  if (state_.operations.fail_if_ended(operation)) return false;
   connect();
-  return !state_.fail_if_ended(operation);
+  return !state_.operations.fail_if_ended(operation);
 }
 
 void LocalWire::post(const Pointer& operation, const NetPayload& payload) {
   if (operation->sending) return send_offer(operation, payload);
   const std::optional<Offer> offer = offers_.take(operation->tag);
   if (!offer && !is_open_for(operation)) return;
-  state_.add(operation);
+  state_.operations.add(operation);
   if (offer) match(*offer, operation);
 }
 
 void LocalWire::send_offer(const Pointer& send, const NetPayload& payload) {
   if (!is_open_for(send)) return;
-  state_.add(send);
+  state_.operations.add(send);
   send->number = ++last_offer_;
   lent_.emplace(last_offer_, Lent{send, payload.keeps, payload.memory == nullptr});
   FrameHeader header{.type = FrameType::offer,
@@ -225,19 +226,20 @@ void LocalWire::withdraw(NetOperation& operation) {
 
 /// Ends a receive by an offer with its tag.
 void LocalWire::match(const Offer& offer, const Pointer& receive) {
-  state_.count_use();
+  state_.frames.count_use();
   const FrameHeader& header = offer.header;
   if (header.bytes != receive->bytes) {
     answer(FrameType::refuse, header.number, receive->bytes);
-    return state_.fail(receive, size_mismatch(header.bytes, receive->bytes));
+    return state_.operations.fail(receive, size_mismatch(header.bytes, receive->bytes));
   }
   receive->number = header.number;
   if (header.memory == 0) {
     std::copy(offer.data.begin(), offer.data.end(), receive->landing);
-    state_.complete(receive, {receive->landing, receive->bytes});
+    state_.operations.complete(receive, {receive->landing, receive->bytes});
   } else {
     receive->borrowed = offer.memory;
-    state_.complete(receive, {receive->borrowed->data() + header.offset, receive->bytes});
+    state_.operations.complete(receive,
+                               {receive->borrowed->data() + header.offset, receive->bytes});
   }
   answer(FrameType::taken, header.number);
 }
@@ -249,18 +251,21 @@ void LocalWire::answer(FrameType type, std::uint64_t offer, std::uint64_t bytes)
 // --- frames that come ----------------------------------------------------------------------------
 
 void LocalWire::handle(EventLoop::Kind kind) {
-  if (kind == EventLoop::Kind::process) {
-    for (PacketConnection* connection : {&out_, &in_}) {
-      while (*connection && !connection->has_ended() && connection->socket().is_readable()) {
-        read(*connection);
-      }
-    }
-    return end("the peer has ended");
-  }
+  if (kind == EventLoop::Kind::process) return on_process_exit();
   PacketConnection& connection = kind == EventLoop::Kind::out ? out_ : in_;
   if (!connection) return;
   connection.flush();
   read(connection);
+}
+
+/// Takes the frames that the process had still sent.
+void LocalWire::on_process_exit() {
+  for (PacketConnection* connection : {&out_, &in_}) {
+    while (*connection && !connection->has_ended() && connection->socket().is_readable()) {
+      read(*connection);
+    }
+  }
+  end("the peer has ended");
 }
 
 void LocalWire::read(PacketConnection& connection) {
@@ -281,7 +286,7 @@ void LocalWire::read(PacketConnection& connection) {
       return end_over(connection, "the peer has ended");
     }
     state_.see(Clock::now());
-    state_.count_frame();
+    state_.frames.count();
     try {
       &connection == &out_ ? handle_out(header, data)
                            : handle_in(header, data, std::move(descriptor));
@@ -298,11 +303,11 @@ void LocalWire::handle_out(const FrameHeader& header, std::span<const std::byte>
   if (header.type == FrameType::bye) return end_over(out_, text_of(text));
   if (header.type == FrameType::taken) return handle_taken(header);
   if (header.type == FrameType::back) {
-    if (const Pointer send = take_lent(header.number)) state_.complete(send);
+    if (const Pointer send = take_lent(header.number)) state_.operations.complete(send);
   }
   if (header.type == FrameType::refuse) {
     const Pointer send = take_lent(header.number);
-    if (send) state_.fail(send, size_mismatch(send->bytes, header.bytes));
+    if (send) state_.operations.fail(send, size_mismatch(send->bytes, header.bytes));
   }
 }
 
@@ -325,7 +330,7 @@ void LocalWire::handle_in(const FrameHeader& header, std::vector<std::byte>& dat
 }
 
 void LocalWire::handle_memory(const FrameHeader& header, Descriptor descriptor) {
-  if (state_.has_ended(Direction::receive)) return;
+  if (state_.operations.has_ended(Direction::receive)) return;
   if (mappings_.contains(header.number)) return close(kTwice, std::nullopt);
   if (mappings_.size() >= kMostMemories) return close(kTooMuch, std::nullopt);
   mappings_[header.number] = std::make_shared<SharedMapping>(std::move(descriptor), header.bytes);
@@ -343,7 +348,7 @@ void LocalWire::handle_forget(const FrameHeader& header) {
 }
 
 void LocalWire::handle_offer(const FrameHeader& header, std::vector<std::byte>& data) {
-  if (state_.has_ended(Direction::receive)) return;
+  if (state_.operations.has_ended(Direction::receive)) return;
   const auto known = mappings_.find(header.memory);
   const auto memory = known == mappings_.end() ? nullptr : known->second;
   const bool is_there = header.memory == 0 ? data.size() == header.bytes
@@ -351,7 +356,7 @@ void LocalWire::handle_offer(const FrameHeader& header, std::vector<std::byte>& 
                                                  header.bytes <= memory->size() - header.offset;
   if (!is_there) return end("the peer offers memory that it has not given");
   Offer offer{header, std::move(data), memory};
-  if (const Pointer receive = state_.find(Direction::receive, header.tag)) {
+  if (const Pointer receive = state_.operations.find(Direction::receive, header.tag)) {
     return match(offer, receive);
   }
   if (!offers_.keep(std::move(offer))) return close(kTwice, std::nullopt);
@@ -361,13 +366,13 @@ void LocalWire::handle_offer(const FrameHeader& header, std::vector<std::byte>& 
 void LocalWire::handle_taken(const FrameHeader& header) {
   const auto lent = lent_.find(header.number);
   if (lent == lent_.end()) return;
-  state_.count_use();
+  state_.frames.count_use();
   const Pointer send = lent->second.send;
   if (send) {
     send->taken = true;
-    state_.count_sent(send->bytes);
+    state_.operations.count_sent(send->bytes);
     if (!send->lends) {
-      state_.complete(send);
+      state_.operations.complete(send);
       lent->second.send = nullptr;
     }
   }
@@ -378,7 +383,7 @@ void LocalWire::handle_taken(const FrameHeader& header) {
 LocalWire::Pointer LocalWire::take_lent(std::uint64_t number) {
   const auto lent = lent_.find(number);
   if (lent == lent_.end()) return nullptr;
-  state_.count_use();
+  state_.frames.count_use();
   const Pointer send = lent->second.send;
   lent_.erase(lent);
   return send;

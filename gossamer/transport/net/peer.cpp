@@ -18,7 +18,7 @@ Peer::Peer(PeerOptions options, EventLoop& loop, EndedOperations& ended, const M
 
 /// Has the loop watch the connections as they are now.
 void Peer::settle() {
-  if (!is_retired_) wire_->maintain({.loop = loop_, .watches = !state_.is_throttled()});
+  if (!is_retired_) wire_->maintain({.loop = loop_, .watches = !state_.frames.is_spent()});
 }
 
 void Peer::connect() { wire_->maintain({.loop = loop_, .connects = true}); }
@@ -40,7 +40,7 @@ void Peer::accept(AcceptedConnection&& accepted) {
 
 /// The end of a process may be that of a former generation.
 void Peer::handle(EventLoop::Kind kind) {
-  const auto number = static_cast<std::uint32_t>(state_.options().peer);
+  const auto number = static_cast<std::uint32_t>(state_.options.peer);
   if (kind == EventLoop::Kind::process && !loop_.has_process_ended(number)) return;
   work([&] { wire_->handle(kind); });
 }
@@ -53,7 +53,7 @@ void Peer::post(const Pointer& operation, const NetPayload& payload) {
 void Peer::release(const Pointer& operation) {
   wire_->withdraw(*operation);
   if (operation->state == Status::State::pending) {
-    state_.drop(operation, "released before it ended");
+    state_.operations.drop(operation, "released before it ended");
   }
   settle();
 }
@@ -62,27 +62,27 @@ void Peer::expire(const Pointer& operation, Deadline now) {
   const bool is_lent = operation->taken && operation->lends;
   if (operation->state != Status::State::pending || is_lent || now < operation->deadline) return;
   const bool is_moving = operation->taken || operation->landed > 0;
-  const std::string peer = "worker " + std::to_string(state_.options().peer);
+  const std::string peer = "worker " + std::to_string(state_.options.peer);
   const std::string reason = is_moving            ? "the payload is still on the link"
                              : operation->sending ? peer + " posted no receive"
                                                   : peer + " posted no send";
   wire_->withdraw(*operation);
-  state_.fail(operation, "deadline passed; " + reason);
+  state_.operations.fail(operation, "deadline passed; " + reason);
   settle();
 }
 
 void Peer::beat(const Beat& beat) {
   const Deadline now = Clock::now();
   if (beat.forgives_silence) state_.see(now);
-  state_.forgive_useless();
+  state_.frames.refill();
   wire_->maintain(
-      {.loop = loop_, .watches = !state_.is_throttled(), .idle_since = beat.idle_since});
-  if (state_.last_seen() >= beat.silent_since) return;
-  const auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - state_.last_seen());
-  for (const Pointer& operation : state_.pending()) {
+      {.loop = loop_, .watches = !state_.frames.is_spent(), .idle_since = beat.idle_since});
+  if (state_.last_seen >= beat.silent_since) return;
+  const auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - state_.last_seen);
+  for (const Pointer& operation : state_.operations.all()) {
     wire_->withdraw(*operation);
-    state_.fail(operation,
-                "the peer has been silent for " + std::to_string(silence.count()) + " s");
+    state_.operations.fail(
+        operation, "the peer has been silent for " + std::to_string(silence.count()) + " s");
   }
   settle();
 }
@@ -96,8 +96,9 @@ void Peer::replace(Peer& former, const Ending& ending) {
   former.wire_->close(ending, std::nullopt);
   former.wire_->maintain({.loop = loop_, .watches = false});
   former.is_retired_ = true;
-  loop_.forget_process(static_cast<std::uint32_t>(state_.options().peer));
-  state_.continue_from(former.state_);
+  loop_.forget_process(static_cast<std::uint32_t>(state_.options.peer));
+  state_.operations.continue_from(former.state_.operations);
+  state_.frames.continue_from(former.state_.frames);
 }
 
 }  // namespace gossamer

@@ -13,7 +13,7 @@ namespace gossamer {
 
 /// What a beat of the transport compares with.
 struct Beat {
-  Deadline idle_since;  ///< the peer is told that this worker is alive where it heard nothing since
+  Deadline idle_since;    ///< the peer gets `alive` over connections that have sent nothing since
   Deadline silent_since;  ///< of a peer that sent nothing since, what is pending fails
   /// This worker itself stood still until now: a peer that is silent may not be.
   bool forgives_silence = false;
@@ -29,11 +29,11 @@ class Peer {
   /// The loop and the list must outlive the last call.
   Peer(PeerOptions options, EventLoop& loop, EndedOperations& ended, const MakeWire& make_wire);
 
-  std::uint64_t generation() const { return state_.options().generation; }
+  std::uint64_t generation() const { return state_.options.generation; }
   /// Nothing before the first operation.
-  std::optional<EdgeBytes> traffic() const { return state_.traffic(); }
+  std::optional<EdgeBytes> traffic() const { return state_.operations.traffic(); }
   /// It is not read until the next beat; see Note [Useless frames].
-  bool is_throttled() const { return state_.is_throttled(); }
+  bool is_throttled() const { return state_.frames.is_spent(); }
 
   /// Connects unless it has; the peer is closed where nobody is there.
   void connect();

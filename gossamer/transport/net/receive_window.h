@@ -23,10 +23,10 @@ struct Way {
 /// connection that happens to have more in the queue than another keeps more of the link for
 /// seconds: of exchanges of one size that begin together some end late, and the step with them,
 /// while links idle. So of a slow connection, for which 16 KiB are 2 ms of what it brings, who
-/// receives grants no more than that: equal windows are equal shares, nothing is lost, and what is
-/// said meanwhile does not wait. One that was slow stays so until 16 KiB are less than 1 ms: beside
-/// others it was slow, alone on the same link it is not. Faster ones are left alone: their windows
-/// would have to differ.
+/// receives grants no more than that: equal windows are equal shares, nothing is lost, and frames
+/// that are sent meanwhile do not wait. One that was slow stays so until 16 KiB are less than 1 ms:
+/// beside others it was slow, alone on the same link it is not. Faster ones are left alone: their
+/// windows would have to differ.
 ///
 /// Without a limit, what comes behind a lost segment waits for it and then comes at once, as if the
 /// link were fast. So without one a rate is that of 40 ms or of 1 MiB, with one also of 128 KiB.

@@ -146,8 +146,8 @@ Descriptor connect_stream(const StreamAddress& address) {
   return socket;
 }
 
-Descriptor accept_stream(const Descriptor& door) {
-  Descriptor socket(::accept4(door.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+Descriptor accept_stream(const Descriptor& listener) {
+  Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket) set_up(socket.get());
   return socket;
 }

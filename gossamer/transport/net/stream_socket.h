@@ -36,16 +36,17 @@ StreamListener listen_for_streams(const std::string& host, const PortRange& port
 /// Begins to connect; an empty descriptor where that cannot succeed.
 Descriptor connect_stream(const StreamAddress& address);
 /// The next that connects; an empty descriptor without one.
-Descriptor accept_stream(const Descriptor& door);
+Descriptor accept_stream(const Descriptor& listener);
 /// The address at the other end, in numbers; empty where the system does not say.
 std::string host_of_peer(int socket);
 /// Over a way that is short enough, has the system keep few bytes under way, which stay in the
 /// caches then; false where it is not, or not known yet.
 bool fit_buffer(int socket);
-/// Bytes that the other end has not acknowledged yet.
+/// What the system knows of the way to the other end.
 Way way_of(int socket);
 /// From now on no more is to be under way to this end; null: as much as the system likes.
 void limit_window(int socket, std::optional<std::size_t> bytes);
+/// Bytes that the other end has not acknowledged yet.
 int unacknowledged_bytes(int socket);
 
 }  // namespace gossamer

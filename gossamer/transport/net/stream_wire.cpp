@@ -79,11 +79,11 @@ StreamWire::StreamWire(PeerState& state, StreamAddress address, std::shared_ptr<
     : state_(state),
       address_(std::move(address)),
       keys_(std::move(keys)),
-      initiator_({.own = state.options().own,
-                  .responder = static_cast<std::uint64_t>(state.options().peer),
-                  .generation = state.options().generation,
-                  .token = state.options().token,
-                  .authenticates = state.options().authenticates,
+      initiator_({.own = state.options.own,
+                  .responder = static_cast<std::uint64_t>(state.options.peer),
+                  .generation = state.options.generation,
+                  .token = state.options.token,
+                  .authenticates = state.options.authenticates,
                   .impostor = "somebody else listens at " + address_.host}) {}
 
 // --- connections ---------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ void StreamWire::accept(AcceptedConnection&& accepted) {
   if (!accepted.stream || in_) return;
   in_ = std::move(accepted.stream);
   state_.see(Clock::now());
-  if (state_.has_ended()) {
+  if (state_.operations.has_ended()) {
     in_.send({.type = FrameType::bye}, bytes_of("the peer closed the connection"));
   }
   in_.write();
@@ -109,7 +109,7 @@ void StreamWire::accept(AcceptedConnection&& accepted) {
 }
 
 void StreamWire::close(const Ending& ending, std::optional<Deadline> linger) {
-  if (!state_.has_ended()) {
+  if (!state_.operations.has_ended()) {
     for (Stream* stream : {&out_, &in_}) {
       stream->send({.type = FrameType::bye}, bytes_of(ending.there));
       stream->write();
@@ -127,7 +127,7 @@ void StreamWire::end(const std::string& reason) {
 }
 
 void StreamWire::end(Direction direction, const std::string& reason) {
-  if (!state_.end(direction, reason)) return;
+  if (!state_.operations.end(direction, reason)) return;
   if (direction == Direction::receive) {
     for (const auto& [number, receive] : landing_) out_.drop(number);
     return landing_.clear();
@@ -155,7 +155,7 @@ void StreamWire::maintain(const Upkeep& upkeep) {
 
 void StreamWire::send_alive(Deadline idle_since) {
   for (Stream* stream : {&out_, &in_}) {
-    const bool may_send = stream == &in_ || initiator_.has_said_hello();
+    const bool may_send = stream == &in_ || initiator_.has_sent_hello();
     if (*stream && may_send && stream->last_sent() < idle_since) {
       stream->send({.type = FrameType::alive});
       stream->write();
@@ -172,14 +172,14 @@ void StreamWire::watch(const Upkeep& upkeep, Stream& stream, EventLoop::Kind kin
     return stream.reset();
   }
   if (!upkeep.watches) return upkeep.loop.forget(stream.descriptor());
-  const auto number = static_cast<std::uint32_t>(state_.options().peer);
+  const auto number = static_cast<std::uint32_t>(state_.options.peer);
   upkeep.loop.watch(stream.descriptor(), {kind, number}, stream.is_behind());
 }
 
 /// A connection has ended, which a read or a write has noticed.
 void StreamWire::lose(EventLoop::Kind kind, const Stream& stream) {
   const bool has_met = kind == EventLoop::Kind::in || initiator_.is_verified() ||
-                       state_.has_ended(Direction::receive);
+                       state_.operations.has_ended(Direction::receive);
   if (has_met) return end_over(kind, stream.reason());
   if (!stream.tls_failure().empty()) {
     return close(
@@ -199,10 +199,10 @@ void StreamWire::lose(EventLoop::Kind kind, const Stream& stream) {
 // --- operations ----------------------------------------------------------------------------------
 
 void StreamWire::post(const Pointer& operation, const NetPayload& payload) {
-  if (state_.fail_if_ended(operation)) return;
+  if (state_.operations.fail_if_ended(operation)) return;
   connect();
-  if (state_.fail_if_ended(operation)) return;
-  state_.add(operation);
+  if (state_.operations.fail_if_ended(operation)) return;
+  state_.operations.add(operation);
   if (!operation->sending) {
     wait_for(operation);
     return out_.write();
@@ -216,7 +216,7 @@ void StreamWire::post(const Pointer& operation, const NetPayload& payload) {
 void StreamWire::wait_for(const Pointer& receive) {
   receive->number = ++last_number_;
   landing_.emplace(last_number_, receive);
-  if (initiator_.has_said_hello()) send_ready(*receive);
+  if (initiator_.has_sent_hello()) send_ready(*receive);
 }
 
 void StreamWire::send_ready(const NetOperation& receive) {
@@ -235,9 +235,9 @@ void StreamWire::begin(const Pointer& send, const ReadyReceive& ready) {
   if (send->bytes != ready.bytes) {
     in_.send({.type = FrameType::refuse, .number = ready.number, .bytes = send->bytes});
     in_.write();
-    return state_.fail(send, size_mismatch(send->bytes, ready.bytes));
+    return state_.operations.fail(send, size_mismatch(send->bytes, ready.bytes));
   }
-  state_.count_use();
+  state_.frames.count_use();
   send->number = ready.number;
   send->taken = true;
   streaming_.emplace(ready.number, send);
@@ -251,8 +251,8 @@ void StreamWire::complete_sends() {
     if (found == streaming_.end()) continue;
     const Pointer send = found->second;
     streaming_.erase(found);
-    state_.count_sent(send->bytes);
-    state_.complete(send);
+    state_.operations.count_sent(send->bytes);
+    state_.operations.complete(send);
   }
 }
 
@@ -268,7 +268,7 @@ void StreamWire::withdraw(NetOperation& operation) {
   }
   landing_.erase(operation.number);
   out_.drop(operation.number);
-  if (!initiator_.has_said_hello()) return;
+  if (!initiator_.has_sent_hello()) return;
   out_.send({.type = FrameType::unready, .number = operation.number});
   out_.write();
 }
@@ -283,7 +283,7 @@ void StreamWire::handle(EventLoop::Kind kind) {
   const StreamHandlers handlers{
       .frame =
           [&](const FrameHeader& header, std::span<const std::byte> text) {
-            state_.count_frame();
+            state_.frames.count();
             is_out ? handle_out(header, text) : handle_in(header, text);
           },
       .landing =
@@ -323,7 +323,7 @@ void StreamWire::handle_handshake(const FrameHeader& header, std::span<const std
 
 void StreamWire::handle_in(const FrameHeader& header, std::span<const std::byte> text) {
   if (header.type == FrameType::bye) return end_over(EventLoop::Kind::in, text_of(text));
-  if (state_.has_ended(Direction::send)) return;
+  if (state_.operations.has_ended(Direction::send)) return;
   if (header.type == FrameType::ready) return handle_ready(header);
   if (header.type == FrameType::unready) handle_unready(header);
 }
@@ -333,7 +333,7 @@ void StreamWire::handle_ready(const FrameHeader& header) {
   const bool is_known = ready_.contains(header.number) || streaming_.contains(header.number);
   if (is_known) return close(kTwice, std::nullopt);
   const ReadyReceive ready{header.tag, header.number, header.bytes};
-  const Pointer send = state_.find(Direction::send, header.tag);
+  const Pointer send = state_.operations.find(Direction::send, header.tag);
   if (send && !send->taken) return begin(send, ready);
   if (ready_.is_full()) return close(kTooMuch, std::nullopt);
   ready_.keep(ready);
@@ -359,7 +359,7 @@ void StreamWire::handle_no_payload(const FrameHeader& header) {
   const Pointer receive = found->second;
   landing_.erase(found);
   if (header.type == FrameType::refuse) {
-    return state_.fail(receive, size_mismatch(header.bytes, receive->bytes));
+    return state_.operations.fail(receive, size_mismatch(header.bytes, receive->bytes));
   }
   receive->landed = 0;
   wait_for(receive);
@@ -368,7 +368,7 @@ void StreamWire::handle_no_payload(const FrameHeader& header) {
 std::span<std::byte> StreamWire::landing_of(const FrameHeader& header) {
   const auto found = landing_.find(header.number);
   if (!initiator_.is_verified() || found == landing_.end()) {
-    state_.count_frame();
+    state_.frames.count();
     return {};
   }
   const NetOperation& receive = *found->second;
@@ -386,7 +386,7 @@ void StreamWire::handle_landed(const FrameHeader& header) {
   receive->landed += header.follows;
   if (receive->landed < receive->bytes) return;
   landing_.erase(found);
-  state_.complete(receive, {receive->landing, receive->bytes});
+  state_.operations.complete(receive, {receive->landing, receive->bytes});
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ const std::string kToken = "open sesame";
 const std::string kLoopback = "127.0.0.1";
 
 /// Worker 0 of two; worker 1 listens, and is what the test makes of it.
-struct LoneWorker {
+struct ConnectingWorker {
   StreamListener listener = listen_for_streams(kLoopback);
   std::unique_ptr<Transport> transport;
 
-  LoneWorker() {
+  ConnectingWorker() {
     NetOptions options{.rank = 0, .workers = 2, .token = kToken};
     options.address = kLoopback;
     options.share_memory = false;
@@ -82,7 +82,7 @@ void serve(Stream& stream, const Bytes& payload) {
 }
 
 TEST(StreamWire, ConnectsAgainUntilTheyHaveMet) {
-  const LoneWorker lone;
+  const ConnectingWorker lone;
   const Bytes payload = pattern(1000, 1);
   Bytes landing(payload.size());
   const Request received = lone.transport->receive(1, {}, landing, patience());
@@ -96,7 +96,7 @@ TEST(StreamWire, ConnectsAgainUntilTheyHaveMet) {
 }
 
 TEST(StreamWire, DoesNotConnectAgainOnceTheyHaveMet) {
-  const LoneWorker lone;
+  const ConnectingWorker lone;
   const Bytes payload = pattern(1000, 1);
   Bytes landing(payload.size());
   const Request received = lone.transport->receive(1, {}, landing, patience());
@@ -110,7 +110,7 @@ TEST(StreamWire, DoesNotConnectAgainOnceTheyHaveMet) {
 }
 
 TEST(StreamWire, GivesUpWhereNobodyListens) {
-  LoneWorker lone;
+  ConnectingWorker lone;
   lone.listener.socket.reset();
   Bytes landing(8);
   const Request received = lone.transport->receive(1, {}, landing, patience());

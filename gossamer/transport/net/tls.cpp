@@ -183,7 +183,7 @@ Tls::Tls(std::shared_ptr<const TlsKeys> keys, int socket, End end)
   ::SSL_set_bio(tls_.get(), bio, bio);  // which owns it from now on
   if (end == End::connects) {
     ::SSL_set_connect_state(tls_.get());
-    shake();  // up to its first words, which wait for the connection
+    shake();  // up to its first record, which waits for the connection
   } else {
     ::SSL_set_accept_state(tls_.get());
     ::SSL_set_verify(tls_.get(), SSL_VERIFY_NONE, nullptr);

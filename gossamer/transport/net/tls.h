@@ -55,8 +55,8 @@ class TlsKeys {
 
 struct TlsSocket {
   int descriptor = -1;
-  std::size_t may_read = 0;  ///< bytes
-  int error = 0;  ///< the system's word, of the last operation that failed; 0: for the end
+  std::size_t may_read = 0;            ///< bytes
+  int error = 0;                       ///< errno of the last operation that failed; 0: for the end
   std::vector<std::byte> unsent = {};  ///< records that go together; those before `gone` are gone
   std::size_t gone = 0;
 };

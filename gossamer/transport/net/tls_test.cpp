@@ -53,7 +53,7 @@ struct Received {
 };
 
 /// Two streams and the wire between them, which is watched. Keys: over TLS.
-struct Wire {
+struct WatchedLink {
   std::array<std::array<Descriptor, 2>, 2> sockets = {make_sockets(), make_sockets()};
   Stream near;
   Stream far;
@@ -63,7 +63,7 @@ struct Wire {
   std::size_t change_at = ~std::size_t{0};
   std::size_t portion = 1 << 16;
 
-  Wire(const Keys& here, const Keys& there)
+  WatchedLink(const Keys& here, const Keys& there)
       : near(std::move(sockets[0][0]), here, Tls::End::connects),
         far(std::move(sockets[1][0]), there, Tls::End::accepts) {
     for (Stream* stream : {&near, &far}) stream->authenticate({}, {});
@@ -101,7 +101,7 @@ struct Wire {
 };
 
 /// The payload goes from near to far.
-void send(Wire& wire, const Bytes& payload) {
+void send(WatchedLink& wire, const Bytes& payload) {
   wire.received.landing.assign(payload.size(), std::byte{0});
   wire.received.landed = 0;
   wire.near.start(7, payload);
@@ -120,7 +120,7 @@ TEST(Tls, TheWireShowsNothingOfWhatIsSent) {
     std::memcpy(payload.data() + at, secret.data(), secret.size());
   }
   for (const bool is_plain : {true, false}) {
-    Wire wire(is_plain ? nullptr : keys(), is_plain ? nullptr : keys());
+    WatchedLink wire(is_plain ? nullptr : keys(), is_plain ? nullptr : keys());
     wire.near.send({.type = FrameType::bye}, bytes_of(std::string(secret)));
     send(wire, payload);
     EXPECT_EQ(wire.received.landing, payload);
@@ -135,7 +135,7 @@ TEST(Tls, TheWireShowsNothingOfWhatIsSent) {
 TEST(Tls, BringsWhatWasSentInPortionsOfAnySize) {
   const Bytes payload = pattern((1 << 20) + 12345, 1);
   for (const std::size_t portion : {777UL, 4096UL, 1UL << 18}) {
-    Wire wire(keys(), keys());
+    WatchedLink wire(keys(), keys());
     wire.portion = portion;
     wire.far.send({.type = FrameType::challenge}, pattern(32, 2));
     send(wire, payload);
@@ -149,7 +149,7 @@ TEST(Tls, BringsWhatWasSentInPortionsOfAnySize) {
 
 TEST(Tls, WhoeverHasAnotherTokenIsRefusedByBothEnds) {
   for (const char* token : {"open sesamf", "open sesame2", "x"}) {
-    Wire wire(keys(), keys(token));
+    WatchedLink wire(keys(), keys(token));
     wire.near.send({.type = FrameType::alive});
     wire.far.send({.type = FrameType::alive});
     wire.settle();
@@ -162,7 +162,7 @@ TEST(Tls, WhoeverHasAnotherTokenIsRefusedByBothEnds) {
 
 TEST(Tls, APlainEndIsRefusedWhicheverItIs) {
   for (const bool is_near : {true, false}) {
-    Wire wire(is_near ? nullptr : keys(), is_near ? keys() : nullptr);
+    WatchedLink wire(is_near ? nullptr : keys(), is_near ? keys() : nullptr);
     for (Stream* stream : {&wire.near, &wire.far}) stream->send({.type = FrameType::alive});
     wire.settle();
     const Stream& tls = is_near ? wire.far : wire.near;
@@ -177,7 +177,7 @@ TEST(Tls, ATokenIsNeeded) { EXPECT_THROW(TlsKeys(""), std::invalid_argument); }
 TEST(Tls, GoesOnWithNewKeys) {
   std::array<std::size_t, 2> passed = {};
   for (const bool is_often : {true, false}) {
-    Wire wire(is_often ? std::make_shared<const TlsKeys>(kToken, 50'000) : keys(), keys());
+    WatchedLink wire(is_often ? std::make_shared<const TlsKeys>(kToken, 50'000) : keys(), keys());
     for (std::uint64_t i = 0; i < 5; ++i) {
       const Bytes payload = pattern(300'000, i);
       send(wire, payload);
@@ -193,14 +193,14 @@ TEST(Tls, AChangedByteEndsTheStreamWhereverItIs) {
   std::size_t begin = 0;
   std::size_t end = 0;
   {
-    Wire wire(keys(), keys());
+    WatchedLink wire(keys(), keys());
     wire.settle();
     begin = wire.passed.size();  // the handshake is over
     send(wire, payload);
     end = wire.passed.size();
   }
   for (std::size_t at = begin; at < end; at += at < begin + 32 ? 1 : 997) {
-    Wire wire(keys(), keys());
+    WatchedLink wire(keys(), keys());
     wire.settle();
     wire.change_at = at;
     send(wire, payload);
@@ -214,7 +214,7 @@ TEST(Tls, AChangedByteEndsTheStreamWhereverItIs) {
 }
 
 TEST(Tls, AnEndHalfWayThroughTheHandshakeIsNoFailureOfTls) {
-  Wire wire(keys(), keys());
+  WatchedLink wire(keys(), keys());
   wire.near.write();
   ::shutdown(wire.sockets[0][1].get(), SHUT_RDWR);
   wire.settle();
