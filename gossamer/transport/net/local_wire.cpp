@@ -1,13 +1,13 @@
 #include "gossamer/transport/net/local_wire.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/transport/net/acceptor.h"
+#include "gossamer/transport/net/announced_memories.h"
 #include "gossamer/transport/net/kept_offers.h"
 #include "gossamer/transport/net/packet_connection.h"
 #include "gossamer/transport/net/peer_state.h"
@@ -47,8 +47,6 @@ class LocalWire final : public Wire {
   void end_over(const PacketConnection& connection, const std::string& reason);
 
   void send_offer(const Pointer& send, const NetPayload& payload);
-  std::uint32_t announce(const std::shared_ptr<const SharedMemory>& memory);
-  void forget_memories();
   void match(const Offer& offer, const Pointer& receive);
   void answer(FrameType type, std::uint64_t offer, std::uint64_t bytes = 0);
 
@@ -72,8 +70,7 @@ class LocalWire final : public Wire {
 
   std::uint64_t last_offer_ = 0;
   std::unordered_map<std::uint64_t, Lent> lent_;
-  std::uint32_t last_memory_ = 0;
-  std::map<std::weak_ptr<const SharedMemory>, std::uint32_t, std::owner_less<>> announced_;
+  AnnouncedMemories memories_;
 
   KeptOffers offers_;
   std::unordered_map<std::uint64_t, std::shared_ptr<const SharedMapping>> mappings_;
@@ -82,11 +79,7 @@ class LocalWire final : public Wire {
 LocalWire::LocalWire(PeerState& state, std::string name)
     : state_(state),
       name_(std::move(name)),
-      initiator_({.own = state.options.own,
-                  .responder = static_cast<std::uint64_t>(state.options.peer),
-                  .generation = state.options.generation,
-                  .token = state.options.token,
-                  .impostor = "somebody else has the peer's name"}) {}
+      initiator_(initiator_options(state.options, "somebody else has the peer's name")) {}
 
 // --- connections ---------------------------------------------------------------------------------
 
@@ -189,28 +182,9 @@ void LocalWire::send_offer(const Pointer& send, const NetPayload& payload) {
                      .number = last_offer_,
                      .bytes = payload.bytes.size()};
   if (payload.memory == nullptr) return out_.send(header, payload.bytes);
-  header.memory = announce(payload.memory);
+  header.memory = memories_.number_of(payload.memory, out_);
   header.offset = static_cast<std::uint64_t>(payload.bytes.data() - payload.memory->data());
   out_.send(header);
-}
-
-/// The number under which the peer knows a memory.
-std::uint32_t LocalWire::announce(const std::shared_ptr<const SharedMemory>& memory) {
-  const auto known = announced_.find(memory);
-  if (known != announced_.end()) return known->second;
-  forget_memories();
-  announced_.emplace(memory, ++last_memory_);
-  out_.send({.type = FrameType::memory, .number = last_memory_, .bytes = memory->size()}, {},
-            memory);
-  return last_memory_;
-}
-
-void LocalWire::forget_memories() {
-  std::erase_if(announced_, [&](const auto& entry) {
-    if (!entry.first.expired()) return false;
-    out_.send({.type = FrameType::forget, .number = entry.second});
-    return true;
-  });
 }
 
 void LocalWire::withdraw(NetOperation& operation) {

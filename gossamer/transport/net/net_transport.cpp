@@ -144,7 +144,7 @@ void NetTransport::make_peer(std::size_t rank, const Endpoint& endpoint) {
                   .peer = number,
                   .generation = endpoint.generation,
                   .token = token_,
-                  .authenticates = authenticates_},
+                  .authenticates = authenticates_ && !is_local},
       loop_, ended_, is_local ? local_wire(endpoint.name) : stream_wire(endpoint.streams, keys_));
   is_local_[rank] = is_local;
 }

@@ -21,6 +21,16 @@ struct PeerOptions {
   bool authenticates = false;  ///< payloads over streams, see NetOptions
 };
 
+/// For the handshake with the peer.
+inline InitiatorOptions initiator_options(const PeerOptions& options, std::string impostor) {
+  return {.own = options.own,
+          .responder = static_cast<std::uint64_t>(options.peer),
+          .generation = options.generation,
+          .token = options.token,
+          .authenticates = options.authenticates,
+          .impostor = std::move(impostor)};
+}
+
 struct PeerState {
   PeerState(PeerOptions between, EndedOperations& ended)
       : options(std::move(between)), operations(options.peer, ended) {}

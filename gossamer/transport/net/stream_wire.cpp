@@ -79,12 +79,7 @@ StreamWire::StreamWire(PeerState& state, StreamAddress address, std::shared_ptr<
     : state_(state),
       address_(std::move(address)),
       keys_(std::move(keys)),
-      initiator_({.own = state.options.own,
-                  .responder = static_cast<std::uint64_t>(state.options.peer),
-                  .generation = state.options.generation,
-                  .token = state.options.token,
-                  .authenticates = state.options.authenticates,
-                  .impostor = "somebody else listens at " + address_.host}) {}
+      initiator_(initiator_options(state.options, "somebody else listens at " + address_.host)) {}
 
 // --- connections ---------------------------------------------------------------------------------
 
