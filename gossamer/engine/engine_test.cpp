@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gossamer/algo/pattern.h"
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/push_sum.h"
 #include "gossamer/graph/topology.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 

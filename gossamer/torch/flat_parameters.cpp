@@ -234,14 +234,14 @@ int reattach_gradients(FlatParameters& flat) {
 }
 
 void add_spares(FlatParameters& flat, Lends lends) {
-  if (lends != Lends::shared_memory) {
+  std::size_t bytes = 0;
+  for (const at::Tensor& array : flat.values) bytes += 2 * aligned(array.nbytes());
+  flat.shared = shared_memory_for(lends, bytes);
+  if (!flat.shared) {
     flat.spares = zero_arrays(flat.layout);
     return;
   }
   const at::NoGradGuard no_grad;
-  std::size_t bytes = 0;
-  for (const at::Tensor& array : flat.values) bytes += 2 * aligned(array.nbytes());
-  flat.shared = std::make_shared<const SharedMemory>(bytes);
   std::byte* begin = flat.shared->data();
   const auto next_like = [&](const at::Tensor& array) {
     const at::Tensor made =
@@ -294,15 +294,17 @@ std::vector<Bucket> buckets_of(const FlatParameters& flat) {
   std::vector<Bucket> all;
   const bool spares = !flat.spares.empty();
   const Owner owner = owner_of(flat);
+  const auto memory_in = [&](const std::vector<at::Tensor>& arrays, int bucket) {
+    return Memory{bytes_of(arrays, flat, bucket).data(), owner};
+  };
   for (int b = 0; b < static_cast<int>(flat.layout.buckets.size()); ++b) {
     const BucketLayout& layout = flat.layout.buckets[static_cast<std::size_t>(b)];
     all.push_back({.dtype = bucket_dtype(flat, b),
-                   .x = bucket_value_bytes(flat, b).data(),
+                   .x = memory_in(flat.values, b),
                    .g = bucket_gradient_bytes(flat, b).data(),
                    .count = layout.count,
                    .segments = layout.segments,
-                   .spare = spares ? bytes_of(flat.spares, flat, b).data() : nullptr,
-                   .owner = owner});
+                   .spare = spares ? memory_in(flat.spares, b) : Memory{}});
   }
   return all;
 }

@@ -133,9 +133,10 @@ TEST(SharedParameters, LieWhereOtherProcessesCanReadThem) {
   EXPECT_TRUE(at::equal(module.w, before));
   for (const Bucket& bucket : buckets_of(flat)) {
     const std::size_t bytes = static_cast<std::size_t>(bucket.count) * size_of(bucket.dtype);
-    ASSERT_NE(bucket.owner.shared(), nullptr);
-    EXPECT_TRUE(bucket.owner.shared()->contains(bucket.x, bytes));
-    EXPECT_TRUE(bucket.owner.shared()->contains(bucket.spare, bytes));
+    for (const Memory& memory : {bucket.x, bucket.spare}) {
+      ASSERT_NE(memory.owner.shared(), nullptr);
+      EXPECT_TRUE(memory.owner.shared()->contains(memory.data, bytes));
+    }
   }
   flip(flat);
   EXPECT_EQ(module.w.abs().sum().item<float>(), 0);

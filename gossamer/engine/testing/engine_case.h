@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gossamer/base/rng.h"
-#include "gossamer/engine/dense_oracle.h"
+#include "gossamer/engine/testing/dense_oracle.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/transport/net/net_team.h"
@@ -80,8 +80,8 @@ struct Model : std::enable_shared_from_this<Model<T>> {
       all.push_back(
           {dtype_of<T>(), x.data() + begin, g.data() + begin, count, segments_of(c, begin, count)});
       if (c.spares) {
-        all.back().spare = spare.data() + begin;
-        all.back().owner = this->shared_from_this();
+        all.back().x.owner = this->shared_from_this();
+        all.back().spare = {spare.data() + begin, this->shared_from_this()};
       }
       begin += count;
     }
