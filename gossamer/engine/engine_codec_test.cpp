@@ -83,6 +83,20 @@ TEST(EngineCodec, RunsStayCloseToTheUncodedOneAndAreNotIt) {
   }
 }
 
+TEST(EngineCodec, SeveralPayloadsAreDecodedApart) {
+  for (const Pattern& pattern : patterns()) {
+    if (pattern.payloads.size() < 2) continue;
+    SCOPED_TRACE(pattern.name);
+    const Gradient gradient = quadratics(11);
+    const auto run = [&](Codec codec) {
+      Case c = case_of("ring", even_hosts(4, 1), codec, std::string(pattern.name));
+      if (!pattern.optimizers.empty()) c.options.optimizer = pattern.optimizers.front();
+      return engine_run<float>(c, gradient);
+    };
+    EXPECT_LT(largest_difference(run(Codec::bf16), run(Codec::fp32)), 2e-2);
+  }
+}
+
 TEST(EngineCodec, WorkersOfOneHostSendUncoded) {
   const Gradient gradient = quadratics(4);
   const Case plain = case_of("ring", even_hosts(1, 4), Codec::fp32);
