@@ -95,8 +95,7 @@ void decode(DType dtype, void* into, std::int64_t count, const Decoding& decodin
 }
 
 double norm_squared(DType dtype, const void* x, std::int64_t count, WorkerPool* pool) {
-  return visit_dtype(
-      dtype, [&]<class T>(T) { return sum_squares(typed<T>(x, 0, count), pool); });
+  return visit_dtype(dtype, [&]<class T>(T) { return sum_squares(typed<T>(x, 0, count), pool); });
 }
 
 double distance_squared(DType dtype, const void* a, const void* b, std::int64_t count) {

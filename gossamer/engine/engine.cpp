@@ -182,8 +182,7 @@ void Engine::launch_all() {
 PassNumbers Engine::numbers(Lane& lane) const {
   const std::int64_t round = round_of(lane);
   const double weight = plans_.weight_in(round);
-  PassNumbers all{
-      .groups = {}, .pool = pool_.get(), .measure_distance = options_.measure_distance};
+  PassNumbers all{.groups = {}, .pool = pool_.get(), .measure_distance = options_.measure_distance};
   for (const Hyper& hyper : options_.groups) {
     const std::int64_t t = hyper.t > 0 ? hyper.t : steps_ + 1;
     all.groups.push_back({hyper, t, step_.grad_scale * hyper.grad_scale, round, weight});
@@ -224,9 +223,8 @@ double Engine::checked_norm_squared(Lane& lane) const {
   if (element < 0) return squared;  // the sum overflowed: clipping by it gives zero
   const int index = lane.state().index;
   const std::string name =
-      options_.name_of
-          ? options_.name_of(index, element)
-          : "bucket " + std::to_string(index) + ", element " + std::to_string(element);
+      options_.name_of ? options_.name_of(index, element)
+                       : "bucket " + std::to_string(index) + ", element " + std::to_string(element);
   refuse_non_finite(name, collectives_.rank(), steps_ + 1, gradient_value(bucket, element));
 }
 

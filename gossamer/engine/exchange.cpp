@@ -160,14 +160,15 @@ void Exchange::code(const Coding& coding, std::byte* kept, std::int64_t begin, s
   const auto part_of = [&](void* all, std::int64_t first) {
     return all == nullptr ? nullptr : elements::address(dtype, all, first);
   };
-  elements::encode(dtype, {.codec = codec,
-                           .x = from,
-                           .count = count,
-                           .coded = spec_.arena->buffer(coding.into) + coded_bytes(codec, begin, dtype),
-                           .kept = part_of(kept, begin),
-                           .own = coding.own,
-                           .keep = coding.keep,
-                           .error = part_of(spec_.error, coding.at + begin)});
+  elements::encode(dtype,
+                   {.codec = codec,
+                    .x = from,
+                    .count = count,
+                    .coded = spec_.arena->buffer(coding.into) + coded_bytes(codec, begin, dtype),
+                    .kept = part_of(kept, begin),
+                    .own = coding.own,
+                    .keep = coding.keep,
+                    .error = part_of(spec_.error, coding.at + begin)});
 }
 
 void Exchange::post_sends() {

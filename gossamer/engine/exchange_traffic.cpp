@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/engine/tags.h"
 
 namespace gossamer {
@@ -104,7 +105,7 @@ class ExchangeTraffic final : public BucketTraffic {
     Exchanges exchanges;
   };
 
-  Slot& slot_of(std::int64_t number) { return slots_[static_cast<std::size_t>(number % 2)]; }
+  Slot& slot_of(std::int64_t number) { return slots_[at(number % 2)]; }
   int stage_of(std::int64_t number) const { return static_cast<int>(number % pattern_.stages()); }
 
   const BucketState& state_;
@@ -121,8 +122,8 @@ class ExchangeTraffic final : public BucketTraffic {
 }  // namespace
 
 std::unique_ptr<BucketTraffic> make_exchange_traffic(const BucketState& state,
-                                               const EngineOptions& options,
-                                               ExchangeRunner& runner) {
+                                                     const EngineOptions& options,
+                                                     ExchangeRunner& runner) {
   return std::make_unique<ExchangeTraffic>(state, options, runner);
 }
 

@@ -3,14 +3,14 @@
 
 #include <memory>
 
-#include "gossamer/engine/exchange_runner.h"
 #include "gossamer/engine/bucket_traffic.h"
+#include "gossamer/engine/exchange_runner.h"
 
 namespace gossamer {
 
 /// Of one bucket; its state and the runner must outlive it.
 std::unique_ptr<BucketTraffic> make_exchange_traffic(const BucketState& state,
-                                               const EngineOptions& options,
-                                               ExchangeRunner& runner);
+                                                     const EngineOptions& options,
+                                                     ExchangeRunner& runner);
 
 }  // namespace gossamer

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/engine/elements.h"
 #include "gossamer/engine/typed_span.h"
 
@@ -34,7 +35,7 @@ void Lane::set_segments(std::vector<Segment> segments) {
 void Lane::expect(std::shared_ptr<const Plan> plan, std::int64_t number) {
   GOSSAMER_ASSERT(!expects(number));
   traffic_->expect(*plan, number);
-  plans_[static_cast<std::size_t>(number % 2)] = std::move(plan);
+  plans_[at(number % 2)] = std::move(plan);
 }
 
 void Lane::launch(std::int64_t number) {
@@ -136,8 +137,7 @@ double Lane::sweep(typename Pattern::Pass<T> pass, const PassNumbers& numbers,
   const Bucket& bucket = state_.bucket;
   const Piece whole{.offset = 0, .count = bucket.count};
   const auto pieces = arrived != nullptr ? arrived->pieces : std::span(&whole, 1);
-  const std::int64_t longest =
-      arrived != nullptr ? longest_work(*plan_of(number_)) : bucket.count;
+  const std::int64_t longest = arrived != nullptr ? longest_work(*plan_of(number_)) : bucket.count;
   const std::size_t payloads =
       arrived != nullptr ? pattern_.payloads_of(stage_of(number_)).size() : 0;
   double distance = 0;
@@ -172,7 +172,7 @@ Combined Lane::combine(const PassNumbers& numbers) {
   });
   combined.journeys = std::move(arrived.journeys);
   traffic_->finish();
-  plans_[static_cast<std::size_t>(number_ % 2)] = nullptr;
+  plans_[at(number_ % 2)] = nullptr;
   if (state_.bucket.spare.data != nullptr) std::swap(state_.bucket.x, state_.bucket.spare);
   return combined;
 }

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "gossamer/algo/pattern.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/parallel.h"
 #include "gossamer/engine/bucket_state.h"
-#include "gossamer/engine/outbox.h"
 #include "gossamer/engine/bucket_traffic.h"
+#include "gossamer/engine/outbox.h"
 
 namespace gossamer {
 
@@ -71,14 +72,13 @@ class Lane {
 
   int stage_of(std::int64_t number) const { return static_cast<int>(number % pattern_.stages()); }
   const std::shared_ptr<const Plan>& plan_of(std::int64_t number) const {
-    return plans_[static_cast<std::size_t>(number % 2)];
+    return plans_[at(number % 2)];
   }
   template <class T>
   void add_sources(const Work& work, const Arrived& arrived, std::size_t payload,
                    Sources<T>& sources);
   template <class T>
-  Mix<T> mix_of(const Work& work, const Arrived& arrived, std::size_t payload,
-                Sources<T>& sources);
+  Mix<T> mix_of(const Work& work, const Arrived& arrived, std::size_t payload, Sources<T>& sources);
   template <class T>
   PassArgs<T> args_of(const Work& work, const PassNumbers& numbers);
   template <class T>

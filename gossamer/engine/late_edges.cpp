@@ -120,8 +120,7 @@ void LateEdges::code(const Plan& plan, const PayloadRef& payload) {
                                  .error = spec_.error});
 }
 
-void LateEdges::launch(const Plan& plan, std::int64_t step,
-                       std::span<const PayloadRef> payloads) {
+void LateEdges::launch(const Plan& plan, std::int64_t step, std::span<const PayloadRef> payloads) {
   plan_ = &plan;
   step_ = step;
   if (plan.phases.empty()) return;

@@ -11,8 +11,8 @@
 
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
-#include "gossamer/engine/recorder.h"
 #include "gossamer/engine/bucket_traffic.h"
+#include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
 

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/engine/collectives.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/transport/threads.h"
@@ -24,7 +25,7 @@ std::vector<Result> on_all(const ClusterSpec& cluster,
     Collectives collectives(runner, {shape, rank});
     Result result = work(runner, collectives);
     const std::lock_guard lock(mutex);
-    results[static_cast<std::size_t>(rank)] = std::move(result);
+    results[at(rank)] = std::move(result);
   });
   return results;
 }

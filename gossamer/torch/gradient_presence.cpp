@@ -69,12 +69,13 @@ void GradientPresence::check(const float* means) const {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const float share = means[names_.size() + i];
     if (share == 0 || share > most) continue;
-    fail_argument({.place = "Gossip",
-                   .what = "parameter '" + names_[i] + "' is frozen on some workers only",
-                   .got = std::to_string(static_cast<int>(
-                              share * static_cast<float>(all_.seating.workers()) + 0.5F)) +
-                          " of " + std::to_string(all_.seating.workers()) + " workers that train it",
-                   .remedy = "freeze and thaw parameters alike on every rank"});
+    fail_argument(
+        {.place = "Gossip",
+         .what = "parameter '" + names_[i] + "' is frozen on some workers only",
+         .got = std::to_string(
+                    static_cast<int>(share * static_cast<float>(all_.seating.workers()) + 0.5F)) +
+                " of " + std::to_string(all_.seating.workers()) + " workers that train it",
+         .remedy = "freeze and thaw parameters alike on every rank"});
   }
 }
 
