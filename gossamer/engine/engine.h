@@ -18,7 +18,7 @@
 namespace gossamer {
 
 /// Whether an engine with these options would make use of Bucket::spare; see Note [Two memories].
-/// Where the transport lends SharedMemory only, x and spare must lie in it, or each send copies.
+/// Where the transport lends SharedMemory only, x and spare must lie in it, or the sender copies.
 bool wants_spares(const EngineOptions& options, const Transport& transport);
 
 /// Note [Mix at the step]: x⁺ = W x + d(∇f(x)) takes the gradient at the unmixed x, so what the
