@@ -82,21 +82,6 @@ void bind_stopping(py::module_& module) {
           "look", [](StopHandle& self, int told) { self.get().look(told); }, NoGil(),
           py::arg("told"),
           "Hears and passes on: the signal that tells this worker to stop, or 0; from any thread.")
-      .def(
-          "look", [](StopHandle& self, int told, std::int64_t bid) { self.get().look(told, bid); },
-          NoGil(), py::arg("told"), py::arg("bid"),
-          "Hears and passes on: the signal that tells this worker to stop, or 0, and the steps it "
-          "has done with the one under way.")
-      .def(
-          "may_begin",
-          [](StopHandle& self, std::int64_t done) { return self.get().may_begin(done); },
-          py::arg("done"), "Whether another step may begin after `done` ones.")
-      .def(
-          "check", [](StopHandle& self) { self.get().check(); },
-          "Raises what became of a neighbour without which last_step will not be known.")
-      .def_property_readonly(
-          "last_step", [](StopHandle& self) { return self.get().last_step(); },
-          "The steps that all do, once they are known.")
       .def_property_readonly(
           "signal", [](StopHandle& self) { return self.get().signal(); },
           "What this worker, or the one that passed the news on, was told; 0: nothing yet.");

@@ -124,28 +124,6 @@ bool StopAgreement::is_last(std::int64_t done, int told, const WhileWaiting& whi
   }
 }
 
-void StopAgreement::look(int told, std::int64_t bid) {
-  const std::lock_guard lock(mutex_);
-  if (!is_fixed_) bid_ = std::max(bid_, bid);
-  hear_all(told);
-}
-
-std::optional<std::int64_t> StopAgreement::last_step() const {
-  const std::lock_guard lock(mutex_);
-  return last_step_;
-}
-
-void StopAgreement::check() const {
-  const std::lock_guard lock(mutex_);
-  if (is_fixed_ && !last_step_ && lost_) std::rethrow_exception(lost_);
-}
-
-bool StopAgreement::may_begin(std::int64_t done) const {
-  const std::lock_guard lock(mutex_);
-  if (last_step_) return done < *last_step_;
-  return !is_fixed_ || done < bid_;
-}
-
 int StopAgreement::signal() const {
   const std::lock_guard lock(mutex_);
   return signal_;

@@ -42,18 +42,6 @@ class StopAgreement {
   /// By which signal this worker, or the one that passed the news on, was told; 0: by none yet.
   int signal() const;
 
-  // What is_last() does, in parts, for those who wait in their own way.
-
-  /// look() after steps that were bid: those done, with the one under way.
-  void look(int told, std::int64_t bid);
-  /// The steps that all do, once they are known.
-  std::optional<std::int64_t> last_step() const;
-  /// Throws what became of a neighbour without which last_step() will not be known any more.
-  void check() const;
-  /// Whether another step may begin after `done` ones: not before last_step() is known where this
-  /// worker has done as many as it has bid, and not after it.
-  bool may_begin(std::int64_t done) const;
-
  private:
   enum class Word : std::int32_t { stop, largest };
 
