@@ -55,6 +55,7 @@ Vector::Vector(DType dtype, std::int64_t count)
 
 BucketState make_bucket_state(Bucket bucket, int index, const EngineOptions& options) {
   const Pattern& pattern = find_pattern(options.pattern);
+  GOSSAMER_ASSERT(bucket.x.device == Device::cpu);
   BucketState state;
   state.bucket = std::move(bucket);
   state.index = index;

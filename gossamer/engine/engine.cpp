@@ -16,8 +16,8 @@ namespace {
 
 using Kind = TimelineEvent::Kind;
 
-/// Everybody takes part, and a worker's position is its rank.
-Seating everybody(const EngineOptions& options, const TransportInfo& info) {
+/// Everybody takes part, and a worker's position is its rank. Throws for options that do not fit.
+Seating checked_seating(const EngineOptions& options, const TransportInfo& info) {
   check_options(options);
   const HostShape& shape = options.schedule.shape;
   if (info.workers != shape.workers()) {
@@ -51,7 +51,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
       optimizer_(find_optimizer(options_.optimizer)),
       alternates_(can_alternate(options_, buckets)),
       runner_(transport, options_.timeout_s, options_.while_waiting),
-      collectives_(runner_, everybody(options_, transport.describe())),
+      collectives_(runner_, checked_seating(options_, transport.describe())),
       plans_(options_, collectives_.seating()),
       step_(buckets.size()) {
   if (options_.kernel_threads > 1) {
