@@ -91,7 +91,7 @@ class EngineHandle {
     for (const auto& [name, tensor] : tensors) averaged.push_back({name, tensor});
     gradients_ = std::make_unique<GradientAverage>(
         averaged, GradientOptions{bucket_bytes, find_codec(codec), recorder_.get(), at_end},
-        engine.runner(), world.shape(), world.rank());
+        engine.runner(), world.seating());
   }
   GradientAverage* gradients() const { return gradients_.get(); }
   StepReport step(const std::vector<Hyper>& groups, bool skip, double loss) {

@@ -10,6 +10,7 @@
 #include "gossamer/base/clock.h"
 #include "gossamer/base/folder_lock.h"
 #include "gossamer/base/launchers.h"
+#include "gossamer/base/lines.h"
 #include "gossamer/transport/net/hosts.h"
 #include "gossamer/transport/net/job_secret.h"
 #include "gossamer/transport/net/net_transport.h"
@@ -81,6 +82,14 @@ void bind_meeting(py::module_& module) {
              "The same for all processes of one machine in one network namespace.");
   module.def("find_hosts", &hosts_of, py::arg("places"), py::arg("who"),
              "(workers per host, names of the hosts, warning) of places by rank.");
+  module.def(
+      "first_difference",
+      [](const std::string& here, const std::string& there) {
+        const LinePair lines = first_difference(here, there);
+        return std::pair(lines.here, lines.there);
+      },
+      py::arg("here"), py::arg("there"),
+      "The first lines of two texts that differ; \"nothing\" where a text has ended.");
   module.def("reach_of_shared_memory", &reach_of_shared_memory,
              "The same for all processes that can share memory; empty where none can.");
 }

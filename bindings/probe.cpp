@@ -57,8 +57,8 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
   const std::shared_ptr<Transport> transport =
       handle ? handle->get() : std::move(make_threads_transports({.hosts = {HostSpec{}}})[0]);
   ExchangeRunner runner(*transport, timeout_s, raise_signals);
-  Collectives collectives(runner, HostShape{std::move(workers_per_host)},
-                          transport->describe().rank);
+  Collectives collectives(runner,
+                          {HostShape{std::move(workers_per_host)}, transport->describe().rank});
   const double transfer_s = std::clamp(seconds / 10, kLeastTransfer_s, kMostTransfer_s);
   ClusterFile cluster;
   Steps steps;

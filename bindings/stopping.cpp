@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings/process.h"
+#include "bindings/signals.h"
 #include "bindings/transport.h"
 #include "gossamer/engine/stop_agreement.h"
 
@@ -20,8 +21,9 @@ using NoGil = py::call_guard<py::gil_scoped_release>;
 /// A StopAgreement with the transport it runs over, which it holds as long as it lives.
 class StopHandle {
  public:
-  explicit StopHandle(const std::shared_ptr<TransportHandle>& transport)
-      : transport_(transport->get()), agreement_(std::make_unique<StopAgreement>(*transport_)) {}
+  explicit StopHandle(const std::shared_ptr<TransportHandle>& transport, std::int64_t done)
+      : transport_(transport->get()),
+        agreement_(std::make_unique<StopAgreement>(*transport_, done)) {}
   ~StopHandle() {
     const py::gil_scoped_release no_gil;
     if (home_.is_here()) {
@@ -66,22 +68,20 @@ void bind_stopping(py::module_& module) {
              "ignores others' ones.");
   py::class_<StopHandle>(module, "StopAgreement",
                          "One step after which all workers stop; one per transport.")
-      .def(py::init<const std::shared_ptr<TransportHandle>&>(), py::arg("transport"))
+      .def(py::init<const std::shared_ptr<TransportHandle>&, std::int64_t>(), py::arg("transport"),
+           py::arg("done") = 0)
       .def(
-          "look", [](StopHandle& self, int told, std::int64_t bid) { self.get().look(told, bid); },
-          NoGil(), py::arg("told"), py::arg("bid"),
-          "Hears and passes on: the signal that tells this worker to stop, or 0, and the steps it "
-          "has done with the one under way.")
+          "is_last",
+          [](StopHandle& self, std::int64_t done, int told) {
+            return self.get().is_last(done, told, raise_signals);
+          },
+          NoGil(), py::arg("done"), py::arg("told"),
+          "Whether all stop after the `done` steps that this worker has done; waits where that is "
+          "not known yet. To be called between steps.")
       .def(
-          "may_begin",
-          [](StopHandle& self, std::int64_t done) { return self.get().may_begin(done); },
-          py::arg("done"), "Whether another step may begin after `done` ones.")
-      .def(
-          "check", [](StopHandle& self) { self.get().check(); },
-          "Raises what became of a neighbour without which last_step will not be known.")
-      .def_property_readonly(
-          "last_step", [](StopHandle& self) { return self.get().last_step(); },
-          "The steps that all do, once they are known.")
+          "look", [](StopHandle& self, int told) { self.get().look(told); }, NoGil(),
+          py::arg("told"),
+          "Hears and passes on: the signal that tells this worker to stop, or 0; from any thread.")
       .def_property_readonly(
           "signal", [](StopHandle& self) { return self.get().signal(); },
           "What this worker, or the one that passed the news on, was told; 0: nothing yet.");

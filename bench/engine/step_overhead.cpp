@@ -85,9 +85,10 @@ std::unique_ptr<Engine> make_engine(Contender& c, Transport& transport,
     const std::int64_t count = c.x[b].numel();
     buckets.push_back({DType::f32, c.x[b].data_ptr(), c.g[b].data_ptr(), count, {{0, count, 0}}});
     if (c.spares.empty()) continue;
-    buckets.back().spare = c.spares[b].data_ptr();
-    buckets.back().owner =
+    const Owner owner =
         std::make_shared<const std::array<at::Tensor, 2>>(std::array{c.x[b], c.spares[b]});
+    buckets.back().x.owner = owner;
+    buckets.back().spare = {c.spares[b].data_ptr(), owner};
   }
   auto engine = std::make_unique<Engine>(options, transport, std::move(buckets));
   engine->start();

@@ -57,7 +57,7 @@ struct Outcome {
   std::vector<float> x;
 };
 
-struct Memory {
+struct Vectors {
   std::vector<float> x, g, spare;
 };
 
@@ -113,16 +113,15 @@ EngineOptions options_of(const Run& run) {
           .check_gradients = false};
 }
 
-std::vector<Bucket> buckets_of(const Run& run, const std::shared_ptr<Memory>& memory) {
+std::vector<Bucket> buckets_of(const Run& run, const std::shared_ptr<Vectors>& memory) {
   std::vector<Bucket> buckets;
   std::int64_t begin = 0;
   for (std::int64_t count : run.workload.buckets) {
-    buckets.push_back({.x = memory->x.data() + begin,
+    buckets.push_back({.x = {memory->x.data() + begin, memory},
                        .g = memory->g.data() + begin,
                        .count = count,
                        .segments = {{0, count, 0}},
-                       .spare = memory->spare.data() + begin,
-                       .owner = memory});
+                       .spare = {memory->spare.data() + begin, memory}});
     begin += count;
   }
   return buckets;
@@ -148,7 +147,7 @@ void compute(Engine& engine, const Run& run, SimTime seconds) {
 Outcome work(const Run& run, Transport& transport) {
   const int rank = transport.describe().rank;
   const auto elements = static_cast<std::size_t>(elements_of(run.workload));
-  const auto memory = std::make_shared<Memory>();
+  const auto memory = std::make_shared<Vectors>();
   memory->x.assign(elements, 0);
   memory->spare.assign(elements, 0);
   memory->g.assign(elements, static_cast<float>(gradient_of(rank, run.workers())));

@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <sstream>
 #include <utility>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/launchers.h"
+#include "gossamer/base/lines.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/timeout.h"
 #include "gossamer/cli/train_address.h"
@@ -77,20 +77,6 @@ void require_all_or_none(const std::vector<bool>& have_secrets) {
                  .got = "one on rank " + (*other ? rank : std::string("0")) + ", none on rank " +
                         (*other ? std::string("0") : rank),
                  .remedy = "give all of them GOSSAMER_SECRET_FILE, or unset it"});
-}
-
-std::string line_that_differs(const std::string& here, const std::string& there) {
-  std::istringstream ours(here);
-  std::istringstream theirs(there);
-  std::string line;
-  std::string expected;
-  for (;;) {
-    const bool has_more = static_cast<bool>(std::getline(ours, line));
-    const bool wants_more = static_cast<bool>(std::getline(theirs, expected));
-    if (!has_more) line = "nothing";
-    if (!wants_more) expected = "nothing";
-    if (line != expected || (!has_more && !wants_more)) return expected + ", got " + line;
-  }
 }
 
 }  // namespace
@@ -167,10 +153,10 @@ void TrainJob::require_same(const std::string& words) {
   const std::string expected = rank() == 0 ? words : store_->hear("recipe", 0);
   together("take the recipe of rank 0", [&] {
     if (words == expected) return;
+    const LinePair lines = first_difference(words, expected);
     fail_argument({.place = kPlace,
-                   .what = "all ranks must be given the same: rank 0 has " +
-                           line_that_differs(words, expected) + " on rank " +
-                           std::to_string(rank()),
+                   .what = "all ranks must be given the same: rank 0 has " + lines.there,
+                   .got = lines.here + " on rank " + std::to_string(rank()),
                    .remedy = "start all with the same flags, recipe and data"});
   });
 }

@@ -13,6 +13,7 @@
 #include "gossamer/cli/page.h"
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_worker.h"
+#include "gossamer/engine/non_finite.h"
 #include "gossamer/torch/process.h"
 
 namespace {

@@ -132,7 +132,7 @@ ProbedJob probe_worker(const TrainContext& context, Transport& transport) {
   ExchangeRunner runner(transport, spec.timeout_s, [&context] {
     if (context.stop != nullptr && *context.stop) throw Interrupted("interrupted");
   });
-  Collectives collectives(runner, host_shape_of(spec), info.rank, kFirstCallOfProbe);
+  Collectives collectives(runner, {host_shape_of(spec), info.rank}, kFirstCallOfProbe);
   const double overhead = info.name == "threads" ? 1 : kEthernetOverhead;
   ProbedJob job;
   job.cluster.cluster = probe_links(runner, collectives, {.overhead = overhead});

@@ -154,17 +154,14 @@ void take_shape(TrainSpec& spec, const TrainJob& job) {
   spec.per_host = is_even ? std::to_string(counts.front()) : list;
 }
 
-/// Gives everybody rank 0's text. Collective.
-std::string broadcast(const std::string& text, const TrainSpec& spec, Transport& transport) {
+/// Takes rank 0's choice. Collective.
+void take_choice(TrainSpec& spec, Transport& transport) {
   ExchangeRunner runner(transport, spec.timeout_s);
-  Collectives collectives(runner, host_shape_of(spec), transport.describe().rank,
+  Collectives collectives(runner, {host_shape_of(spec), transport.describe().rank},
                           kFirstCallOfTraining);
-  auto size = static_cast<std::int64_t>(text.size());
-  collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  std::string result = text;
-  result.resize(static_cast<std::size_t>(size));
-  collectives.broadcast(std::as_writable_bytes(std::span(result)));
-  return result;
+  std::string choice = to_toml(spec);
+  collectives.broadcast(choice);
+  read_recipe_text(choice, "rank 0's choice", spec);
 }
 
 /// Chooses a method for what the job's own links and workers are measured to do.
@@ -181,7 +178,7 @@ std::optional<RunPrediction> settle_together(TrainSpec& spec, const Task& task,
     settle_method(spec, scenario, args.out);
     prediction = foresee(spec, task, scenario, args.out);
   }
-  read_recipe_text(broadcast(to_toml(spec), spec, transport), "rank 0's choice", spec);
+  take_choice(spec, transport);
   return prediction;
 }
 

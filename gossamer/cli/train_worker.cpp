@@ -22,8 +22,6 @@
 namespace gossamer {
 namespace {
 
-constexpr std::chrono::milliseconds kLookForNews{10};
-
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
@@ -107,7 +105,7 @@ class Worker {
       tensors_.broadcast(model_.tensors.others);
       tensors_.start();
     }
-    bid_ = first_step_ = engine_.steps_done();
+    first_step_ = engine_.steps_done();
     metrics_ = MetricsFile(context_.out, rank_, first_step_);
     if (recorder_ != nullptr) share_start(*recorder_, engine_.collectives());
   }
@@ -125,7 +123,6 @@ class Worker {
     }
     const auto begin = Clock::now();
     const std::int64_t step = engine_.steps_done();
-    bid_ = step + 1;
     const double lr = spec_.hyper.lr * lr_factor(spec_, step + 1);
     for (Hyper& hyper : groups_) {
       hyper.lr = lr;
@@ -133,7 +130,6 @@ class Worker {
     }
     const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()});
     const StepReport report = tensors_.step(groups_, false, loss);
-    bid_ = engine_.steps_done();
     forget_gradients(model_.tensors.trained);
     const double step_s = seconds_between(begin, Clock::now());
     exposed_s_ += report.exposed_s;
@@ -170,23 +166,18 @@ class Worker {
   // See Note [Who stops when].
 
   void look() {
-    if (agreement_) agreement_->look(*context_.preempted, bid_);
+    if (agreement_) agreement_->look(*context_.preempted);
   }
 
   /// Returns where another step may begin.
   void stop_where_agreed() {
     const std::int64_t done = engine_.steps_done();
     const Deadline limit = deadline_after(spec_.timeout_s);
-    look();
-    while (!agreement_->may_begin(done) && !agreement_->last_step()) {
-      agreement_->check();
-      if (Clock::now() > limit || (context_.stop != nullptr && *context_.stop)) {
-        throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
-      }
-      transport_.progress(Clock::now() + kLookForNews);
-      look();
-    }
-    if (agreement_->last_step() != done) return;
+    const auto give_up = [&] {
+      if (Clock::now() <= limit && (context_.stop == nullptr || !*context_.stop)) return;
+      throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
+    };
+    if (!agreement_->is_last(done, *context_.preempted, give_up)) return;
     if (!due(spec_.checkpoint_every)) pause([&] { save(); });
     const std::string saved = is_save_missing_ ? "stopped" : "stopped and saved";
     throw Interrupted(saved + " after step " + std::to_string(done), agreement_->signal());
@@ -295,7 +286,6 @@ class Worker {
   const int rank_;
   TrainModel model_;
   Recorder* const recorder_;
-  std::atomic<std::int64_t> bid_ = 0;               ///< steps done, with the one under way
   const std::unique_ptr<StopAgreement> agreement_;  ///< null: none is told to stop
   TensorEngine tensors_;
   Engine& engine_;

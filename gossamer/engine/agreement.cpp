@@ -1,52 +1,26 @@
 #include "gossamer/engine/agreement.h"
 
-#include <cstdint>
-#include <sstream>
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
+#include "gossamer/base/lines.h"
 
 namespace gossamer {
-namespace {
-
-std::string from_rank_0(Collectives& collectives, const std::string& own) {
-  std::uint64_t size = own.size();
-  collectives.broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  std::string text = own;
-  text.resize(size);
-  collectives.broadcast(std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
-struct Difference {
-  std::string here, there;
-};
-
-Difference first_difference(const std::string& here, const std::string& there) {
-  std::istringstream ours(here);
-  std::istringstream theirs(there);
-  for (;;) {
-    Difference line;
-    const bool more_here = static_cast<bool>(std::getline(ours, line.here));
-    const bool more_there = static_cast<bool>(std::getline(theirs, line.there));
-    if (!more_here) line.here = "nothing";
-    if (!more_there) line.there = "nothing";
-    if (line.here != line.there || (!more_here && !more_there)) return line;
-  }
-}
-
-}  // namespace
 
 void require_same(Collectives& collectives, const std::string& place,
                   const std::string& description, const std::string& remedy) {
-  const std::string expected = from_rank_0(collectives, description);
+  std::string expected = description;
+  collectives.broadcast(expected);
   const bool differs = description != expected;
-  std::vector<double> marks(static_cast<std::size_t>(collectives.workers()), 0);
-  if (differs) marks[static_cast<std::size_t>(collectives.rank())] = 1;
+  const Seating& seating = collectives.seating();
+  std::vector<double> marks(at(seating.workers()), 0);
+  if (differs) marks[at(seating.position)] = 1;
   collectives.mean(marks);
   std::string ranks;
-  for (std::size_t rank = 0; rank < marks.size(); ++rank) {
-    if (marks[rank] > 0) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  for (int position = 0; position < seating.workers(); ++position) {
+    if (marks[at(position)] == 0) continue;
+    ranks += (ranks.empty() ? "" : ", ") + std::to_string(seating.rank_at(position));
   }
   if (ranks.empty()) return;
   const std::string what = "all workers must have what worker 0 has";
@@ -56,10 +30,10 @@ void require_same(Collectives& collectives, const std::string& place,
                    .got = "something else on worker " + ranks + ", whose message says what",
                    .remedy = remedy});
   }
-  const Difference difference = first_difference(description, expected);
+  const LinePair difference = first_difference(description, expected);
   fail_argument({.place = place,
                  .what = what + ": " + difference.there,
-                 .got = difference.here + " on worker " + std::to_string(collectives.rank()),
+                 .got = difference.here + " on worker " + std::to_string(seating.rank()),
                  .remedy = remedy});
 }
 

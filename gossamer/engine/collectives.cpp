@@ -2,7 +2,8 @@
 
 #include <cstring>
 
-#include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
+#include "gossamer/engine/elements.h"
 #include "gossamer/engine/tags.h"
 #include "gossamer/graph/round.h"
 
@@ -11,22 +12,22 @@ namespace {
 
 std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span(text)); }
 
-/// A text that several can be made one of: rank and length stand before it.
-std::string packed(std::int64_t rank, const std::string& text) {
-  const std::int64_t head[2] = {rank, static_cast<std::int64_t>(text.size())};
+/// A text that several can be made one of: position and length stand before it.
+std::string packed(std::int64_t position, const std::string& text) {
+  const std::int64_t head[2] = {position, std::ssize(text)};
   std::string all(sizeof head, '\0');
   std::memcpy(all.data(), head, sizeof head);
   return all + text;
 }
 
 std::vector<std::string> unpacked(const std::string& all, int workers) {
-  std::vector<std::string> texts(static_cast<std::size_t>(workers));
-  for (std::size_t at = 0; at < all.size();) {
+  std::vector<std::string> texts(at(workers));
+  for (std::size_t begin = 0; begin < all.size();) {
     std::int64_t head[2];
-    std::memcpy(head, all.data() + at, sizeof head);
-    const auto size = static_cast<std::size_t>(head[1]);
-    texts.at(static_cast<std::size_t>(head[0])) = all.substr(at + sizeof head, size);
-    at += sizeof head + size;
+    std::memcpy(head, all.data() + begin, sizeof head);
+    const std::size_t size = at(head[1]);
+    texts.at(at(head[0])) = all.substr(begin + sizeof head, size);
+    begin += sizeof head + size;
   }
   return texts;
 }
@@ -35,7 +36,7 @@ std::vector<std::string> unpacked(const std::string& all, int workers) {
 
 void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t count) {
   const Plan plan =
-      compile(complete_round(workers()), shape_, rank_, count, {.finished_averages = true});
+      compile(complete_round(workers()), seating_, count, {.finished_averages = true});
   Arena arena;
   const auto exchange = runner_.launch({.plan = &plan,
                                         .dtype = dtype,
@@ -47,23 +48,10 @@ void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t c
   for (const Piece& piece : plan.pieces) {
     const Slice own{0, piece.offset, piece.count};
     const std::byte* result = exchange->at(piece.terms.empty() ? own : piece.terms[0].slice);
-    const std::size_t element = size_of(dtype);
-    std::memmove(static_cast<std::byte*>(into) + static_cast<std::size_t>(piece.offset) * element,
-                 result, static_cast<std::size_t>(piece.count) * element);
+    elements::copy(dtype, elements::address(dtype, into, piece.offset), result, piece.count);
   }
   exchange->finish();
 }
-
-std::vector<int> tree_peers(int rank, int workers) {
-  std::vector<int> peers;
-  if (rank > 0) peers.push_back((rank - 1) / 2);
-  for (int child = 2 * rank + 1; child <= 2 * rank + 2 && child < workers; ++child) {
-    peers.push_back(child);
-  }
-  return peers;
-}
-
-Tag Collectives::next_tag() { return {calls_++, stream::kCollectives, 0}; }
 
 void Collectives::finish(Request request, std::span<std::byte> landing) {
   Transport& transport = runner_.transport();
@@ -79,18 +67,22 @@ void Collectives::finish(Request request, std::span<std::byte> landing) {
 }
 
 void Collectives::broadcast(std::span<std::byte> bytes) {
-  const Tag tag = next_tag();
+  const Tag tag{calls_++, stream::kCollectives, 0};
   const Deadline deadline = deadline_after(runner_.timeout_s());
   Transport& transport = runner_.transport();
+  if (tree_.parent >= 0) finish(transport.receive(tree_.parent, tag, bytes, deadline), bytes);
   std::vector<Request> sends;
-  for (const int peer : tree_peers(rank_, workers())) {
-    if (peer < rank_) {
-      finish(transport.receive(peer, tag, bytes, deadline), bytes);
-    } else {
-      sends.push_back(transport.send(peer, tag, bytes, deadline));
-    }
+  for (const int child : tree_.children) {
+    sends.push_back(transport.send(child, tag, bytes, deadline));
   }
   for (const Request send : sends) finish(send);
+}
+
+void Collectives::broadcast(std::string& text) {
+  std::uint64_t size = text.size();
+  broadcast(std::as_writable_bytes(std::span(&size, 1)));
+  text.resize(size);
+  broadcast(bytes_of(text));
 }
 
 void Collectives::send_text(int peer, const std::string& text, std::int64_t call) {
@@ -119,15 +111,10 @@ std::string Collectives::receive_text(int peer, std::int64_t call) {
 
 std::vector<std::string> Collectives::gather(const std::string& own) {
   const std::int64_t call = calls_++;
-  std::string all = packed(rank_, own);
-  for (const int peer : tree_peers(rank_, workers())) {
-    if (peer > rank_) all += receive_text(peer, call);
-  }
-  if (rank_ > 0) send_text((rank_ - 1) / 2, all, call);
-  std::uint64_t size = all.size();
-  broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  all.resize(size);
-  broadcast(bytes_of(all));
+  std::string all = packed(seating_.position, own);
+  for (const int child : tree_.children) all += receive_text(child, call);
+  if (tree_.parent >= 0) send_text(tree_.parent, all, call);
+  broadcast(all);
   return unpacked(all, workers());
 }
 

@@ -3,14 +3,40 @@
 #include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/graph/push_sum.h"
+#include "gossamer/base/index.h"
+#include "gossamer/engine/exchange_traffic.h"
+#include "gossamer/engine/late_edges.h"
+#include "gossamer/engine/non_finite.h"
 
 namespace gossamer {
 namespace {
 
 using Kind = TimelineEvent::Kind;
+
+/// Everybody takes part, and a worker's position is its rank. Throws for options that do not fit.
+Seating checked_seating(const EngineOptions& options, const TransportInfo& info) {
+  check_options(options);
+  const HostShape& shape = options.schedule.shape;
+  if (info.workers != shape.workers()) {
+    fail_argument({.place = "engine",
+                   .what = "the schedule must be for the transport's " +
+                           std::to_string(info.workers) + " workers",
+                   .got = std::to_string(shape.workers())});
+  }
+  return {shape, info.rank};
+}
+
+/// Whether the buckets have spares that an engine makes use of.
+bool can_alternate(const EngineOptions& options, const std::vector<Bucket>& buckets) {
+  const auto spares =
+      std::ranges::count_if(buckets, [](const Bucket& b) { return b.spare.data != nullptr; });
+  const bool can = spares > 0 && sends_parameters_ahead(find_pattern(options.pattern));
+  GOSSAMER_ASSERT(!can || spares == std::ssize(buckets));
+  return can;
+}
 
 }  // namespace
 
@@ -19,102 +45,87 @@ bool wants_spares(const EngineOptions& options, const Transport& transport) {
   return sends_parameters_ahead(pattern) && transport.describe().lends != Lends::nothing;
 }
 
-void refuse_non_finite(const std::string& name, int rank, std::int64_t step, double value) {
-  throw NonFiniteGradient(
-      to_string({.place = "engine",
-                 .what = "the gradient of " + name + " on worker " + std::to_string(rank) +
-                         " in step " + std::to_string(step) + " must be finite",
-                 .got = std::to_string(value),
-                 .remedy = "lower lr, clip the gradients, or look at the data of that step"}));
-}
-
 Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> buckets)
     : options_(std::move(options)),
       pattern_(find_pattern(options_.pattern)),
       optimizer_(find_optimizer(options_.optimizer)),
-      rank_(transport.describe().rank),
+      alternates_(can_alternate(options_, buckets)),
       runner_(transport, options_.timeout_s, options_.while_waiting),
-      collectives_(runner_, options_.schedule.shape, rank_),
-      begun_(buckets.size(), 0),
-      finished_(buckets.size(), 0) {
-  check_options(options_);
-  if (transport.describe().workers != options_.schedule.shape.workers()) {
-    fail_argument({.place = "engine",
-                   .what = "the schedule must be for the transport's " +
-                           std::to_string(transport.describe().workers) + " workers",
-                   .got = std::to_string(options_.schedule.shape.workers())});
-  }
-  if (pattern_.rounds == Rounds::complete) {
-    options_.schedule = complete_schedule(options_.schedule.shape);
-  }
-  if (pattern_.weighs) options_.schedule = push_sum_rounds(std::move(options_.schedule));
+      collectives_(runner_, checked_seating(options_, transport.describe())),
+      plans_(options_, collectives_.seating()),
+      step_(buckets.size()) {
   if (options_.kernel_threads > 1) {
     pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);
   }
-  const auto spares = std::ranges::count_if(buckets, [](const Bucket& b) { return b.spare; });
-  alternates_ = spares > 0 && sends_parameters_ahead(pattern_);
-  GOSSAMER_ASSERT(!alternates_ || spares == std::ssize(buckets));
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
-    if (!alternates_) buckets[b].spare = nullptr;
-    lanes_.push_back(std::make_unique<Lane>(buckets[b], static_cast<int>(b), pattern_, optimizer_,
-                                            options_.codec));
-    lanes_.back()->set_recorder(options_.recorder);
-    lanes_.back()->check_payloads(options_.check_payloads);
+  const Lends lends = transport.describe().lends;
+  for (Bucket& bucket : buckets) {
+    if (!alternates_) {
+      bucket.spare = nullptr;
+      bucket.x.owner = nullptr;  // an update writes where peers would read
+    }
+    BucketState state =
+        make_bucket_state(std::move(bucket), static_cast<int>(lanes_.size()), options_);
+    lanes_.push_back(std::make_unique<Lane>(std::move(state), options_, lends));
   }
-  const bool is_scattered =
-      std::ranges::any_of(lanes_, [](const auto& lane) { return lane->is_scattered(); });
-  const bool is_shared = transport.describe().lends == Lends::shared_memory &&
-                         options_.late == Late::wait && !alternates_;
-  if ((is_scattered || is_shared) && exchanges_anything()) make_outboxes(is_shared);
+  if (plans_.has_edges()) make_outboxes(lends);
 }
 
-/// The edges of all rounds that a bucket can meet.
-void Engine::skip_late() {
-  const Schedule& schedule = options_.schedule;
-  double steps = static_cast<double>(step_);
+/// One memory for all lanes: each memory costs a descriptor here and, if shared, at every peer.
+void Engine::make_outboxes(Lends lends) {
+  std::size_t bytes = 0;
+  bool are_lent = false;
+  for (const auto& lane : lanes_) {
+    bytes += lane->outbox().bytes();
+    are_lent = are_lent || lane->outbox().is_lent();
+  }
+  if (bytes == 0) return;
+  const auto shared = are_lent ? shared_memory_for(lends, bytes) : nullptr;
+  if (!shared) outboxes_ = make_aligned_bytes(bytes);
+  std::byte* begin = shared ? shared->data() : outboxes_.get();
+  for (const auto& lane : lanes_) {
+    lane->outbox().use({begin, lane->outbox().is_lent() ? Owner(shared) : Owner()});
+    begin += lane->outbox().bytes();
+  }
+}
+
+/// How payloads travel from the first exchange on. With Late::skip that is collective.
+void Engine::make_traffic() {
+  if (options_.late == Late::wait) {
+    for (const auto& lane : lanes_) {
+      lane->use(make_exchange_traffic(lane->state(), options_, runner_));
+    }
+    return;
+  }
+  double steps = static_cast<double>(steps_);
   collectives_.mean({&steps, 1});
   // Beyond all numbers that any worker has used: one per step at most.
-  const LateSpec spec{.first_number = std::llround(steps * schedule.shape.workers()),
-                      .staleness = options_.staleness};
+  const std::int64_t first_number = std::llround(steps * collectives_.workers());
+  std::vector<LateEdges*> all;
   for (const auto& lane : lanes_) {
-    std::vector<std::shared_ptr<const Plan>> plans;
-    for (std::int64_t t = 0; t < schedule.period; ++t) {
-      plans.push_back(plan_for(t, lane->bucket().count));
-    }
-    std::vector<const Plan*> seen;
-    for (const auto& plan : plans) seen.push_back(plan.get());
-    lane->skip_late(runner_.transport(), spec, seen);
+    auto edges = std::make_unique<LateEdges>(runner_.transport(),
+                                             late_spec(lane->state(), options_, first_number),
+                                             plans_.plans_for(lane->state().bucket.count));
+    all.push_back(edges.get());
+    lane->use(std::move(edges));
   }
-  runner_.attend([this] {
-    for (const auto& lane : lanes_) lane->collect_late();
+  runner_.attend([all = std::move(all)] {
+    for (LateEdges* edges : all) edges->collect();
   });
 }
-
-Engine::~Engine() = default;
 
 std::vector<StateVector> Engine::state() const {
   std::vector<StateVector> all;
   for (const auto& lane : lanes_) {
-    for (StateVector& vector : lane->state()) all.push_back(std::move(vector));
+    for (StateVector& vector : vectors_of(lane->state(), pattern_, optimizer_)) {
+      all.push_back(std::move(vector));
+    }
   }
   return all;
 }
 
-std::shared_ptr<const Plan> Engine::plan_for(std::int64_t round, std::int64_t count) {
-  const Schedule& schedule = options_.schedule;
-  const auto make = [&] {
-    return std::make_shared<const Plan>(compile(round_at(schedule, round, losses_), schedule.shape,
-                                                rank_, count, plan_options(options_)));
-  };
-  if (schedule.period == 0) return make();
-  auto& cached = plans_[{round % schedule.period, count}];
-  if (!cached) cached = make();
-  return cached;
-}
-
 /// Whether the next round is known, and what it sends is ready, before the step has ended.
 bool Engine::sends_ahead() const {
-  return pattern_.launch == Launch::after_previous_update && !options_.schedule.loss_driven;
+  return pattern_.launch == Launch::after_previous_update && !plans_.schedule().loss_driven;
 }
 
 /// Note [Second stages first]: a bucket's next payloads leave as soon as it is updated, unless
@@ -122,83 +133,61 @@ bool Engine::sends_ahead() const {
 /// whole forward's time.
 bool Engine::sends_at_once() const { return sends_ahead() && pattern_.stages() == 1; }
 
-std::int64_t Engine::round_of(const Lane& lane, std::int64_t step) const {
-  const bool shifts = options_.stagger && !options_.schedule.loss_driven;
-  return step + (shifts ? lane.index() : 0);
-}
-
-double Engine::weight_in(std::int64_t round) const {
-  const auto& weights = options_.schedule.weights;
-  return weights ? weights(round)[static_cast<std::size_t>(rank_)] : 1;
+std::int64_t Engine::round_of(Lane& lane) const {
+  return plans_.round_of(lane.state().index, steps_);
 }
 
 void Engine::expect(Lane& lane, std::int64_t exchange) {
-  const std::int64_t round = round_of(lane, exchange / pattern_.stages());
-  lane.expect(runner_, plan_for(round, lane.bucket().count), exchange);
+  const BucketState& state = lane.state();
+  const std::int64_t round = plans_.round_of(state.index, exchange / pattern_.stages());
+  lane.expect(plans_.plan_for(round, state.bucket.count), exchange);
 }
 
 void Engine::launch(Lane& lane, std::int64_t exchange) {
   if (!lane.expects(exchange)) expect(lane, exchange);
-  lane.launch(runner_, exchange);
+  lane.launch(exchange);
   if (sends_ahead()) expect(lane, exchange + 1);
 }
 
 void Engine::start() {
   for (const auto& lane : lanes_) {
-    std::vector<std::byte> values(lane->bytes());
-    lane->read_parameters(values.data());
+    const Bucket& bucket = lane->state().bucket;
+    std::vector<std::byte> values(bytes_of(bucket));
+    read_parameters(bucket, values.data());
     collectives_.broadcast(values);
-    lane->write_parameters(values.data());
+    write_parameters(bucket, values.data());
   }
   set_anchors();
   start_at(0);
 }
 
 void Engine::set_anchors() {
-  for (const auto& lane : lanes_) lane->set_anchors();
+  for (const auto& lane : lanes_) gossamer::set_anchors(lane->state(), pattern_);
 }
 
 void Engine::start_at(std::int64_t step) {
   GOSSAMER_ASSERT(!started_);
   started_ = true;
-  step_ = step;
+  steps_ = step;
   if (options_.recorder != nullptr) options_.recorder->begin_step(step);
-  if (options_.late == Late::skip) skip_late();
+  make_traffic();
   if (pattern_.launch == Launch::after_previous_update) launch_all();
 }
 
 /// The step's first payloads; those of the buckets first that the backward completes first.
 void Engine::launch_all() {
-  for (const auto& lane : lanes_) launch(*lane, step_ * pattern_.stages());
+  for (const auto& lane : lanes_) launch(*lane, steps_ * pattern_.stages());
 }
 
-std::vector<StepNumbers> Engine::numbers(const Lane& lane) const {
-  const std::int64_t round = round_of(lane, step_);
-  const double weight = weight_in(round);
-  std::vector<StepNumbers> all;
+PassNumbers Engine::numbers(Lane& lane) const {
+  const std::int64_t round = round_of(lane);
+  const double weight = plans_.weight_in(round);
+  PassNumbers all{.groups = {}, .pool = pool_.get(), .measure_distance = options_.measure_distance};
   for (const Hyper& hyper : options_.groups) {
-    const std::int64_t t = hyper.t > 0 ? hyper.t : step_ + 1;
-    all.push_back({hyper, t, grad_scale_ * hyper.grad_scale, round, weight});
+    const std::int64_t t = hyper.t > 0 ? hyper.t : steps_ + 1;
+    all.groups.push_back({hyper, t, step_.grad_scale * hyper.grad_scale, round, weight});
   }
   return all;
-}
-
-void Engine::check_gradient(const Lane& lane, double norm_squared) const {
-  if (std::isfinite(norm_squared)) return;
-  const std::int64_t element = lane.first_non_finite();
-  if (element < 0) return;  // the sum of squares overflowed: clipping by it gives zero
-  const double value = lane.gradient_at(element);
-  const std::string name = options_.name_of ? options_.name_of(lane.index(), element)
-                                            : "bucket " + std::to_string(lane.index()) +
-                                                  ", element " + std::to_string(element);
-  refuse_non_finite(name, rank_, step_ + 1, value);
-}
-
-void Engine::wait(Lane& lane) {
-  const auto begin = Clock::now();
-  lane.wait();
-  overlap_.waits.push_back({begin, Clock::now()});
-  record(Kind::wait, lane.index());
 }
 
 void Engine::set_groups(std::vector<Hyper> groups) {
@@ -207,44 +196,77 @@ void Engine::set_groups(std::vector<Hyper> groups) {
 }
 
 void Engine::set_segments(int bucket, std::vector<Segment> segments) {
-  lanes_.at(static_cast<std::size_t>(bucket))->set_segments(std::move(segments));
+  lanes_.at(at(bucket))->set_segments(std::move(segments));
 }
 
 void Engine::quiesce() {
-  for (const auto& lane : lanes_) lane->wait();
-  for (const auto& lane : lanes_) lane->take_over();  // before anybody waits for its return
-  for (const auto& lane : lanes_) lane->wait_all_back();
+  if (!started_) return;
+  for (const auto& lane : lanes_) lane->traffic().wait(Until::copied);
+  for (const auto& lane : lanes_) lane->traffic().wait(Until::returned);
+}
+
+double Engine::load_average() {
+  quiesce();  // x must not change while it travels
+  std::vector<WeightedBucket> buckets;
+  for (const auto& lane : lanes_) {
+    buckets.push_back({&lane->state().bucket, plans_.weight_in(round_of(*lane))});
+  }
+  return average_.load(buckets, collectives_);
+}
+
+/// Of the local gradient. Refuses one that is not finite.
+double Engine::checked_norm_squared(Lane& lane) const {
+  const Bucket& bucket = lane.state().bucket;
+  const double squared = gradient_norm_squared(bucket, pool_.get());
+  if (std::isfinite(squared)) return squared;
+  const std::int64_t element = first_non_finite_gradient(bucket);
+  if (element < 0) return squared;  // the sum overflowed: clipping by it gives zero
+  const int index = lane.state().index;
+  const std::string name =
+      options_.name_of ? options_.name_of(index, element)
+                       : "bucket " + std::to_string(index) + ", element " + std::to_string(element);
+  refuse_non_finite(name, collectives_.rank(), steps_ + 1, gradient_value(bucket, element));
+}
+
+/// Sets the clipping factor by the norm that was measured.
+void Engine::limit_gradient() {
+  const double norm = std::sqrt(step_.norm_squared);
+  if (options_.clip_norm > 0 && norm > options_.clip_norm) {
+    step_.grad_scale = options_.clip_norm / norm;
+  }
 }
 
 void Engine::begin_bucket(Lane& lane) {
-  begun_[static_cast<std::size_t>(lane.index())] = 1;
+  const int index = lane.state().index;
+  step_.begun[at(index)] = 1;
   if (pattern_.launch == Launch::after_previous_update) return;
-  lane.prepare(numbers(lane), pool_.get(), false);
-  launch(lane, step_ * pattern_.stages());
-  record(Kind::update, lane.index());
+  lane.prepare(numbers(lane));
+  launch(lane, steps_ * pattern_.stages());
+  record(Kind::update, index);
+}
+
+void Engine::wait(Lane& lane) {
+  const auto begin = Clock::now();
+  lane.traffic().wait(Until::arrived);
+  step_.overlap.waits.push_back({begin, Clock::now()});
+  record(Kind::wait, lane.state().index);
 }
 
 /// Of one stage; the bucket's step is not finished where it sends another.
 void Engine::finish_stage(Lane& lane) {
   wait(lane);
-  const std::size_t earlier = overlap_.journeys.size();
-  lane.add_journeys(overlap_.journeys);
-  if (options_.recorder != nullptr) {
-    options_.recorder->exchanged(lane.index(), std::span(overlap_.journeys).subspan(earlier));
-  }
+  const int index = lane.state().index;
   const bool goes_on = lane.has_next_stage();
-  distance_squared_ += lane.combine(numbers(lane), pool_.get(), options_.measure_distance);
-  finished_[static_cast<std::size_t>(lane.index())] = !goes_on;
-  if (goes_on) launch(lane, step_ * pattern_.stages() + 1);
-  if (sends_at_once()) launch(lane, step_ + 1);
-  record(Kind::update, lane.index());
-}
-
-/// Neighbours left out so far, by bucket.
-std::int64_t Engine::skipped() const {
-  std::int64_t sum = 0;
-  for (const auto& lane : lanes_) sum += lane->skipped();
-  return sum;
+  const Combined combined = lane.combine(numbers(lane));
+  if (options_.recorder != nullptr) options_.recorder->exchanged(index, combined.journeys);
+  auto& journeys = step_.overlap.journeys;
+  journeys.insert(journeys.end(), combined.journeys.begin(), combined.journeys.end());
+  step_.distance_squared += combined.distance;
+  step_.skipped += combined.skipped;
+  step_.finished[at(index)] = !goes_on;
+  if (goes_on) launch(lane, steps_ * pattern_.stages() + 1);
+  if (sends_at_once()) launch(lane, steps_ + 1);
+  record(Kind::update, index);
 }
 
 /// Index of one that need not wait, the first of those; waits for one.
@@ -253,8 +275,8 @@ std::size_t Engine::first_ready(const std::vector<Lane*>& open) {
   const Deadline deadline = deadline_after(options_.timeout_s);
   for (;;) {
     for (std::size_t k = 0; k < open.size(); ++k) {
-      if (!open[k]->is_ready(deadline)) continue;
-      overlap_.waits.push_back({begin, Clock::now()});
+      if (!open[k]->traffic().is_ready(deadline)) continue;
+      step_.overlap.waits.push_back({begin, Clock::now()});
       record(Kind::wait);
       return k;
     }
@@ -268,91 +290,82 @@ std::size_t Engine::first_ready(const std::vector<Lane*>& open) {
 /// because of the order of the buckets. Of those that are ready the latest comes first: the
 /// gradients that the backward wrote last are still in the cache.
 void Engine::finish_buckets() {
+  const auto is_finished = [this](Lane& lane) { return step_.finished[at(lane.state().index)]; };
   std::vector<Lane*> open;
   for (const auto& lane : std::views::reverse(lanes_)) {
-    if (!finished_[static_cast<std::size_t>(lane->index())]) open.push_back(lane.get());
+    if (!is_finished(*lane)) open.push_back(lane.get());
   }
   while (!open.empty()) {
     const std::size_t next = first_ready(open);
     finish_stage(*open[next]);
-    const bool is_done = finished_[static_cast<std::size_t>(open[next]->index())] != 0;
-    if (is_done) open.erase(open.begin() + static_cast<std::ptrdiff_t>(next));
+    if (is_finished(*open[next])) open.erase(open.begin() + static_cast<std::ptrdiff_t>(next));
   }
 }
 
 void Engine::gradient_ready(int bucket) {
   GOSSAMER_ASSERT(started_);
   if (options_.update == UpdateAt::step) return;
-  Lane& lane = *lanes_.at(static_cast<std::size_t>(bucket));
-  GOSSAMER_ASSERT(!begun_[static_cast<std::size_t>(bucket)]);
-  if (options_.check_gradients) {
-    const double squared = lane.local_norm_squared(pool_.get());
-    check_gradient(lane, squared);
-    norm_squared_ += squared;
-  }
+  Lane& lane = *lanes_.at(at(bucket));
+  GOSSAMER_ASSERT(!step_.begun[at(bucket)]);
+  if (options_.check_gradients) step_.norm_squared += checked_norm_squared(lane);
   begin_bucket(lane);
   record(Kind::update, bucket);
   if (pattern_.launch == Launch::after_previous_update) finish_stage(lane);
 }
 
-/// Looks at all local gradients before anything is touched or sent; sets the clipping factor where
-/// the local gradient is what is stepped with.
-double Engine::check_and_measure_gradients() {
+/// Looks at all local gradients before anything is touched or sent.
+void Engine::check_gradients() {
+  double norm_squared = 0;
   for (const auto& lane : lanes_) {
-    if (begun_[static_cast<std::size_t>(lane->index())]) continue;
-    const double squared = lane->local_norm_squared(pool_.get());
-    check_gradient(*lane, squared);
-    norm_squared_ += squared;
+    if (!step_.begun[at(lane->state().index)]) norm_squared += checked_norm_squared(*lane);
   }
-  return norm_squared_;
+  step_.norm_squared += norm_squared;
+  record(Kind::update);
+}
+
+/// The norm of the averaged gradient, once it has arrived.
+void Engine::measure_means() {
+  step_.norm_squared = 0;
+  for (const auto& lane : lanes_) {
+    wait(*lane);
+    step_.norm_squared += mean_norm_squared(lane->traffic().arrived(), pool_.get());
+    record(Kind::update, lane->state().index);
+  }
 }
 
 StepReport Engine::step(double loss) {
-  GOSSAMER_ASSERT(started_ && local_.empty());
+  GOSSAMER_ASSERT(started_ && !average_.is_loaded());
+  step_.grad_scale = 1;
+  const bool clips = options_.clip_norm > 0;
   const bool steps_with_mean = pattern_.launch == Launch::before_update;
-  grad_scale_ = 1;
-  if (wants_norm() && !(steps_with_mean && !options_.check_gradients)) {
-    check_and_measure_gradients();
-    record(Kind::update);
-  }
-  const auto set_scale = [&] {
-    const double norm = std::sqrt(norm_squared_);
-    if (options_.clip_norm > 0 && norm > options_.clip_norm)
-      grad_scale_ = options_.clip_norm / norm;
-  };
-  if (!steps_with_mean) set_scale();
+  if (options_.check_gradients || (clips && !steps_with_mean)) check_gradients();
+  if (!steps_with_mean) limit_gradient();
   for (const auto& lane : std::views::reverse(lanes_)) {
-    if (!begun_[static_cast<std::size_t>(lane->index())]) begin_bucket(*lane);
+    if (!step_.begun[at(lane->state().index)]) begin_bucket(*lane);
   }
-  if (steps_with_mean && options_.clip_norm > 0) {
-    norm_squared_ = 0;
-    for (const auto& lane : lanes_) {
-      wait(*lane);
-      norm_squared_ += lane->mean_norm_squared(pool_.get());
-      record(Kind::update, lane->index());
-    }
-    set_scale();
+  if (steps_with_mean && clips) {
+    measure_means();
+    limit_gradient();
   }
   finish_buckets();
-  if (options_.schedule.loss_driven) {
-    agree_on_loss(loss);
+  if (plans_.schedule().loss_driven) {
+    plans_.agree_on_loss(collectives_, steps_, loss);
     record(Kind::wait);
   }
-  ++step_;
+  ++steps_;
   if (pattern_.launch == Launch::after_previous_update && !sends_at_once()) launch_all();
-  const StepReport report{.step = step_,
-                          .grad_norm = std::sqrt(norm_squared_),
-                          .exposed_s = overlap_.exposed_s(),
-                          .hidden_s = overlap_.hidden_s(),
-                          .skipped = skipped() - skipped_,
-                          .distance = std::sqrt(distance_squared_)};
-  skipped_ += report.skipped;
-  norm_squared_ = distance_squared_ = 0;
-  overlap_ = {};
-  grad_scale_ = 1;
-  begun_.assign(begun_.size(), 0);
-  finished_.assign(finished_.size(), 0);
-  if (options_.recorder != nullptr) options_.recorder->begin_step(step_);
+  return end_step();
+}
+
+StepReport Engine::end_step() {
+  const StepReport report{.step = steps_,
+                          .grad_norm = std::sqrt(step_.norm_squared),
+                          .exposed_s = step_.overlap.exposed_s(),
+                          .hidden_s = step_.overlap.hidden_s(),
+                          .skipped = step_.skipped,
+                          .distance = std::sqrt(step_.distance_squared)};
+  step_ = Step(lanes_.size());
+  if (options_.recorder != nullptr) options_.recorder->begin_step(steps_);
   return report;
 }
 

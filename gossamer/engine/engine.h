@@ -2,21 +2,23 @@
 /// The Engine: one worker's state machine of buckets, rounds and steps. It never saw a tensor.
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "gossamer/base/aligned_bytes.h"
 #include "gossamer/engine/collectives.h"
+#include "gossamer/engine/consensus_average.h"
 #include "gossamer/engine/exchange_runner.h"
 #include "gossamer/engine/lane.h"
 #include "gossamer/engine/options.h"
+#include "gossamer/engine/plan_book.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
 
 /// Whether an engine with these options would make use of Bucket::spare; see Note [Two memories].
-/// Where the transport lends SharedMemory only, x and spare must lie in it, or each send copies.
+/// Where the transport lends SharedMemory only, x and spare must lie in it, or the sender copies.
 bool wants_spares(const EngineOptions& options, const Transport& transport);
 
 /// Note [Mix at the step]: x⁺ = W x + d(∇f(x)) takes the gradient at the unmixed x, so what the
@@ -32,7 +34,6 @@ class Engine {
  public:
   /// Throws std::invalid_argument for options that do not fit each other or the transport.
   Engine(EngineOptions options, Transport& transport, std::vector<Bucket> buckets);
-  ~Engine();
 
   /// Gives every worker rank 0's parameters and starts at step 0.
   void start();
@@ -62,9 +63,9 @@ class Engine {
   /// that have a gradient, their groups or their gradients' places differ between steps.
   void set_groups(std::vector<Hyper> groups);
   void set_segments(int bucket, std::vector<Segment> segments);
-  std::int64_t steps_done() const { return step_; }
-  /// Losses that a loss-driven schedule has been told so far, part of what a checkpoint keeps.
-  std::vector<AgreedLoss>& agreed_losses() { return losses_; }
+  std::int64_t steps_done() const { return steps_; }
+  /// PlanBook::agreed_losses().
+  std::vector<AgreedLoss>& agreed_losses() { return plans_.agreed_losses(); }
   /// Parameters and state vectors of all buckets, to be saved, or filled in before start_at().
   std::vector<StateVector> state() const;
 
@@ -72,63 +73,64 @@ class Engine {
   /// the local ones aside, and returns √(mean_i ‖x_i − x̄‖²) / ‖x̄‖, the disagreement. Collective.
   double load_average();
   /// Brings the local parameters back after load_average().
-  void restore_local();
+  void restore_local() { average_.restore(); }
   Collectives& collectives() { return collectives_; }
   /// For exchanges of the layer above, on streams below −1.
   ExchangeRunner& runner() { return runner_; }
 
  private:
-  bool exchanges_anything() const;
-  void make_outboxes(bool is_shared);
-  void skip_late();
-  std::shared_ptr<const Plan> plan_for(std::int64_t round, std::int64_t count);
+  /// The step under way.
+  struct Step {
+    explicit Step(std::size_t buckets) : begun(buckets, 0), finished(buckets, 0) {}
+
+    std::vector<char> begun;     ///< by bucket: gradient checked and, where the pattern wants, sent
+    std::vector<char> finished;  ///< by bucket: updated
+    double grad_scale = 1;
+    double distance_squared = 0;
+    double norm_squared = 0;
+    std::int64_t skipped = 0;
+    Overlap overlap;
+  };
+
+  void make_outboxes(Lends lends);
+  void make_traffic();
   bool sends_ahead() const;
   bool sends_at_once() const;
   void launch_all();
   void expect(Lane& lane, std::int64_t exchange);
   void launch(Lane& lane, std::int64_t exchange);
-  void check_gradient(const Lane& lane, double norm_squared) const;
+  double checked_norm_squared(Lane& lane) const;
+  void limit_gradient();
   void begin_bucket(Lane& lane);
   void finish_stage(Lane& lane);
   void wait(Lane& lane);
-  std::int64_t skipped() const;
   std::size_t first_ready(const std::vector<Lane*>& open);
   void finish_buckets();
-  double check_and_measure_gradients();
-  std::int64_t round_of(const Lane& lane, std::int64_t step) const;
-  double weight_in(std::int64_t round) const;
-  std::vector<StepNumbers> numbers(const Lane& lane) const;
-  void agree_on_loss(double loss);
+  void check_gradients();
+  void measure_means();
+  StepReport end_step();
+  std::int64_t round_of(Lane& lane) const;
+  PassNumbers numbers(Lane& lane) const;
   /// What was done since the last call, see Note [Recorded steps].
   void record(TimelineEvent::Kind kind, int bucket = -1) {
     if (options_.recorder != nullptr) options_.recorder->did(kind, bucket);
   }
-  bool wants_norm() const { return options_.check_gradients || options_.clip_norm > 0; }
 
   EngineOptions options_;
   const Pattern& pattern_;
   const Optimizer& optimizer_;
-  const int rank_;
-  bool alternates_ = false;
+  const bool alternates_;
   std::unique_ptr<WorkerPool> pool_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const Plan>> plans_;
   AlignedBytes outboxes_;  ///< where peers read none in place
   std::vector<std::unique_ptr<Lane>> lanes_;
   ExchangeRunner runner_;
   Collectives collectives_;
+  PlanBook plans_;
+  ConsensusAverage average_;
 
   bool started_ = false;
-  std::int64_t step_ = 0;
-  std::vector<AgreedLoss> losses_;
-  // The step under way.
-  std::vector<char> begun_;     ///< by bucket: gradient checked and, where the pattern wants, sent
-  std::vector<char> finished_;  ///< by bucket: updated
-  double grad_scale_ = 1;
-  double distance_squared_ = 0;
-  double norm_squared_ = 0;
-  Overlap overlap_;
-  std::int64_t skipped_ = 0;                   ///< before this step
-  std::vector<std::vector<std::byte>> local_;  ///< local parameters while the average is loaded
+  std::int64_t steps_ = 0;  ///< done
+  Step step_;
 };
 
 }  // namespace gossamer

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 
@@ -80,6 +80,20 @@ TEST(EngineCodec, RunsStayCloseToTheUncodedOneAndAreNotIt) {
       EXPECT_GT(bf16, 1e-5);
       EXPECT_GT(int8, 1e-5);
     }
+  }
+}
+
+TEST(EngineCodec, SeveralPayloadsAreDecodedApart) {
+  for (const Pattern& pattern : patterns()) {
+    if (pattern.payloads.size() < 2) continue;
+    SCOPED_TRACE(pattern.name);
+    const Gradient gradient = quadratics(11);
+    const auto run = [&](Codec codec) {
+      Case c = case_of("ring", even_hosts(4, 1), codec, std::string(pattern.name));
+      if (!pattern.optimizers.empty()) c.options.optimizer = pattern.optimizers.front();
+      return engine_run<float>(c, gradient);
+    };
+    EXPECT_LT(largest_difference(run(Codec::bf16), run(Codec::fp32)), 2e-2);
   }
 }
 

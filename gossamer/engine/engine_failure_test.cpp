@@ -11,6 +11,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/test_errors.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/non_finite.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"

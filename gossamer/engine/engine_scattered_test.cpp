@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
@@ -40,17 +41,17 @@ double changed(double x, int rank, int step, std::size_t k) {
 /// x⁺ = x' + Σ_j w_ij (y_j − y_i) − lr g, with x' the changed x and y what was sent.
 std::array<Values, kWorkers> reference(const Schedule& schedule) {
   std::array<Values, kWorkers> x;
-  for (int i = 0; i < kWorkers; ++i) x[static_cast<std::size_t>(i)].assign(kAll, i - 1.0);
+  for (int i = 0; i < kWorkers; ++i) x[at(i)].assign(kAll, i - 1.0);
   for (int step = 0; step < kSteps; ++step) {
     const auto sent = x;
     const Round round = round_at(schedule, step);
     for (int i = 0; i < kWorkers; ++i) {
-      Values& mine = x[static_cast<std::size_t>(i)];
+      Values& mine = x[at(i)];
       for (std::size_t k = 0; k < kAll; ++k) {
         mine[k] = changed(mine[k], i, step, k) - kLr * gradient(i, step, k);
         for (const Entry& entry : row_of(round, i)) {
           const auto from = static_cast<std::size_t>(entry.worker);
-          mine[k] += entry.weight * (sent[from][k] - sent[static_cast<std::size_t>(i)][k]);
+          mine[k] += entry.weight * (sent[from][k] - sent[at(i)][k]);
         }
       }
     }
@@ -101,7 +102,7 @@ std::array<Values, kWorkers> train_all(const EngineOptions& options) {
   std::array<Values, kWorkers> found;
   run_workers(make_threads_transports(cluster), [&](Transport& transport) {
     const int rank = transport.describe().rank;
-    found[static_cast<std::size_t>(rank)] = train(options, transport, rank);
+    found[at(rank)] = train(options, transport, rank);
   });
   return found;
 }

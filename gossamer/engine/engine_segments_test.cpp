@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "gossamer/base/index.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
@@ -74,8 +75,7 @@ TEST(EngineSegments, GradientsMayLieAnywhere) {
     std::array<std::vector<double>, 3> elsewhere;
     const Outcome scattered =
         train(ring_of_three(pattern), true, [&](Engine& engine, Memory& memory, std::int64_t) {
-          std::vector<double>& copy =
-              elsewhere[static_cast<std::size_t>(engine.collectives().rank())];
+          std::vector<double>& copy = elsewhere[at(engine.collectives().rank())];
           copy.assign(memory.g.begin() + kHalf, memory.g.end());
           std::fill(memory.g.begin() + kHalf, memory.g.end(), 1e300);
           engine.set_segments(0, {{0, kHalf, 0}, {kHalf, kCount - kHalf, 0, copy.data()}});

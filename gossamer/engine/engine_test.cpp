@@ -5,7 +5,8 @@
 #include <numeric>
 #include <string>
 
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/base/index.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 
@@ -294,7 +295,7 @@ TEST(Engine, WorkerMeanMovesByMinusLrTimesTheMeanGradientForEveryTopology) {
       double mean = 0;
       double expected = start[k];
       for (int i = 0; i < 8; ++i) {
-        mean += end[static_cast<std::size_t>(i)][k] / 8;
+        mean += end[at(i)][k] / 8;
         for (std::int64_t step = 0; step < c.steps; ++step) {
           expected -= 0.05 * noise(i, step, start)[k] / 8;
         }

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "gossamer/algo/pattern.h"
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/base/index.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/push_sum.h"
 #include "gossamer/graph/topology.h"
@@ -62,7 +63,7 @@ Matrix run_between(const Case& c, std::int64_t from, std::int64_t to, std::vecto
   const Gradient gradient = quadratics(7);
   run_workers(make_threads_transports(free_links(c.shape())), [&](Transport& transport) {
     const int rank = transport.describe().rank;
-    Saved& own = saved[static_cast<std::size_t>(rank)];
+    Saved& own = saved[at(rank)];
     const auto model = first_model<double>(c);
     Engine engine(c.options, transport, model->buckets(c));
     std::vector<StateVector> state = engine.state();
@@ -76,7 +77,7 @@ Matrix run_between(const Case& c, std::int64_t from, std::int64_t to, std::vecto
     own.clear();
     for (const StateVector& v : engine.state()) own.emplace_back(v.bytes.begin(), v.bytes.end());
     engine.collectives().barrier();
-    result[static_cast<std::size_t>(rank)] = model->x;
+    result[at(rank)] = model->x;
   });
   return result;
 }

@@ -2,48 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
-#include "gossamer/engine/payload_check.h"
-#include "gossamer/kernels/codec.h"
-#include "gossamer/kernels/sum.h"
+#include "gossamer/engine/elements.h"
+#include "gossamer/engine/non_finite.h"
 
 namespace gossamer {
 namespace {
 
 constexpr std::int64_t kCodedAtOnce = 8 * kCodecBlock;
-
-/// A summand of a Sum.
-struct Part {
-  const std::byte* data = nullptr;
-  bool is_coded = false;
-};
-
-template <class T>
-void add_slices(std::byte* into, const Sum& sum, std::span<const Part> parts, Codec codec) {
-  const std::span<T> total{reinterpret_cast<T*>(into), static_cast<std::size_t>(sum.into.count)};
-  std::vector<const T*> plain;
-  std::vector<std::span<const std::byte>> coded;
-  for (const Part& part : parts) {
-    if (part.is_coded) coded.push_back({part.data, coded_bytes(codec, sum.into.count)});
-    if (!part.is_coded) plain.push_back(reinterpret_cast<const T*>(part.data));
-  }
-  if (coded.empty()) return sum_into<T>(total, plain, sum.scale);
-  // In parts that stay in the first cache, since each summand is a pass.
-  constexpr std::size_t kAtOnce = 16 * kCodecBlock;
-  for (std::size_t begin = 0; begin < total.size(); begin += kAtOnce) {
-    const std::span<T> here = total.subspan(begin, std::min(kAtOnce, total.size() - begin));
-    const auto offset = static_cast<std::int64_t>(begin);
-    if (plain.empty()) std::ranges::fill(here, T{0});
-    if (!plain.empty()) sum_into<T>(here, plain, 1);
-    for (const auto& part : coded) decode_add<T>(codec, part, offset, here);
-    const std::array<const T*, 1> sums{here.data()};
-    if (sum.scale != 1) sum_into<T>(here, sums, sum.scale);
-    for (const T*& term : plain) term += here.size();
-  }
-}
 
 }  // namespace
 
@@ -93,8 +61,7 @@ Exchange::~Exchange() {
 }
 
 const std::byte* Exchange::at(const Slice& slice) const {
-  return bases_[static_cast<std::size_t>(slice.buffer)] +
-         static_cast<std::size_t>(slice.offset) * size_of(spec_.dtype);
+  return elements::address(spec_.dtype, bases_[gossamer::at(slice.buffer)], slice.offset);
 }
 
 void Exchange::start(const PayloadRef& payload, double timeout_s) {
@@ -146,12 +113,11 @@ void Exchange::check_deadline(Deadline deadline) const {
 }
 
 void Exchange::post_receives() {
-  const std::size_t element = size_of(spec_.dtype);
   for (const Message& message : spec_.plan->phases[phase_].receives) {
     const Slice& slice = message.slice;
     make_own(slice.buffer);  // an earlier phase may have received it in place
     std::byte* landing =
-        spec_.arena->buffer(slice.buffer) + static_cast<std::size_t>(slice.offset) * element;
+        elements::address(spec_.dtype, spec_.arena->buffer(slice.buffer), slice.offset);
     const bool is_whole = slice == whole_scratch(*spec_.plan, slice.buffer);
     const std::size_t bytes = bytes_of(*spec_.plan, slice, spec_.dtype);
     const Request request =
@@ -176,15 +142,12 @@ void Exchange::code() {
       continue;
     }
     // In parts that stay in the first cache.
-    visit_dtype(spec_.dtype, [&]<class T>(T) {
-      alignas(kCacheLine) std::array<T, kCodedAtOnce> part;
-      auto* const into = reinterpret_cast<std::byte*>(part.data());
-      for (std::int64_t begin = 0; begin < count; begin += kCodedAtOnce) {
-        const std::int64_t here = std::min(kCodedAtOnce, count - begin);
-        payload_.read(coding.from.offset + begin, here, into);
-        code(coding, kept, begin, here, into);
-      }
-    });
+    alignas(kCacheLine) std::array<std::byte, kCodedAtOnce * sizeof(double)> part;
+    for (std::int64_t begin = 0; begin < count; begin += kCodedAtOnce) {
+      const std::int64_t here = std::min(kCodedAtOnce, count - begin);
+      payload_.read(coding.from.offset + begin, here, part.data());
+      code(coding, kept, begin, here, part.data());
+    }
   }
 }
 
@@ -192,17 +155,20 @@ void Exchange::code() {
 /// for its last ones.
 void Exchange::code(const Coding& coding, std::byte* kept, std::int64_t begin, std::int64_t count,
                     const std::byte* from) {
+  const DType dtype = spec_.dtype;
   const Codec codec = spec_.plan->codec;
-  visit_dtype(spec_.dtype, [&]<class T>(T) {
-    encode<T>(codec,
-              {.x = {reinterpret_cast<const T*>(from), static_cast<std::size_t>(count)},
-               .coded = {spec_.arena->buffer(coding.into) + coded_bytes(codec, begin, spec_.dtype),
-                         coded_bytes(codec, count, spec_.dtype)},
-               .kept = kept ? reinterpret_cast<T*>(kept) + begin : nullptr,
-               .own = coding.own,
-               .keep = coding.keep,
-               .error = spec_.error ? static_cast<T*>(spec_.error) + coding.at + begin : nullptr});
-  });
+  const auto part_of = [&](void* all, std::int64_t first) {
+    return all == nullptr ? nullptr : elements::address(dtype, all, first);
+  };
+  elements::encode(dtype,
+                   {.codec = codec,
+                    .x = from,
+                    .count = count,
+                    .coded = spec_.arena->buffer(coding.into) + coded_bytes(codec, begin, dtype),
+                    .kept = part_of(kept, begin),
+                    .own = coding.own,
+                    .keep = coding.keep,
+                    .error = part_of(spec_.error, coding.at + begin)});
 }
 
 void Exchange::post_sends() {
@@ -250,7 +216,7 @@ bool Exchange::collect(std::vector<Open>& open) {
     const bool in_place = entry.landing != nullptr && !status.payload.empty() &&
                           status.payload.data() != entry.landing;
     if (in_place && entry.buffer > 0) {
-      bases_[static_cast<std::size_t>(entry.buffer)] = status.payload.data();
+      bases_[gossamer::at(entry.buffer)] = status.payload.data();
       borrowed_.push_back(entry);
       return true;
     }
@@ -270,26 +236,27 @@ bool Exchange::collect(std::vector<Open>& open) {
 }
 
 void Exchange::add_up() {
-  std::vector<Part> parts;
+  std::vector<elements::Summand> terms;
   for (const Sum& sum : spec_.plan->phases[phase_].sums) {
-    parts.clear();
+    terms.clear();
     for (const Slice& term : sum.terms) {
-      parts.push_back({at(term), is_coded(*spec_.plan, term)});
+      terms.push_back({at(term), is_coded(*spec_.plan, term)});
     }
     make_own(sum.into.buffer);  // the sum may be added to what was received there
-    std::byte* into = spec_.arena->buffer(sum.into.buffer) +
-                      static_cast<std::size_t>(sum.into.offset) * size_of(spec_.dtype);
-    visit_dtype(spec_.dtype,
-                [&]<class T>(T) { add_slices<T>(into, sum, parts, spec_.plan->codec); });
+    elements::sum(
+        spec_.dtype,
+        elements::address(spec_.dtype, spec_.arena->buffer(sum.into.buffer), sum.into.offset),
+        sum.into.count, {.terms = terms, .scale = sum.scale, .codec = spec_.plan->codec});
   }
 }
 
 /// A buffer that is in a peer's memory is copied into the arena.
 void Exchange::make_own(int buffer) {
-  const std::byte*& base = bases_[static_cast<std::size_t>(buffer)];
+  const std::byte*& base = bases_[gossamer::at(buffer)];
   std::byte* own = spec_.arena->buffer(buffer);
   if (base == own) return;
-  std::memcpy(own, base, bytes_of(*spec_.plan, whole_scratch(*spec_.plan, buffer), spec_.dtype));
+  const Slice whole = whole_scratch(*spec_.plan, buffer);
+  elements::copy_bytes(own, base, bytes_of(*spec_.plan, whole, spec_.dtype));
   base = own;
 }
 

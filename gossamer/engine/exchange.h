@@ -16,6 +16,7 @@
 
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/base/index.h"
 #include "gossamer/engine/overlap.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
@@ -41,7 +42,7 @@ class Arena {
   void use(Owner owner, std::span<std::byte> memory);
   /// Makes room for the scratch buffers of `plan`; grows only, into memory of its own.
   void fit(const Plan& plan, DType dtype);
-  std::byte* buffer(int index) const { return starts_[static_cast<std::size_t>(index)]; }
+  std::byte* buffer(int index) const { return starts_[at(index)]; }
   const Owner& owner() const { return owner_; }
 
  private:
@@ -73,7 +74,7 @@ struct ExchangeSpec {
   std::int64_t step = 0;
   std::int32_t stream = 0;
   void* error = nullptr;         ///< of the coding, as long as the payload; null: not carried on
-  bool checks = false;           ///< see payload_check.h
+  bool checks = false;           ///< whether what arrives must be finite
   Recorder* recorder = nullptr;  ///< is told of its messages; null: nobody is
   std::optional<std::int64_t> recorded_step = std::nullopt;  ///< that it is told; else `step`
 };
@@ -111,6 +112,8 @@ class Exchange {
   /// Where the elements of a slice are, or of a coded buffer the bytes; after wait(), until
   /// finish().
   const std::byte* at(const Slice& slice) const;
+  /// Likewise, by buffer of the Plan.
+  std::span<const std::byte* const> buffers() const { return bases_; }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   /// From start() until the last payload had arrived; empty where nothing was to be received.
   Interval journey() const { return {started_at_, arrived_}; }

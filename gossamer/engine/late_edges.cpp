@@ -1,12 +1,12 @@
 #include "gossamer/engine/late_edges.h"
 
-#include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/engine/options.h"
-#include "gossamer/engine/payload_check.h"
-#include "gossamer/kernels/codec.h"
+#include "gossamer/base/index.h"
+#include "gossamer/engine/elements.h"
+#include "gossamer/engine/non_finite.h"
+#include "gossamer/engine/tags.h"
 
 namespace gossamer {
 namespace {
@@ -14,6 +14,20 @@ namespace {
 constexpr std::int32_t kSlot = 1;  // the exchanges that are waited for use 0
 
 }  // namespace
+
+LateSpec late_spec(const BucketState& state, const EngineOptions& options,
+                   std::int64_t first_number) {
+  const Pattern& pattern = find_pattern(options.pattern);
+  GOSSAMER_ASSERT(may_skip_late(pattern));
+  return {.dtype = state.dtype(),
+          .count = state.bucket.count,
+          .stream = stream::of_payload(state.index, 0),
+          .first_number = first_number,
+          .staleness = options.staleness,
+          .error = carried_error(state, pattern, 0, 0),
+          .recorder = options.recorder,
+          .checks = options.check_payloads && pattern.payloads[0] == Payload::parameters};
+}
 
 LateEdges::LateEdges(Transport& transport, const LateSpec& spec, std::span<const Plan* const> plans)
     : transport_(transport), spec_(spec) {
@@ -43,7 +57,7 @@ Tag LateEdges::tag(std::int64_t number) const {
 }
 
 void LateEdges::ask(int peer, In& edge) {
-  std::byte* const landing = edge.memory[static_cast<std::size_t>(edge.landing)].get();
+  std::byte* const landing = edge.memory[at(edge.landing)].get();
   edge.request =
       transport_.receive(peer, tag(edge.number++), {landing, edge.bytes}, Deadline::max());
 }
@@ -69,7 +83,7 @@ void LateEdges::collect(int peer, In& edge) {
       spec_.recorder->arrived({peer, tag(edge.number - 1), spec_.recorder->step(), 0,
                                static_cast<std::int64_t>(edge.bytes), status.arrived});
     }
-    std::byte* const landing = edge.memory[static_cast<std::size_t>(edge.landing)].get();
+    std::byte* const landing = edge.memory[at(edge.landing)].get();
     land(status, landing);
     if (spec_.checks) edge.error = complaint({landing, edge.bytes}, edge, peer);
     if (edge.error) return;
@@ -97,20 +111,22 @@ bool LateEdges::has_left(Out& edge) {
   return true;
 }
 
-void LateEdges::send(const Plan& plan, std::int64_t step, const LatePayload& payload) {
+void LateEdges::code(const Plan& plan, const PayloadRef& payload) {
+  if (!coded_) coded_ = make_aligned_bytes(coded_bytes(plan.codec, spec_.count, spec_.dtype));
+  elements::encode(spec_.dtype, {.codec = plan.codec,
+                                 .x = payload.data,
+                                 .count = spec_.count,
+                                 .coded = coded_.get(),
+                                 .error = spec_.error});
+}
+
+void LateEdges::launch(const Plan& plan, std::int64_t step, std::span<const PayloadRef> payloads) {
+  plan_ = &plan;
+  step_ = step;
   if (plan.phases.empty()) return;
   const Phase& phase = plan.phases[0];
   GOSSAMER_ASSERT(plan.phases.size() == 1 && phase.codings.size() <= 1);
-  if (!phase.codings.empty()) {
-    const std::size_t bytes = coded_bytes(plan.codec, spec_.count, spec_.dtype);
-    if (!coded_) coded_ = make_aligned_bytes(bytes);
-    visit_dtype(spec_.dtype, [&]<class T>(T) {
-      encode<T>(plan.codec,
-                {.x = {static_cast<const T*>(payload.data), static_cast<std::size_t>(spec_.count)},
-                 .coded = {coded_.get(), bytes},
-                 .error = static_cast<T*>(payload.error)});
-    });
-  }
+  if (!phase.codings.empty()) code(plan, payloads[0]);
   for (const Message& message : phase.sends) {
     Out& edge = out_[message.peer];
     if (!has_left(edge)) continue;
@@ -119,7 +135,7 @@ void LateEdges::send(const Plan& plan, std::int64_t step, const LatePayload& pay
       edge.bytes = bytes_of(plan, message.slice, spec_.dtype);
       edge.memory = make_aligned_bytes(edge.bytes);
     }
-    std::memcpy(edge.memory.get(), coded ? coded_.get() : payload.data, edge.bytes);
+    elements::copy_bytes(edge.memory.get(), coded ? coded_.get() : payloads[0].data, edge.bytes);
     const Tag number = tag(edge.number++);
     if (spec_.recorder != nullptr) {
       spec_.recorder->sent(
@@ -130,36 +146,39 @@ void LateEdges::send(const Plan& plan, std::int64_t step, const LatePayload& pay
   }
 }
 
-std::vector<Piece> LateEdges::usable(const Plan& plan, std::int64_t step) {
-  collect();
-  std::vector<Piece> pieces = plan.pieces;
-  if (plan.phases.empty()) return pieces;
-  GOSSAMER_ASSERT(pieces.size() == 1);
-  bases_.assign(plan.scratch.size() + 1, nullptr);
+/// Where the buffers of the launched plan are.
+void LateEdges::find_newest() {
+  buffers_.assign(plan_->scratch.size() + 1, nullptr);
   const std::lock_guard lock(mutex_);
-  for (const Message& message : plan.phases[0].receives) {
+  for (const Message& message : plan_->phases[0].receives) {
     In& edge = in_.at(message.peer);
     if (edge.newest >= 0) {
       edge.current = std::exchange(edge.newest, -1);
-      edge.since = step;
+      edge.since = step_;
     } else if (edge.error) {
       std::rethrow_exception(edge.error);
     }
-    if (edge.current < 0 || step - edge.since > spec_.staleness) continue;
-    bases_[static_cast<std::size_t>(message.slice.buffer)] =
-        edge.memory[static_cast<std::size_t>(edge.current)].get();
+    if (edge.current < 0 || step_ - edge.since > spec_.staleness) continue;
+    buffers_[at(message.slice.buffer)] = edge.memory[at(edge.current)].get();
   }
-  for (const Coding& coding : plan.phases[0].codings) {
-    bases_[static_cast<std::size_t>(coding.into)] = coded_.get();
-  }
-  Piece& piece = pieces[0];
-  std::erase_if(piece.terms, [&](const Term& term) {
-    if (at(term.slice) != nullptr) return false;
-    piece.self_weight += term.weight;
-    ++skipped_;
-    return true;
-  });
-  return pieces;
+  for (const Coding& coding : plan_->phases[0].codings) buffers_[at(coding.into)] = coded_.get();
+}
+
+Arrived LateEdges::arrived() {
+  collect();
+  pieces_ = plan_->pieces;
+  Arrived all{.pieces = pieces_, .buffers = {}, .journeys = {}, .skipped = 0, .dtype = spec_.dtype};
+  if (plan_->phases.empty()) return all;
+  GOSSAMER_ASSERT(pieces_.size() == 1);
+  find_newest();
+  all.buffers[0] = buffers_;
+  Piece& piece = pieces_[0];
+  all.skipped = static_cast<std::int64_t>(std::erase_if(piece.terms, [&](const Term& term) {
+    const bool is_late = buffers_[at(term.slice.buffer)] == nullptr;
+    if (is_late) piece.self_weight += term.weight;
+    return is_late;
+  }));
+  return all;
 }
 
 }  // namespace gossamer

@@ -1,5 +1,5 @@
 #pragma once
-/// LateEdges: one payload's traffic with neighbours for whom nobody waits.
+/// LateEdges: traffic of a bucket with neighbours for whom nobody waits.
 
 #include <array>
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/engine/bucket_traffic.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
@@ -30,36 +31,31 @@ struct LateSpec {
   std::int32_t stream = 0;
   std::int64_t first_number = 0;  ///< the same on all workers, and beyond those used before
   std::int64_t staleness = 1;
+  void* error = nullptr;         ///< of the payload's coding, or null
   Recorder* recorder = nullptr;  ///< is told of messages; null: nobody is
-  bool checks = false;           ///< see payload_check.h
+  bool checks = false;           ///< whether payloads must be finite
 };
+/// Of a bucket's only payload, when others have used numbers up to `first_number`.
+LateSpec late_spec(const BucketState& state, const EngineOptions& options,
+                   std::int64_t first_number);
 
-/// As many elements as the spec says.
-struct LatePayload {
-  const void* data = nullptr;
-  void* error = nullptr;  ///< of its coding, or null
-};
-
-class LateEdges {
+class LateEdges final : public BucketTraffic {
  public:
   /// Expects payloads from the workers that `plans`, direct ones for this payload, receive from.
   LateEdges(Transport& transport, const LateSpec& spec, std::span<const Plan* const> plans);
-  ~LateEdges();
+  ~LateEdges() override;
 
-  /// Sends copies of the payload of this worker's step `step` to those that the plan names, and
-  /// waits for nobody.
-  void send(const Plan& plan, std::int64_t step, const LatePayload& payload);
-  /// Takes what has come and asks for the next. From any thread; errors wait for usable().
+  void expect(const Plan&, std::int64_t) override {}
+  /// Sends copies of this worker's only payload to those that the plan names, and waits for nobody.
+  void launch(const Plan& plan, std::int64_t step, std::span<const PayloadRef> payloads) override;
+  void wait(Until) override {}
+  bool is_ready(Deadline) override { return true; }
+  /// The newest that has come. Throws TransportError for a neighbour that is lost.
+  Arrived arrived() override;
+  void finish() override {}
+
+  /// Takes what has come and asks for the next. From any thread; errors wait for arrived().
   void collect();
-  /// The plan's pieces for this worker's step `step`, without the terms of late neighbours. Throws
-  /// TransportError for a neighbour that is lost.
-  std::vector<Piece> usable(const Plan& plan, std::int64_t step);
-  /// Where the elements of a term of usable() are, until the next call of it.
-  const std::byte* at(const Slice& slice) const {
-    return bases_[static_cast<std::size_t>(slice.buffer)];
-  }
-  /// How many neighbours usable() has left out so far.
-  std::int64_t skipped() const { return skipped_; }
 
  private:
   struct In {
@@ -86,15 +82,20 @@ class LateEdges {
   void collect(int peer, In& edge);
   std::exception_ptr complaint(std::span<const std::byte> payload, const In& edge, int peer) const;
   bool has_left(Out& edge);
+  void code(const Plan& plan, const PayloadRef& payload);
+  void find_newest();
 
   Transport& transport_;
   const LateSpec spec_;
   std::mutex mutex_;      // guards in_
   std::map<int, In> in_;  ///< by peer
   std::map<int, Out> out_;
-  AlignedBytes coded_;                   ///< what was sent last, coded
-  std::vector<const std::byte*> bases_;  ///< by buffer of the plan
-  std::int64_t skipped_ = 0;
+  AlignedBytes coded_;  ///< what was sent last, coded
+  // What was launched last.
+  const Plan* plan_ = nullptr;
+  std::int64_t step_ = 0;
+  std::vector<const std::byte*> buffers_;  ///< by buffer of the plan; null: it has not come
+  std::vector<Piece> pieces_;
 };
 
 }  // namespace gossamer

@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,7 +13,7 @@
 #include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/method.h"
 #include "gossamer/graph/schedule.h"
-#include "gossamer/transport/transport.h"
+#include "gossamer/transport/memory.h"
 
 namespace gossamer {
 
@@ -35,8 +33,8 @@ struct Segment {
 };
 
 /// A flat piece of the parameters and of their gradients. The memory belongs to the layer above and
-/// must outlive the engine. The segments cover the bucket without gaps. With a spare, `owner` keeps
-/// the memory of both x and spare for peers that still read it, see Note [Two memories].
+/// must outlive the engine. The segments cover the bucket without gaps. With a spare, the owners of
+/// both x and spare keep them for peers that still read them, see Note [Two memories].
 ///
 /// Note [Scattered buckets]: without an `x`, each segment says where its parameters and state
 /// vectors are, which may be elsewhere in every step, and the owner of the parameters may change
@@ -45,8 +43,8 @@ struct Segment {
 /// that was made since y was sent.
 struct Bucket {
   DType dtype = DType::f32;
-  void* x = nullptr;
-  const void* g = nullptr;
+  Memory x = {};
+  Memory g = {};  ///< is only read
   std::int64_t count = 0;
   std::vector<Segment> segments;
   /// Where the optimizer's state vectors live, in the order of its table row; empty: in the engine,
@@ -54,24 +52,8 @@ struct Bucket {
   std::vector<void*> optimizer_state = {};
   /// The same for the pattern's own state vectors.
   std::vector<void*> pattern_state = {};
-  void* spare = nullptr;  ///< room for `count` elements more, or null; see wants_spares()
-  Owner owner = nullptr;
+  Memory spare = {};  ///< room for `count` elements more, or null; see wants_spares()
 };
-
-/// A gradient that is not finite: the run has diverged or its data is broken.
-class NonFiniteGradient : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-/// Parameters of another worker that are not finite; see payload_check.h.
-class NonFinitePayload : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Throws NonFiniteGradient; `value` is an element of the gradient of `name`.
-[[noreturn]] void refuse_non_finite(const std::string& name, int rank, std::int64_t step,
-                                    double value);
 
 struct EngineOptions {
   Schedule schedule;

@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "gossamer/algo/pattern.h"
-#include "gossamer/engine/collectives.h"
+#include "gossamer/engine/plan_book.h"
+#include "gossamer/engine/seating.h"
 
 namespace gossamer {
 namespace {
@@ -18,25 +18,22 @@ void add_peers(const Plan& plan, std::set<int>& peers) {
 }  // namespace
 
 std::vector<int> peers_of(const EngineOptions& options, int rank) {
-  const Schedule& schedule = options.schedule;
-  const HostShape& shape = schedule.shape;
+  const Schedule schedule = schedule_of(options);
+  const Seating seating{schedule.shape, rank};
+  const int workers = seating.workers();
   // So many elements that no worker's share of any cut is empty.
-  const std::int64_t count = std::int64_t{64} * shape.workers() * shape.workers();
+  const std::int64_t count = std::int64_t{64} * workers * workers;
   std::set<int> peers;
-  for (int peer : tree_peers(rank, shape.workers())) peers.insert(peer);
-  add_peers(
-      compile(complete_round(shape.workers()), shape, rank, count, {.finished_averages = true}),
-      peers);
-  const bool whole = find_pattern(options.pattern).rounds == Rounds::complete;
+  const Tree tree = tree_of(seating);
+  if (tree.parent >= 0) peers.insert(tree.parent);
+  peers.insert(tree.children.begin(), tree.children.end());
+  add_peers(compile(complete_round(workers), seating, count, {.finished_averages = true}), peers);
   const PlanOptions plans = plan_options(options);
-  if (whole) {
-    add_peers(compile(complete_round(shape.workers()), shape, rank, count, plans), peers);
-  } else if (schedule.period > 0) {
-    for (std::int64_t t = 0; t < schedule.period; ++t) {
-      add_peers(compile(round_at(schedule, t), shape, rank, count, plans), peers);
-    }
-  } else {
-    for (int peer = 0; peer < shape.workers(); ++peer) peers.insert(peer);
+  for (std::int64_t t = 0; t < schedule.period; ++t) {
+    add_peers(compile(round_at(schedule, t), seating, count, plans), peers);
+  }
+  if (schedule.period == 0) {
+    for (int position = 0; position < workers; ++position) peers.insert(seating.rank_at(position));
   }
   peers.erase(rank);
   return {peers.begin(), peers.end()};

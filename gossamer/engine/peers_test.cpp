@@ -86,7 +86,7 @@ TEST(Agreement, NamesTheFirstDifferenceWhereItIsAndTheRanksElsewhere) {
   run_workers(make_threads_transports(free_links(even_hosts(3, 1))), [&](Transport& transport) {
     const int rank = transport.describe().rank;
     ExchangeRunner runner(transport, 60);
-    Collectives collectives(runner, even_hosts(3, 1), rank);
+    Collectives collectives(runner, {even_hosts(3, 1), rank});
     require_same(collectives, "test", "one\ntwo\n", "do the same");
     const std::string own = rank == 2 ? "one\nzwei\n" : "one\ntwo\nthree\n";
     try {

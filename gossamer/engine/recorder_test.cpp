@@ -9,8 +9,8 @@
 
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/json.h"
-#include "gossamer/engine/recorded_case.h"
 #include "gossamer/engine/tags.h"
+#include "gossamer/engine/testing/recorded_case.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {

@@ -42,7 +42,7 @@ TEST(Gather, GivesEverybodyWhatAllSayByRank) {
     run_workers(transports(workers), [&](Transport& transport) {
       const int rank = transport.describe().rank;
       ExchangeRunner runner(transport, 10);
-      Collectives collectives(runner, even_hosts(workers, 1), rank);
+      Collectives collectives(runner, {even_hosts(workers, 1), rank});
       for (int call = 0; call < 3; ++call) {
         std::vector<std::string> expected;
         for (int peer = 0; peer < workers; ++peer) expected.push_back(text_of(peer, call));

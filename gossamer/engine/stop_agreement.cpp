@@ -1,26 +1,29 @@
 #include "gossamer/engine/stop_agreement.h"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 
-#include "gossamer/engine/collectives.h"
 #include "gossamer/engine/tags.h"
 
 namespace gossamer {
 namespace {
 
+constexpr std::chrono::milliseconds kLookAgain{5};
+
 Tag tag_of(std::int32_t word) { return {.step = 0, .stream = stream::kStop, .slot = word}; }
+
+Tree tree_among_all(const TransportInfo& info) {
+  return tree_of({HostShape{{info.workers}}, info.rank});
+}
 
 }  // namespace
 
-StopAgreement::StopAgreement(Transport& transport) : transport_(transport) {
-  const TransportInfo info = transport.describe();
-  for (const int peer : tree_peers(info.rank, info.workers)) {
-    if (peer < info.rank) {
-      parent_ = peer;
-    } else {
-      children_.push_back(peer);
-    }
+StopAgreement::StopAgreement(Transport& transport, std::int64_t done)
+    : transport_(transport), tree_(tree_among_all(transport.describe())), bid_(done) {
+  std::vector<int> neighbours = tree_.children;
+  if (tree_.parent >= 0) neighbours.push_back(tree_.parent);
+  for (const int peer : neighbours) {
     for (const Word word : {Word::stop, Word::largest}) {
       ears_.push_back(std::make_unique<Ear>(Ear{.peer = peer, .word = word}));
       Ear& ear = *ears_.back();
@@ -58,64 +61,72 @@ bool StopAgreement::hear(Ear& ear) {
 }
 
 void StopAgreement::take(const Ear& ear) {
-  if (ear.peer == parent_) {
+  if (ear.peer == tree_.parent) {
     last_step_ = ear.value;
-    for (const int child : children_) say(child, Word::largest, ear.value);
+    for (const int child : tree_.children) say(child, Word::largest, ear.value);
   } else {
     largest_ = std::max(largest_, ear.value);
     ++heard_;
   }
 }
 
-void StopAgreement::fix(int told, std::int64_t bid) {
+void StopAgreement::fix(int told) {
   signal_ = told;
-  bid_ = bid;
-  largest_ = std::max(largest_, bid);
-  if (parent_ >= 0) say(parent_, Word::stop, told);
-  for (const int child : children_) say(child, Word::stop, told);
+  is_fixed_ = true;
+  largest_ = std::max(largest_, bid_);
+  if (tree_.parent >= 0) say(tree_.parent, Word::stop, told);
+  for (const int child : tree_.children) say(child, Word::stop, told);
 }
 
 /// Up, once the whole subtree is known; down from the root.
 void StopAgreement::pass_on() {
-  if (!bid_ || has_gone_up_ || heard_ < children_.size()) return;
+  if (!is_fixed_ || has_gone_up_ || heard_ < tree_.children.size()) return;
   has_gone_up_ = true;
-  if (parent_ >= 0) {
-    say(parent_, Word::largest, largest_);
+  if (tree_.parent >= 0) {
+    say(tree_.parent, Word::largest, largest_);
     return;
   }
   last_step_ = largest_;
-  for (const int child : children_) say(child, Word::largest, largest_);
+  for (const int child : tree_.children) say(child, Word::largest, largest_);
 }
 
-void StopAgreement::look(int told, std::int64_t bid) {
-  const std::lock_guard lock(mutex_);
+void StopAgreement::hear_all(int told) {
   for (const auto& ear : ears_) {
     const bool is_news = hear(*ear) && ear->word == Word::stop;
     if (is_news && told == 0) told = static_cast<int>(ear->value);
   }
-  if (told != 0 && !bid_) fix(told, bid);
+  if (told != 0 && !is_fixed_) fix(told);
   pass_on();
 }
 
-std::optional<std::int64_t> StopAgreement::last_step() const {
+void StopAgreement::look(int told) {
   const std::lock_guard lock(mutex_);
-  return last_step_;
+  hear_all(told);
+}
+
+/// Nothing while it is not known whether the `done` steps are the last.
+std::optional<bool> StopAgreement::ask(std::int64_t done, int told) {
+  const std::lock_guard lock(mutex_);
+  if (!is_fixed_) bid_ = std::max(bid_, done);
+  hear_all(told);
+  if (last_step_) return done >= *last_step_;
+  if (!is_fixed_) bid_ = done + 1;
+  if (done < bid_) return false;
+  if (lost_) std::rethrow_exception(lost_);
+  return std::nullopt;
+}
+
+bool StopAgreement::is_last(std::int64_t done, int told, const WhileWaiting& while_waiting) {
+  for (;;) {
+    if (const auto known = ask(done, told)) return *known;
+    transport_.progress(Clock::now() + kLookAgain);
+    if (while_waiting) while_waiting();
+  }
 }
 
 int StopAgreement::signal() const {
   const std::lock_guard lock(mutex_);
   return signal_;
-}
-
-void StopAgreement::check() const {
-  const std::lock_guard lock(mutex_);
-  if (bid_ && !last_step_ && lost_) std::rethrow_exception(lost_);
-}
-
-bool StopAgreement::may_begin(std::int64_t done) const {
-  const std::lock_guard lock(mutex_);
-  if (last_step_) return done < *last_step_;
-  return !bid_ || done < *bid_;
 }
 
 }  // namespace gossamer

@@ -8,6 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "gossamer/engine/exchange.h"
+#include "gossamer/engine/seating.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
@@ -22,25 +24,23 @@ namespace gossamer {
 /// somebody stops.
 class StopAgreement {
  public:
-  /// Expects news from the neighbours in the tree, to which collectives talk anyway.
-  explicit StopAgreement(Transport& transport);
+  /// Expects news from the neighbours in the tree, to which collectives talk anyway. `done`: steps
+  /// that this worker has done.
+  explicit StopAgreement(Transport& transport, std::int64_t done = 0);
   ~StopAgreement();
   StopAgreement(const StopAgreement&) = delete;
   StopAgreement& operator=(const StopAgreement&) = delete;
 
-  /// Hears and passes on. `told`: the signal by which this worker is told to stop; 0: it is not.
-  /// `bid`: steps done, with the one under way. To be called between steps, and now and then while
-  /// the worker waits for others; from any thread.
-  void look(int told, std::int64_t bid);
-  /// The steps that all do, once they are known.
-  std::optional<std::int64_t> last_step() const;
+  /// Hears and passes on. `told`: the signal by which this worker is told to stop; 0: it is not. To
+  /// be called now and then while the worker waits for others; from any thread.
+  void look(int told);
+  /// Whether all stop after the `done` steps that this worker has done; to be called between steps,
+  /// by the thread that does them. Waits where that is not known yet, and calls `while_waiting`
+  /// meanwhile, which may throw. Where it says no, another step is bid. Throws what became of a
+  /// neighbour without which it will not be known any more.
+  bool is_last(std::int64_t done, int told, const WhileWaiting& while_waiting = nullptr);
   /// By which signal this worker, or the one that passed the news on, was told; 0: by none yet.
   int signal() const;
-  /// Throws what became of a neighbour without which last_step() will not be known any more.
-  void check() const;
-  /// Whether another step may begin after `done` ones: not before last_step() is known where this
-  /// worker has done as many as it has bid, and not after it.
-  bool may_begin(std::int64_t done) const;
 
  private:
   enum class Word : std::int32_t { stop, largest };
@@ -59,16 +59,18 @@ class StopAgreement {
   void say(int peer, Word word, std::int64_t value);
   bool hear(Ear& ear);
   void take(const Ear& ear);
-  void fix(int told, std::int64_t bid);
+  void hear_all(int told);
+  void fix(int told);
   void pass_on();
+  std::optional<bool> ask(std::int64_t done, int told);
 
   Transport& transport_;
+  const Tree tree_;
   mutable std::mutex mutex_;  // guards all below
-  int parent_ = -1;
-  std::vector<int> children_;
   std::vector<std::unique_ptr<Ear>> ears_;
   std::vector<std::unique_ptr<Mouth>> mouths_;
-  std::optional<std::int64_t> bid_;
+  std::int64_t bid_ = 0;
+  bool is_fixed_ = false;     ///< the bid, because this worker has heard of a stop
   std::int64_t largest_ = 0;  ///< of this worker and of the children that have said theirs
   std::size_t heard_ = 0;     ///< children that have
   bool has_gone_up_ = false;

@@ -48,9 +48,7 @@ std::set<std::int64_t> ends_of(const Run& run) {
     Rng rng(run.seed, static_cast<std::uint64_t>(rank));
     const auto told_at = static_cast<std::int64_t>(1 + 20 * rng.uniform());
     StopAgreement agreement(transport);
-    std::atomic<std::int64_t> bid = 0;
     std::atomic<int> told = 0;
-    const auto look = [&] { agreement.look(told, bid); };
     std::vector<double> x(40, rank);
     std::vector<double> g(40, 0.1);
     EngineOptions options{
@@ -59,19 +57,12 @@ std::set<std::int64_t> ends_of(const Run& run) {
         .optimizer = "sgd",
         .groups = {{.lr = 0.1}},
         .update = run.update,
-        .while_waiting = look};
+        .while_waiting = [&] { agreement.look(told); }};
     Engine engine(options, transport, {{DType::f64, x.data(), g.data(), 40, {{0, 40, 0}}}});
     engine.start();
     while (engine.steps_done() < kMostSteps) {
       if (run.told.contains(rank) && engine.steps_done() >= told_at) told = SIGTERM;
-      bid = engine.steps_done();
-      look();
-      while (!agreement.may_begin(engine.steps_done()) && !agreement.last_step()) {
-        transport.progress(Clock::now() + std::chrono::milliseconds(1));
-        look();
-      }
-      if (agreement.last_step() == engine.steps_done()) break;
-      bid = engine.steps_done() + 1;
+      if (agreement.is_last(engine.steps_done(), told)) break;
       std::this_thread::sleep_for(std::chrono::microseconds(static_cast<int>(300 * rng.uniform())));
       engine.step();
     }
@@ -128,11 +119,10 @@ TEST(StopAgreement, WhoLeavesTellsNobodyToStop) {
     StopAgreement agreement(transport);
     if (transport.describe().rank == 0) return;
     for (int i = 0; i < 50; ++i) {
-      agreement.look(0, 7);
+      agreement.look(0);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    EXPECT_TRUE(agreement.may_begin(7));
-    EXPECT_FALSE(agreement.last_step());
+    EXPECT_FALSE(agreement.is_last(7, 0));
   });
 }
 
@@ -142,16 +132,11 @@ TEST(StopAgreement, WhoIsLostWhileAllAreAskedIsAnError) {
     StopAgreement agreement(transport);
     const int rank = transport.describe().rank;
     if (rank == 2) return;
-    agreement.check();
-    const auto ask = [&] {
-      for (const Deadline limit = Clock::now() + std::chrono::seconds(20); Clock::now() < limit;) {
-        agreement.look(SIGTERM, 7);
-        agreement.check();
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
+    const Deadline limit = Clock::now() + std::chrono::seconds(20);
+    const auto give_up = [&] {
+      if (Clock::now() > limit) throw std::runtime_error("it waits for ever");
     };
-    EXPECT_THROW(ask(), TransportError) << rank;
-    EXPECT_FALSE(agreement.last_step());
+    EXPECT_THROW(agreement.is_last(7, SIGTERM, give_up), TransportError) << rank;
   });
 }
 

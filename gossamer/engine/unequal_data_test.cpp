@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/base/index.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 
@@ -104,7 +105,7 @@ TEST(UnequalData, TheMinimiserIsReachedWhileTheLearningRateChanges) {
     Matrix result(kWorkers);
     run_looking(c, deterministic(), [&](std::int64_t step, Engine& engine, Model<double>& model) {
       engine.groups()[0].lr = kLr * (step < 500 ? 1 : step < 800 ? 0.1 : 0.5);
-      result[static_cast<std::size_t>(engine.collectives().rank())] = model.x;
+      result[at(engine.collectives().rank())] = model.x;
     });
     EXPECT_LT(error_of(result), 1e-10) << pattern;
   }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/engine/collectives.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/transport/threads.h"
@@ -21,10 +22,10 @@ std::vector<Result> on_all(const ClusterSpec& cluster,
   run_workers(make_threads_transports(cluster, {.emulate_links = true}), [&](Transport& transport) {
     const int rank = transport.describe().rank;
     ExchangeRunner runner(transport, 60);
-    Collectives collectives(runner, shape, rank);
+    Collectives collectives(runner, {shape, rank});
     Result result = work(runner, collectives);
     const std::lock_guard lock(mutex);
-    results[static_cast<std::size_t>(rank)] = std::move(result);
+    results[at(rank)] = std::move(result);
   });
   return results;
 }

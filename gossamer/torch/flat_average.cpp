@@ -14,7 +14,7 @@ namespace gossamer {
 FlatAverage::FlatAverage(const Averagers& all, DType dtype, std::int64_t count, Codec codec)
     : dtype_(dtype),
       count_(count),
-      plan_(compile(complete_round(all.shape.workers()), all.shape, all.rank, count,
+      plan_(compile(complete_round(all.seating.workers()), all.seating, count,
                     {.finished_averages = true, .codec = codec})) {}
 
 void FlatAverage::use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory) {
@@ -76,17 +76,13 @@ at::Tensor FlatAverage::mean() const {
 void FlatAverage::finish() { exchange_->finish(); }
 
 void place(std::span<FlatAverage* const> averages, const Transport& transport) {
-  if (transport.describe().lends != Lends::shared_memory) {
-    for (FlatAverage* average : averages) average->use(nullptr, nullptr);
-    return;
-  }
   std::size_t bytes = 0;
   for (const FlatAverage* average : averages) bytes += average->bytes();
-  const auto shared = std::make_shared<const SharedMemory>(bytes);
-  std::byte* begin = shared->data();
+  const auto shared = shared_memory_for(transport.describe().lends, bytes);
+  std::byte* begin = shared ? shared->data() : nullptr;
   for (FlatAverage* average : averages) {
     average->use(shared, begin);
-    begin += average->bytes();
+    if (shared) begin += average->bytes();
   }
 }
 

@@ -7,17 +7,17 @@
 #include <memory>
 #include <span>
 
-#include "gossamer/base/cluster.h"
 #include "gossamer/base/shared_memory.h"
 #include "gossamer/engine/exchange_runner.h"
+#include "gossamer/engine/seating.h"
+#include "gossamer/transport/memory.h"
 
 namespace gossamer {
 
 /// With whom means are made, and by whom. The runner must outlive its users.
 struct Averagers {
   ExchangeRunner* runner = nullptr;
-  HostShape shape;
-  int rank = 0;
+  Seating seating;
 };
 
 /// Note [A mean under way]: use() once, then in every pass: wait_back(), fill `flat`, launch(),

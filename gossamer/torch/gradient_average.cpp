@@ -162,14 +162,14 @@ void check_averaged_on(const at::Device& device, const std::string& name) {
 
 GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
                                  const GradientOptions& options, ExchangeRunner& runner,
-                                 HostShape shape, int rank)
+                                 Seating seating)
     : state_(std::make_shared<State>()) {
   State& state = *state_;
   state.tensors = tensors_of(tensors);
   state.at_end = options.at_end;
   state.means.resize(tensors.size());
   state.is_mean.resize(tensors.size());
-  state.rounds.emplace(tensors, options, Averagers{&runner, std::move(shape), rank});
+  state.rounds.emplace(tensors, options, Averagers{&runner, std::move(seating)});
   const std::weak_ptr<State> weak = state_;
   state.arrivals.emplace(
       state.tensors,

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "gossamer/base/cluster.h"
 #include "gossamer/engine/exchange_runner.h"
+#include "gossamer/engine/seating.h"
 #include "gossamer/torch/gradient_options.h"
 
 namespace gossamer {
@@ -37,7 +37,7 @@ class GradientAverage {
   /// The runner must live until stop(); the tensors are leaves in CPU memory with floating-point
   /// elements, equal on all workers, with those that are frozen meanwhile.
   GradientAverage(const std::vector<AveragedTensor>& tensors, const GradientOptions& options,
-                  ExchangeRunner& runner, HostShape shape, int rank);
+                  ExchangeRunner& runner, Seating seating);
   ~GradientAverage();
   GradientAverage(const GradientAverage&) = delete;
   GradientAverage& operator=(const GradientAverage&) = delete;

@@ -28,7 +28,8 @@ struct Worker {
     for (const at::Tensor& tensor : tensors) {
       named.push_back({std::string(1, static_cast<char>('a' + named.size())), tensor});
     }
-    return std::make_unique<GradientAverage>(named, GradientOptions{}, runner, shape, rank);
+    return std::make_unique<GradientAverage>(named, GradientOptions{}, runner,
+                                             Seating{shape, rank});
   }
   double own() const { return rank + 1; }  // the mean is 1.5
   std::int64_t sent() const {

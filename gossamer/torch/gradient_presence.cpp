@@ -56,7 +56,7 @@ GradientSigns GradientPresence::collect() {
 }
 
 void GradientPresence::check(const float* means) const {
-  const std::string rank = std::to_string(all_.rank);
+  const std::string rank = std::to_string(all_.seating.rank());
   if (means[parity(steps_ + 1)] != 0) {
     fail_argument({.place = "Gossip",
                    .what = "workers average their gradients unequally often in a step",
@@ -65,16 +65,17 @@ void GradientPresence::check(const float* means) const {
                    .remedy = "run equally many backward passes in a step on every rank, all but "
                              "the last inside gossip.no_sync()"});
   }
-  const float most = 1 - 0.5F / static_cast<float>(all_.shape.workers());
+  const float most = 1 - 0.5F / static_cast<float>(all_.seating.workers());
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const float share = means[names_.size() + i];
     if (share == 0 || share > most) continue;
-    fail_argument({.place = "Gossip",
-                   .what = "parameter '" + names_[i] + "' is frozen on some workers only",
-                   .got = std::to_string(static_cast<int>(
-                              share * static_cast<float>(all_.shape.workers()) + 0.5F)) +
-                          " of " + std::to_string(all_.shape.workers()) + " workers that train it",
-                   .remedy = "freeze and thaw parameters alike on every rank"});
+    fail_argument(
+        {.place = "Gossip",
+         .what = "parameter '" + names_[i] + "' is frozen on some workers only",
+         .got = std::to_string(
+                    static_cast<int>(share * static_cast<float>(all_.seating.workers()) + 0.5F)) +
+                " of " + std::to_string(all_.seating.workers()) + " workers that train it",
+         .remedy = "freeze and thaw parameters alike on every rank"});
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/non_finite.h"
 #include "gossamer/kernels/finite.h"
 #include "gossamer/kernels/norm.h"
 #include "gossamer/torch/tensor_engine.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gossamer/kernels/copy.h"
+#include "gossamer/transport/memory.h"
 #include "gossamer/transport/request_table.h"
 
 namespace gossamer {
@@ -40,7 +41,7 @@ bool Edge::meet(Lock& lock, Match& match) {
     matches_.erase(tag);
     return true;
   }
-  if (send.owner && lends_ != Lends::nothing) {
+  if (copier_of(send.owner, lends_) == Copier::nobody) {
     match.lent = true;
     return finish_if_ready(match, tag);
   }

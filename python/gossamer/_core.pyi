@@ -163,20 +163,16 @@ def leave_signals_to_parent(signals: list[int]) -> None:
 class StopAgreement:
     """One step after which all workers stop; one per transport."""
 
-    def __init__(self, transport: Transport) -> None: ...
-    def look(self, told: int, bid: int) -> None:
-        """Hears and passes on: the signal that tells this worker to stop, or 0, and the steps it
-        has done with the one under way."""
+    def __init__(self, transport: Transport, done: int = 0) -> None:
+        """`done`: steps that this worker has done."""
 
-    def may_begin(self, done: int) -> bool:
-        """Whether another step may begin after `done` ones."""
+    def look(self, told: int) -> None:
+        """Hears and passes on: the signal that tells this worker to stop, or 0; from any thread."""
 
-    def check(self) -> None:
-        """Raises what became of a neighbour without which last_step will not be known."""
-
-    @property
-    def last_step(self) -> int | None:
-        """The steps that all do, once they are known."""
+    def is_last(self, done: int, told: int) -> bool:
+        """Whether all stop after the `done` steps that this worker has done; waits where that is
+        not known yet. To be called between steps. Raises what became of a neighbour without which
+        it will not be known."""
 
     @property
     def signal(self) -> int:
@@ -223,6 +219,9 @@ def find_hosts(
     warning, if any, says where the launcher's words are not true. ValueError, with ``who`` as its
     place, where a host's ranks do not follow each other.
     """
+
+def first_difference(here: str, there: str) -> tuple[str, str]:
+    """The first lines of two texts that differ; "nothing" where a text has ended."""
 
 def reach_of_shared_memory() -> str:
     """The same for all processes that can share memory with each other; empty where none can."""

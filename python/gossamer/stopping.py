@@ -72,9 +72,8 @@ class StopOnSignal(Closing):
         self._grace_s = grace_s
         self._home = os.getpid()
         transport = run.session.transport
-        self._agreement = None if transport is None else _core.StopAgreement(transport)
-        self._lock = threading.Lock()  # guards the bid
-        self._bid = run.team.engine.steps_done
+        done = run.team.engine.steps_done
+        self._agreement = None if transport is None else _core.StopAgreement(transport, done)
         self._told = 0
         self._told_at = 0.0
         self._ends_at: int | None = None
@@ -126,19 +125,11 @@ class StopOnSignal(Closing):
 
     def _is_last(self, done: int) -> bool:
         if self._agreement is None:
-            self._ends_at = done if self._told != 0 else None
-            return self._ends_at is not None
-        while True:
-            with self._lock:
-                self._agreement.look(self._told, max(self._bid, done))
-                if self._agreement.may_begin(done):
-                    self._bid = done + 1
-                    return False
-                self._ends_at = self._agreement.last_step
-            if self._ends_at is not None:
-                return True
-            self._agreement.check()
-            time.sleep(_NAP_S / 4)
+            is_last = self._told != 0
+        else:
+            is_last = self._agreement.is_last(done, self._told)
+        self._ends_at = done if is_last else None
+        return is_last
 
     def _signal(self) -> int:
         return 0 if self._agreement is None else self._agreement.signal
@@ -160,8 +151,7 @@ class StopOnSignal(Closing):
     def _watch(self) -> None:
         while not self._is_closed.wait(_NAP_S):
             if self._agreement is not None:
-                with self._lock:
-                    self._agreement.look(self._told, self._bid)
+                self._agreement.look(self._told)
             if self._told != 0 and time.monotonic() - self._told_at > self._grace_s:
                 name, rank = signal.Signals(self._told).name, self._team.session.world.rank
                 print(

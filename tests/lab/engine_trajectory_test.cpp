@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gossamer/algo/optimizer.h"
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/lab/virtual_workers.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "gossamer/engine/recorded_case.h"
+#include "gossamer/engine/testing/recorded_case.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/sim/simulate.h"

@@ -9,7 +9,7 @@ import socket
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, zip_longest
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +203,7 @@ def _card(
 
 
 def _refuse(expected: str, rank: int, found: str) -> None:
-    pairs = zip_longest(expected.splitlines(), found.splitlines(), fillvalue="nothing")
-    wanted, got = next(pair for pair in pairs if pair[0] != pair[1])
+    wanted, got = _core.first_difference(expected, found)
     raise ValueError(
         f"[Gossip] all ranks must be given the same: rank 0 has {wanted}, got {got} on rank "
         f"{rank}; build the same model and call Gossip with the same arguments on every rank"

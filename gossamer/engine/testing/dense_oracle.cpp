@@ -1,4 +1,4 @@
-#include "gossamer/engine/dense_oracle.h"
+#include "gossamer/engine/testing/dense_oracle.h"
 
 #include <cmath>
 #include <utility>

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
-#include "gossamer/engine/dense_oracle.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/dense_oracle.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/transport/net/net_team.h"
 #include "gossamer/transport/threads.h"
@@ -58,7 +59,7 @@ inline Gradient quadratics(std::uint64_t seed) {
 inline std::vector<Segment> segments_of(const Case& c, std::int64_t begin, std::int64_t count) {
   std::vector<Segment> segments;
   for (std::int64_t k = 0; k < count; ++k) {
-    const int group = c.group_of[static_cast<std::size_t>(begin + k)];
+    const int group = c.group_of[at(begin + k)];
     if (segments.empty() || segments.back().group != group) segments.push_back({k, 0, group});
     ++segments.back().count;
   }
@@ -80,8 +81,8 @@ struct Model : std::enable_shared_from_this<Model<T>> {
       all.push_back(
           {dtype_of<T>(), x.data() + begin, g.data() + begin, count, segments_of(c, begin, count)});
       if (c.spares) {
-        all.back().spare = spare.data() + begin;
-        all.back().owner = this->shared_from_this();
+        all.back().x.owner = this->shared_from_this();
+        all.back().spare = {spare.data() + begin, this->shared_from_this()};
       }
       begin += count;
     }
@@ -146,7 +147,7 @@ Matrix engine_run(const Case& c, const Gradient& gradient) {
       if (engine.alternates()) std::swap(model->x, model->spare);
     }
     engine.collectives().barrier();
-    result[static_cast<std::size_t>(rank)].assign(model->x.begin(), model->x.end());
+    result[at(rank)].assign(model->x.begin(), model->x.end());
   });
   return result;
 }

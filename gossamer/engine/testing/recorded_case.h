@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include "gossamer/engine/engine_case.h"
+#include "gossamer/engine/testing/engine_case.h"
 
 namespace gossamer::engine_case {
 

@@ -1,0 +1,67 @@
+#include "gossamer/engine/plan_book.h"
+
+#include <algorithm>
+
+#include "gossamer/algo/pattern.h"
+#include "gossamer/base/index.h"
+#include "gossamer/graph/push_sum.h"
+
+namespace gossamer {
+
+Schedule schedule_of(const EngineOptions& options) {
+  const Pattern& pattern = find_pattern(options.pattern);
+  Schedule schedule = options.schedule;
+  if (pattern.rounds == Rounds::complete) schedule = complete_schedule(schedule.shape);
+  return pattern.weighs ? push_sum_rounds(std::move(schedule)) : schedule;
+}
+
+PlanBook::PlanBook(const EngineOptions& options, Seating seating)
+    : schedule_(schedule_of(options)),
+      plan_options_(plan_options(options)),
+      seating_(std::move(seating)),
+      staggers_(options.stagger && !schedule_.loss_driven) {}
+
+bool PlanBook::has_edges() const {
+  if (schedule_.period == 0) return schedule_.shape.workers() > 1;
+  for (std::int64_t t = 0; t < schedule_.period; ++t) {
+    const Round round = round_at(schedule_, t, losses_);
+    const auto is_shared = [](const auto& members) { return members.size() > 1; };
+    if (std::ranges::any_of(round.groups, is_shared)) return true;
+    if (std::ranges::any_of(round.rows, is_shared)) return true;
+  }
+  return false;
+}
+
+std::int64_t PlanBook::round_of(int bucket, std::int64_t step) const {
+  return step + (staggers_ ? bucket : 0);
+}
+
+std::shared_ptr<const Plan> PlanBook::plan_for(std::int64_t round, std::int64_t count) {
+  const auto make = [&] {
+    return std::make_shared<const Plan>(
+        compile(round_at(schedule_, round, losses_), seating_, count, plan_options_));
+  };
+  if (schedule_.period == 0) return make();
+  auto& cached = plans_[{round % schedule_.period, count}];
+  if (!cached) cached = make();
+  return cached;
+}
+
+std::vector<const Plan*> PlanBook::plans_for(std::int64_t count) {
+  std::vector<const Plan*> plans;
+  for (std::int64_t t = 0; t < schedule_.period; ++t) plans.push_back(plan_for(t, count).get());
+  return plans;
+}
+
+double PlanBook::weight_in(std::int64_t round) const {
+  return schedule_.weights ? schedule_.weights(round)[at(seating_.position)] : 1;
+}
+
+void PlanBook::agree_on_loss(Collectives& collectives, std::int64_t step, double loss) {
+  const bool first = step == 0;
+  if (!first && !is_global_average(round_at(schedule_, step, losses_))) return;
+  collectives.mean({&loss, 1});
+  losses_.push_back({first ? 0 : step + 1, loss});
+}
+
+}  // namespace gossamer

@@ -1,0 +1,51 @@
+#pragma once
+/// PlanBook: the rounds that a run follows, as plans of this worker.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gossamer/engine/collectives.h"
+#include "gossamer/engine/options.h"
+#include "gossamer/engine/seating.h"
+
+namespace gossamer {
+
+/// The schedule that buckets follow: the topology's, or the pattern's own.
+Schedule schedule_of(const EngineOptions& options);
+
+class PlanBook {
+ public:
+  /// Rounds are those of schedule_of() the options.
+  PlanBook(const EngineOptions& options, Seating seating);
+
+  const Schedule& schedule() const { return schedule_; }
+  /// Whether any round has an edge.
+  bool has_edges() const;
+  /// The round that a bucket follows in a step; see Note [Staggered buckets].
+  std::int64_t round_of(int bucket, std::int64_t step) const;
+  /// This worker's plan for a round and a payload of `count` elements; kept where rounds return.
+  std::shared_ptr<const Plan> plan_for(std::int64_t round, std::int64_t count);
+  /// All plans that a payload of `count` elements can meet, of a schedule with a period; they stay.
+  std::vector<const Plan*> plans_for(std::int64_t count);
+  /// This worker's weight in averages before a round; 1 where all weigh alike.
+  double weight_in(std::int64_t round) const;
+
+  /// Losses that a loss-driven schedule has been told so far, part of what a checkpoint keeps.
+  std::vector<AgreedLoss>& agreed_losses() { return losses_; }
+  /// Tells it the mean over all workers of the loss of a step, where it wants to know: of the first
+  /// and of those with a global average. Collective.
+  void agree_on_loss(Collectives& collectives, std::int64_t step, double loss);
+
+ private:
+  const Schedule schedule_;
+  const PlanOptions plan_options_;
+  const Seating seating_;
+  const bool staggers_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const Plan>> plans_;
+  std::vector<AgreedLoss> losses_;
+};
+
+}  // namespace gossamer
