@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gossamer/base/test_errors.h"
+#include "gossamer/engine/non_finite.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/transport/threads.h"
 

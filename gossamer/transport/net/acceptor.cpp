@@ -13,6 +13,9 @@ constexpr std::chrono::seconds kTimeToVerify{5};
 constexpr std::size_t kMostUnverified = 256;
 // So that those that have connected do not wait for all that connect.
 constexpr int kAcceptedAtOnce = 16;
+// See Note [Floods of connections].
+constexpr std::int64_t kBurst = 4096;
+constexpr std::int64_t kPerBeat = 1024;
 
 /// A name that nobody can guess.
 std::string random_name() {
@@ -46,7 +49,8 @@ Acceptor::Acceptor(AcceptorOptions options, EventLoop& loop)
       authenticates_(options.authenticates),
       name_(random_name()),
       loop_(loop),
-      local_listener_(PacketSocket::listen(name_)) {
+      local_listener_(PacketSocket::listen(name_)),
+      allowance_(kBurst) {
   if (!options.address.empty()) {
     stream_listener_ = listen_for_streams(options.address, options.ports);
   }
@@ -63,6 +67,7 @@ std::optional<AcceptedConnection> Acceptor::handle(EventLoop::Key key) {
   const int descriptor = unverified.descriptor();
   auto accepted =
       unverified.stream ? handle_stream(unverified, leaves) : handle_local(unverified, leaves);
+  if (accepted) ++allowance_;
   if (accepted || leaves) {
     loop_.forget(descriptor);
     unverified_.erase(found);
@@ -71,9 +76,9 @@ std::optional<AcceptedConnection> Acceptor::handle(EventLoop::Key key) {
 }
 
 void Acceptor::accept_local() {
-  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+  for (int i = 0; i < kAcceptedAtOnce && may_accept(); ++i) {
     PacketSocket next = local_listener_.accept();
-    if (!next) return rest();
+    if (!next) return rest_if_full();
     Unverified unverified{.socket = std::move(next), .stream = {}, .nonce = random_nonce()};
     const HandshakeFrame frame = make_challenge(unverified.nonce);
     unverified.socket.send(frame.header, frame.text, -1);
@@ -82,9 +87,9 @@ void Acceptor::accept_local() {
 }
 
 void Acceptor::accept_streams() {
-  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+  for (int i = 0; i < kAcceptedAtOnce && may_accept(); ++i) {
     Descriptor next = accept_stream(stream_listener_.socket);
-    if (!next) return rest();
+    if (!next) return rest_if_full();
     std::string host = host_of_peer(next.get());
     Unverified unverified{.socket = {},
                           .stream = Stream(std::move(next), keys_, Tls::End::accepts),
@@ -97,10 +102,18 @@ void Acceptor::accept_streams() {
   }
 }
 
+bool Acceptor::may_accept() {
+  if (allowance_ <= 0) rest();
+  return allowance_ > 0;
+}
+
 /// A connection that cannot be accepted because no descriptors are left stays in the queue, which
 /// would be an event for ever.
+void Acceptor::rest_if_full() {
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) rest();
+}
+
 void Acceptor::rest() {
-  if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
   rests_ = true;
   loop_.forget(local_listener_.descriptor());
   if (stream_listener_.socket) loop_.forget(stream_listener_.socket.get());
@@ -123,6 +136,7 @@ void Acceptor::drop_one() {
 }
 
 void Acceptor::add(Unverified unverified) {
+  --allowance_;
   if (unverified_.size() >= kMostUnverified) drop_one();
   unverified.limit = Clock::now() + kTimeToVerify;
   loop_.watch(unverified.descriptor(), {EventLoop::Kind::unverified, ++last_unverified_}, false);
@@ -185,6 +199,7 @@ std::optional<AcceptedConnection> Acceptor::handle_stream(Unverified& unverified
 }
 
 void Acceptor::beat(Deadline now) {
+  allowance_ = std::min(allowance_ + kPerBeat, kBurst);
   if (std::exchange(rests_, false)) watch_listeners();
   std::erase_if(unverified_, [&](auto& entry) {
     if (now < entry.second.limit) return false;

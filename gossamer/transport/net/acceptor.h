@@ -1,6 +1,7 @@
 #pragma once
 /// Acceptor: where others connect, and what they must prove before they are let in.
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,11 @@ AcceptorOptions acceptor_options(const NetOptions& options, std::shared_ptr<cons
 /// Not for several threads at once. A connection may stay unverified for a few seconds. Few may
 /// wait at once. When more come, the host with most of them loses the one that has waited longest,
 /// so that a worker of another host, or one that answers at once, is let in.
+///
+/// Note [Floods of connections]: to accept a connection takes time that payloads wait for, and
+/// whoever reaches the listener can connect without end. So a burst of them is accepted at once, as
+/// many as a large job makes when it starts; then so many per beat, and the others wait in the
+/// system's queue. Connections of workers do not count.
 class Acceptor {
  public:
   /// Listens on this host and on the address. Throws as listen_for_streams() does. The loop must
@@ -66,6 +72,8 @@ class Acceptor {
   void accept_streams();
   void add(Unverified unverified);
   void drop_one();
+  bool may_accept();
+  void rest_if_full();
   void rest();
   void watch_listeners();
   std::optional<Handshake> verify(const Unverified& unverified, const FrameHeader& header,
@@ -81,7 +89,8 @@ class Acceptor {
   EventLoop& loop_;
   PacketSocket local_listener_;
   StreamListener stream_listener_;
-  bool rests_ = false;  ///< the listeners are not watched until the next beat
+  bool rests_ = false;        ///< the listeners are not watched until the next beat
+  std::int64_t allowance_;    ///< connections that may be accepted before the next beat
   std::map<std::uint32_t, Unverified> unverified_;  ///< in the order in which they came
   std::uint32_t last_unverified_ = 0;
 };
