@@ -3,6 +3,7 @@
 #include <torch/version.h>
 
 #include "bindings/algo.h"
+#include "bindings/checkpoint.h"
 #include "bindings/engine.h"
 #include "bindings/errors.h"
 #include "bindings/graph.h"
@@ -21,6 +22,7 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_errors(module);
   gossamer::python::bind_transport(module);
   gossamer::python::bind_meeting(module);
+  gossamer::python::bind_checkpoint(module);
   gossamer::python::bind_stopping(module);
   gossamer::python::bind_graph(module);
   gossamer::python::bind_plan(module);

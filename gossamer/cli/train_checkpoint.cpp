@@ -10,25 +10,25 @@
 #include <utility>
 
 #include "gossamer/algo/pattern.h"
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
-#include "gossamer/engine/checkpoint.h"
+#include "gossamer/checkpoint/folder.h"
+#include "gossamer/checkpoint/keys.h"
+#include "gossamer/checkpoint/load.h"
+#include "gossamer/checkpoint/save.h"
+#include "gossamer/torch/tensor_files.h"
 #include "gossamer/torch/tensor_types.h"
 
 namespace gossamer {
 namespace {
 
-constexpr const char* kContent = "content of the data";
-
-std::filesystem::path checkpoints_in(const std::filesystem::path& out) {
+std::filesystem::path checkpoints_of(const std::filesystem::path& out) {
   return out / "checkpoints";
 }
 
 /// All fields that shape the numbers, and what the data contain; a run may be resumed with more
-/// steps, other file options, and data that lie elsewhere. Checkpoints of earlier versions know the
-/// data only by where they lay.
-enum class DataBy { content, path };
-
-Json run_identity(const TrainSpec& spec, const std::string& content, DataBy by) {
+/// steps, other file options, and data that lie elsewhere.
+Json run_identity(const TrainSpec& spec, const std::string& content) {
   TrainSpec copy = spec;
   Json identity = Json::object();
   for (const TrainField& field : train_fields(copy)) {
@@ -36,10 +36,10 @@ Json run_identity(const TrainSpec& spec, const std::string& content, DataBy by) 
                                 field.section == "algorithm" || field.key == "optimizer" ||
                                 field.key == "seed" || field.key == "hosts" ||
                                 field.key == "per_host";
-    if (!shapes_numbers || (by == DataBy::content && is_data_path(field.key))) continue;
+    if (!shapes_numbers || is_data_path(field.key)) continue;
     std::visit([&](const auto* value) { identity[std::string(field.key)] = *value; }, field.target);
   }
-  if (by == DataBy::content) identity[kContent] = content;
+  identity["content of the data"] = content;
   if (update_of(method_of(spec)) == UpdateAt::backward) identity["layout"] = "completion";
   return identity;
 }
@@ -55,19 +55,18 @@ Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Modul
   for (int i = 0; i < engine.count(); ++i) {
     const std::string& name = engine.name(i);
     for (std::size_t k = 0; k < vectors.size(); ++k) {
-      const std::string key = "optimizer/" + name + "/" + std::string(vectors[k]);
-      kept.emplace_back(key, engine.state(i, static_cast<int>(k)));
+      kept.emplace_back(optimizer_key(name, vectors[k]), engine.state(i, static_cast<int>(k)));
     }
     for (std::size_t k = 0; k < own.size(); ++k) {
-      const std::string key = "pattern/" + spec.pattern + "/" + std::string(own[k]) + "/" + name;
-      kept.emplace_back(key, engine.pattern_state(i, static_cast<int>(k)));
+      kept.emplace_back(pattern_key(spec.pattern, own[k], name),
+                        engine.pattern_state(i, static_cast<int>(k)));
     }
   }
   for (const auto& item : module.named_parameters()) {
-    kept.emplace_back("parameter/" + item.key(), item.value().detach());
+    kept.emplace_back(parameter_key(item.key()), item.value().detach());
   }
   for (const auto& item : module.named_buffers()) {
-    kept.emplace_back("buffer/" + item.key(), item.value());
+    kept.emplace_back(buffer_key(item.key()), item.value());
   }
   return kept;
 }
@@ -76,18 +75,10 @@ Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Modul
 Kept updates_of(const TensorEngine& engine) {
   Kept updates;
   for (int i = 0; i < engine.count(); ++i) {
-    updates.emplace_back("optimizer/" + engine.name(i) + "/step",
+    updates.emplace_back(optimizer_key(engine.name(i), kUpdates),
                          at::scalar_tensor(engine.updates(i), at::kFloat));
   }
   return updates;
-}
-
-TensorView view_of(const std::string& key, const at::Tensor& tensor) {
-  const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
-  return {key,
-          std::string(tensor_dtype_of(tensor.scalar_type())),
-          tensor.sizes().vec(),
-          {data, tensor.nbytes()}};
 }
 
 /// Gives every worker what each wrote. Lengths and checksums are exact in double.
@@ -101,29 +92,42 @@ std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) 
   std::vector<WorkerFile> files;
   for (int rank = 0; rank < n; ++rank) {
     const auto k = 2 * static_cast<std::size_t>(rank);
-    files.push_back({rank, worker_file_name(rank),
-                     static_cast<std::uint64_t>(std::llround(values[k] * n)),
-                     static_cast<std::uint32_t>(std::llround(values[k + 1] * n))});
+    files.push_back(
+        worker_file(rank, {static_cast<std::uint64_t>(std::llround(values[k] * n)),
+                           static_cast<std::uint32_t>(std::llround(values[k + 1] * n))}));
   }
   return files;
 }
 
 WorkerFile write_own(const std::filesystem::path& temporary, const TrainSpec& spec,
                      TensorEngine& engine, const torch::nn::Module& module) {
-  std::vector<double> losses;
-  for (const AgreedLoss& agreed : engine.engine().agreed_losses()) {
-    losses.push_back(static_cast<double>(agreed.step));
-    losses.push_back(agreed.loss);
-  }
   Kept kept = kept_by(engine, spec, module);
   for (auto& updates : updates_of(engine)) kept.push_back(std::move(updates));
   std::vector<TensorView> views;
   for (auto& [key, tensor] : kept) {
     tensor = tensor.contiguous();
-    views.push_back(view_of(key, tensor));
+    views.push_back(view_of_tensor(key, tensor));
   }
-  views.push_back(view_tensor("agreed_losses", losses));
   return write_worker_file(temporary, engine.engine().collectives().rank(), views);
+}
+
+/// What the manifest has to say of it, without the files.
+Manifest described(const TrainedRun& run, TensorEngine& engine, const torch::nn::Module& module) {
+  Manifest manifest{.step = engine.engine().steps_done(),
+                    .workers = engine.engine().collectives().workers(),
+                    .optimizer = run.spec.optimizer,
+                    .pattern = run.spec.pattern,
+                    .run = run_identity(run.spec, run.content)};
+  const auto add = [&](std::string_view kind, const std::string& name, const at::Tensor& tensor) {
+    manifest.model.push_back(
+        model_line(kind, name, tensor.sizes(), find_tensor_type(tensor.scalar_type())->torch));
+  };
+  for (const auto& item : module.named_parameters()) add("parameter", item.key(), item.value());
+  for (const auto& item : module.named_buffers()) add("buffer", item.key(), item.value());
+  for (const auto& [step, loss] : engine.engine().agreed_losses()) {
+    manifest.losses.push_back({step, loss});
+  }
+  return manifest;
 }
 
 /// What the disk has against a part of a save that every worker does: the complaint of the first of
@@ -154,7 +158,7 @@ void prune(const std::filesystem::path& folder, int keep) {
 
 void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor& tensor) {
   const at::Tensor read = at::empty(tensor.sizes(), tensor.options());
-  const TensorView wanted = view_of(key, read);
+  const TensorView wanted = view_of_tensor(key, read);
   const TensorView& found = file.at(key);
   if (found.dtype != wanted.dtype || found.shape != wanted.shape) {
     fail_io({.place = file.path().native(),
@@ -175,20 +179,22 @@ bool is_data_path(std::string_view key) {
 
 std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
                             torch::nn::Module& module) {
-  constexpr std::string_view kAttempt = "save";
   Collectives& collectives = engine.engine().collectives();
   const bool commits = collectives.rank() == 0;
-  const auto folder = checkpoints_in(run.out);
-  const std::int64_t step = engine.engine().steps_done();
+  const auto folder = checkpoints_of(run.out);
+  std::string attempt;
   std::filesystem::path temporary;
   const auto begin = [&] {
     if (run.lock != nullptr) run.lock->check();
-    temporary = begin_checkpoint(folder, step, kAttempt);
+    temporary = begin_checkpoint(folder, engine.engine().steps_done(), attempt).temporary;
   };
   std::string problem = problem_of_all(collectives, [&] {
-    if (commits) begin();
+    if (!commits) return;
+    attempt = unique_suffix();
+    begin();
   });
   if (!problem.empty()) return problem;
+  attempt = collectives.gather(attempt).front();
   WorkerFile own{.rank = collectives.rank()};
   problem = problem_of_all(collectives, [&] {
     begin();
@@ -198,42 +204,36 @@ std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
     if (commits) abandon_checkpoint(temporary);
     return problem;
   }
-  const std::vector<WorkerFile> files = gather(collectives, own);
+  Manifest manifest = described(run, engine, module);
+  manifest.files = gather(collectives, own);
   problem = problem_of_all(collectives, [&] {
     if (!commits) return;
     if (run.lock != nullptr) run.lock->check();
-    commit_checkpoint(temporary, folder,
-                      {.step = step,
-                       .workers = collectives.workers(),
-                       .files = files,
-                       .seed = run.spec.seed,
-                       .run = run_identity(run.spec, run.content, DataBy::content)});
+    commit_checkpoint(temporary, folder, std::move(manifest));
   });
   if (problem.empty() && commits) prune(folder, run.spec.keep);
   return problem;
 }
 
 bool has_checkpoint(const std::filesystem::path& out) {
-  return latest_checkpoint(checkpoints_in(out)).has_value();
+  return latest_checkpoint(checkpoints_of(out)).has_value();
 }
 
 std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
-  const auto checkpoint = latest_checkpoint(checkpoints_in(run.out));
+  const auto checkpoint = latest_checkpoint(checkpoints_of(run.out));
   if (!checkpoint) {
     fail_io({.place = "train",
-             .what = "no checkpoint in " + checkpoints_in(run.out).string(),
+             .what = "no checkpoint in " + checkpoints_of(run.out).string(),
              .remedy = "begin the run again with --auto-resume, or in another folder"});
   }
-  const Manifest manifest = read_manifest(*checkpoint);
-  const DataBy by = manifest.run.contains(kContent) ? DataBy::content : DataBy::path;
-  require_same_run(manifest, run_identity(run.spec, run.content, by));
+  require_same_run(read_checkpoint(*checkpoint), run_identity(run.spec, run.content));
   return *checkpoint;
 }
 
 void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module) {
   const at::NoGradGuard no_grad;
   const auto checkpoint = checkpoint_to_resume(run);
-  const Manifest manifest = read_manifest(checkpoint);
+  const Manifest manifest = read_checkpoint(checkpoint);
   const int rank = engine.engine().collectives().rank();
   const SafetensorsFile file = open_worker_file(checkpoint, manifest, rank);
   for (const auto& [key, tensor] : kept_by(engine, run.spec, module)) fill(file, key, tensor);
@@ -243,10 +243,8 @@ void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Mod
     fill(file, key, count);
     engine.set_updates(i, std::llround(count.item<double>()));
   }
-  std::vector<double> losses(static_cast<std::size_t>(file.at("agreed_losses").shape.at(0)));
-  file.copy("agreed_losses", std::span(losses));
-  for (std::size_t k = 0; k + 1 < losses.size(); k += 2) {
-    engine.engine().agreed_losses().push_back({std::llround(losses[k]), losses[k + 1]});
+  for (const auto& [step, loss] : manifest.losses) {
+    engine.engine().agreed_losses().push_back({step, loss});
   }
   engine.start_at(manifest.step);
 }

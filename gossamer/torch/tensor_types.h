@@ -3,6 +3,8 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 
 #include "gossamer/base/dtype.h"
@@ -22,32 +24,42 @@ constexpr c10::ScalarType to_scalar_type(DType dtype) {
   __builtin_unreachable();
 }
 
-/// The word of the safetensors format for an element type; empty for what it does not have.
-constexpr std::string_view tensor_dtype_of(c10::ScalarType type) {
-  switch (type) {
-    case c10::ScalarType::Float:
-      return "F32";
-    case c10::ScalarType::Double:
-      return "F64";
-    case c10::ScalarType::Half:
-      return "F16";
-    case c10::ScalarType::BFloat16:
-      return "BF16";
-    case c10::ScalarType::Long:
-      return "I64";
-    case c10::ScalarType::Int:
-      return "I32";
-    case c10::ScalarType::Short:
-      return "I16";
-    case c10::ScalarType::Char:
-      return "I8";
-    case c10::ScalarType::Byte:
-      return "U8";
-    case c10::ScalarType::Bool:
-      return "BOOL";
-    default:
-      return "";
-  }
+/// One element type of tensors in files.
+struct TensorTypeRow {
+  c10::ScalarType type;
+  std::string_view word;   ///< of the safetensors format
+  std::string_view torch;  ///< what Python calls it, after "torch."
+};
+
+inline constexpr TensorTypeRow kTensorTypes[] = {
+    {c10::ScalarType::Float, "F32", "float32"},
+    {c10::ScalarType::Double, "F64", "float64"},
+    {c10::ScalarType::Half, "F16", "float16"},
+    {c10::ScalarType::BFloat16, "BF16", "bfloat16"},
+    {c10::ScalarType::Float8_e4m3fn, "F8_E4M3", "float8_e4m3fn"},
+    {c10::ScalarType::Float8_e5m2, "F8_E5M2", "float8_e5m2"},
+    {c10::ScalarType::Long, "I64", "int64"},
+    {c10::ScalarType::Int, "I32", "int32"},
+    {c10::ScalarType::Short, "I16", "int16"},
+    {c10::ScalarType::Char, "I8", "int8"},
+    {c10::ScalarType::UInt64, "U64", "uint64"},
+    {c10::ScalarType::UInt32, "U32", "uint32"},
+    {c10::ScalarType::UInt16, "U16", "uint16"},
+    {c10::ScalarType::Byte, "U8", "uint8"},
+    {c10::ScalarType::ComplexFloat, "C64", "complex64"},
+    {c10::ScalarType::Bool, "BOOL", "bool"},
+};
+
+/// Null for an element type that the safetensors format does not have.
+constexpr const TensorTypeRow* find_tensor_type(c10::ScalarType type) {
+  const auto* const row = std::ranges::find(kTensorTypes, type, &TensorTypeRow::type);
+  return row == std::end(kTensorTypes) ? nullptr : row;
+}
+
+/// Null for a word that the safetensors format does not have.
+constexpr const TensorTypeRow* find_tensor_type(std::string_view word) {
+  const auto* const row = std::ranges::find(kTensorTypes, word, &TensorTypeRow::word);
+  return row == std::end(kTensorTypes) ? nullptr : row;
 }
 
 }  // namespace gossamer

@@ -13,7 +13,7 @@ from torch import nn
 
 from gossamer import _core, habits
 from gossamer.base.closing import AtExit, Closing
-from gossamer.checkpoint import checkpoints
+from gossamer.checkpoint import loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
 from gossamer.session import session
 from gossamer.session.settings import Settings
@@ -23,7 +23,7 @@ from gossamer.step.replaced_step import ReplacedStep
 from gossamer.step.run import Run, remember
 from gossamer.tensors import wrappers
 from gossamer.uneven_epochs import uneven
-from gossamer.workers.world import find_seat
+from gossamer.workers.world import find_seat, own_folder
 
 
 class Gossip(habits.NoModule, Closing):
@@ -192,8 +192,8 @@ class Gossip(habits.NoModule, Closing):
         """
         return uneven(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves all workers in a folder, whole or not at all, in place of what was saved there.
+    def save(self, path: str | os.PathLike[str], *, keep: int = 1) -> None:
+        """Saves all workers in a folder, whole or not at all; the ``keep`` newest stay there.
 
         That is parameters, buffers, the optimizer's state and settings, what the pattern keeps and
         the number of steps, not schedulers, a GradScaler or the place in the data. Collective,
@@ -201,11 +201,13 @@ class Gossip(habits.NoModule, Closing):
         rank that does not come.
         """
         run = self._run
-        checkpoints.save(run.team, run.trained, run.carried(), self._folders, path)
+        place = own_folder(run.session.world, path)
+        saving.save(run.team, run.trained, run.carried(), self._folders, place, keep)
         run.resume()
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Goes on from what ``save`` saved, with the same model and class of optimizer. Collective.
+        """Goes on from the newest that ``save`` saved, with the same model and class of optimizer,
+        or from ``path/step-…``. Collective.
 
         As many workers as saved go on with the same bits. Another number starts from the means of
         parameters, floating-point buffers and optimizer states over all that saved; corrections and
@@ -214,7 +216,7 @@ class Gossip(habits.NoModule, Closing):
         """
         run = self._run
         with torch.inference_mode(False):  # else its state could not be stepped with
-            run.restart(*checkpoints.load(run.team, run.trained, path))
+            run.restart(*loading.load(run.team, run.trained, path))
 
     @property
     def last_step(self) -> _core.StepReport | None:

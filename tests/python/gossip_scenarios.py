@@ -29,6 +29,7 @@ import gossip_scenarios_basic  # noqa: E402
 import gossip_scenarios_codecs  # noqa: E402
 import gossip_scenarios_edits  # noqa: E402
 import gossip_scenarios_ends  # noqa: E402
+import gossip_scenarios_interrupted  # noqa: E402
 import gossip_scenarios_jobs  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
@@ -57,6 +58,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_codecs.SCENARIOS,
     **gossip_scenarios_edits.SCENARIOS,
     **gossip_scenarios_ends.SCENARIOS,
+    **gossip_scenarios_interrupted.SCENARIOS,
     **gossip_scenarios_jobs.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,

@@ -1,25 +1,20 @@
 """What the workers of the tests of save() and load() do."""
 
 import contextlib
-import json
 import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import torch
 import torch.distributed as dist
 from gossip_scenarios_basic import TIMEOUT_S, Normed, buffers, gossiping, numbers
 from gossip_scenarios_ends import attempt_to
-from gossip_support import mlp, names_in, rewrite, train
+from gossip_support import mlp, names_in, newest, rewrite, train
 from torch import nn
 from torch.optim import SGD, Adam, AdamW, NAdam, RMSprop
 
 from gossamer import Gossip
-from gossamer.base import files
-from gossamer.checkpoint import rank_files
 
 Make = Callable[[nn.Module], torch.optim.Optimizer]
 
@@ -35,6 +30,11 @@ PATTERNS = {"momentum": "cwa", "adamw": "atc", "rmsprop": "cwa", "nadam": "allre
 def folder(name: str) -> Path:
     """Of all launches of a test together."""
     return Path(os.environ["GOSSAMER_TEST_FOLDER"]) / name
+
+
+def files_in(place: Path) -> list[str]:
+    """What is in a folder, and in its newest checkpoint."""
+    return names_in(place) + names_in(newest(place))
 
 
 def state_of(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
@@ -81,8 +81,49 @@ def resumed(rank: int, size: int) -> Any:
                     gossip.save(place)
                 train(model, optimizer, [step for step in steps if step > 4], rank)
                 ends.append({**everything(model, optimizer), "steps": gossip.stats()["steps"]})
-        found[name] = {"ends": ends, "files": names_in(place)}
+        found[name] = {"ends": ends, "files": files_in(place)}
     return found
+
+
+def reordered(rank: int, size: int) -> Any:
+    """Everything by name after 9 steps, and the same where the optimizer has its parameters in
+    another order since the fifth."""
+    place, ends, settings = folder("reordered"), [], []
+    attempts = {}
+
+    def grouped(of: nn.Module, *names: str) -> torch.optim.Optimizer:
+        found = dict(of.named_parameters())
+        groups = [{"params": [found[name] for name in each.split()]} for each in names]
+        return AdamW(groups, lr=0.01)
+
+    def by_name(of: nn.Module, its: torch.optim.Optimizer) -> Any:
+        return {
+            name: [p.tolist(), {key: value.tolist() for key, value in its.state[p].items()}]
+            for name, p in of.named_parameters()
+        }
+
+    for seed, names in (
+        (0, ("0.weight 0.bias", "2.weight 2.bias")),
+        (7, ("2.bias 2.weight", "0.weight 0.bias")),
+        (8, ("0.bias 2.weight", "0.weight 2.bias")),
+        (9, ("0.weight 0.bias 2.weight 2.bias",)),
+    ):
+        model = mlp(seed)
+        optimizer = grouped(model, *names)
+        with gossiping(model, optimizer, topology="ring", pattern="extra") as gossip:
+            if seed > 7:
+                attempts[seed] = attempt_to(lambda: gossip.load(place))
+                continue
+            if seed:
+                gossip.load(place)
+            else:
+                optimizer.param_groups[1]["lr"] = 0.03
+                train(model, optimizer, range(5), rank)
+                gossip.save(place)
+            train(model, optimizer, range(5, 9), rank)
+            ends.append(by_name(model, optimizer))
+            settings.append(sorted(group["lr"] for group in optimizer.param_groups))
+    return {"ends": ends, "settings": settings, "regrouped": attempts[8], "fewer": attempts[9]}
 
 
 def resized(rank: int, size: int) -> Any:
@@ -256,13 +297,13 @@ def refused(rank: int, size: int) -> Any:
         gossip.save(place)
         dist.barrier()
         train(model, optimizer, range(3, 5), rank)
-        file = next(iter(sorted(place.glob("rank1-*.safetensors"))))
+        file, manifest = (newest(place) / n for n in ("worker-00001.safetensors", "manifest.json"))
         for name, (path, change) in {
             "truncated": (file, lambda data: data[: len(data) // 2]),
             "flipped": (file, flip),
             "missing": (file, lambda _: None),
-            "manifest": (place / "manifest.json", digit),
-            "no_manifest": (place / "manifest.json", lambda _: None),
+            "manifest": (manifest, digit),
+            "no_manifest": (manifest, lambda _: None),
         }.items():
             with damaged(rank, path, change):
                 attempt(name, gossip, model, optimizer)
@@ -299,101 +340,7 @@ def hollow(rank: int, size: int) -> Any:
         return attempt_to(lambda: gossip.load(place))
 
 
-# Interrupted saves.
-
-
-def interrupted(rank: int, size: int) -> Any:
-    """A save that fails on one rank at one of its points, and what is loaded after it."""
-    place = folder("interrupted")
-    found: dict[str, Any] = {}
-    model = mlp()
-    optimizer = AdamW(model.parameters(), lr=0.01)
-    with gossiping(model, optimizer, topology="ring") as gossip:
-        train(model, optimizer, range(3), rank)
-        gossip.save(place)
-        saved = everything(model, optimizer)
-        for name, patch in {
-            "write": mock.patch.object(rank_files, "save_file", side_effect=OSError("disk full")),
-            "manifest": mock.patch.object(files, "write_whole", side_effect=OSError("disk full")),
-        }.items():
-            train(model, optimizer, range(3, 5), rank)
-            fails = rank == 1 or name == "manifest"  # there are hosts of whom each replaces it
-            with patch if fails else contextlib.nullcontext():
-                error = attempt_to(lambda: gossip.save(place))
-            gossip.load(place)
-            same = everything(model, optimizer) == saved
-            found[name] = {**error, "same": same, "steps": gossip.stats()["steps"]}
-    return found
-
-
-def hosts_apart(rank: int, size: int) -> Any:
-    """Hosts that share no folder; the last one keeps its former manifest in the second save."""
-    host = os.environ["GROUP_RANK"]
-    place = folder(f"apart-{host}")
-    model = mlp()
-    optimizer = AdamW(model.parameters(), lr=0.01)
-    with gossiping(model, optimizer, topology="ring") as gossip:
-        train(model, optimizer, range(3), rank)
-        gossip.save(place)
-        saved = everything(model, optimizer)
-        train(model, optimizer, range(3, 5), rank)
-        patch = mock.patch.object(files, "write_whole", side_effect=OSError("disk full"))
-        with patch if host != "0" else contextlib.nullcontext():
-            error = attempt_to(lambda: gossip.save(place))
-        manifest = json.loads((place / "manifest.json").read_text())
-        gossip.load(place)
-        same = everything(model, optimizer) == saved
-        gossip.save(place)
-        dist.barrier()
-        kept = sorted(name.split("-")[0] for name in names_in(place))
-    return {**error, "same": same, "in_manifest": manifest["step"], "files": kept}
-
-
-def killed_while_saving(rank: int, size: int) -> Any:
-    """The last rank is killed when its second file is there, before it has told the others."""
-    model = mlp()
-    optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
-    gossip = Gossip(model, optimizer, topology="ring", timeout_s=3.0)
-    train(model, optimizer, range(3), rank)
-    gossip.save(folder("killed"))
-    saved = everything(model, optimizer)
-    train(model, optimizer, range(3, 5), rank)
-    if rank == size - 1:
-        with mock.patch.object(
-            rank_files, "sha256_of", side_effect=lambda _: os.kill(os.getpid(), signal.SIGKILL)
-        ):
-            gossip.save(folder("killed"))
-    error = attempt_to(lambda: gossip.save(folder("killed")))
-    gossip.close()
-    return {"saved": saved, **error}
-
-
-def after_the_kill(rank: int, size: int) -> Any:
-    model = mlp(seed=3)
-    optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
-    with gossiping(model, optimizer, topology="ring") as gossip:
-        gossip.load(folder("killed"))
-        loaded = everything(model, optimizer)
-        steps = gossip.stats()["steps"]
-        gossip.save(folder("killed"))
-        dist.barrier()
-        files = names_in(folder("killed"))
-    return {"loaded": loaded, "steps": steps, "files": files}
-
-
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     function.__name__: function
-    for function in (
-        resumed,
-        resized,
-        odd_tensors,
-        grown,
-        two_groups,
-        refused,
-        hollow,
-        interrupted,
-        hosts_apart,
-        killed_while_saving,
-        after_the_kill,
-    )
+    for function in (resumed, reordered, resized, odd_tensors, grown, two_groups, refused, hollow)
 }

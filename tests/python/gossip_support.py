@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -78,30 +79,36 @@ def same_state(one: torch.optim.Optimizer, other: torch.optim.Optimizer, within:
 Content = tuple[dict[str, torch.Tensor], dict[str, Any]]
 
 
+def newest(folder: Path) -> Path:
+    """The checkpoint that was saved last."""
+    return folder / (folder / "latest").read_text().strip()
+
+
 def rewrite(
     folder: Path, rank: int, change: Callable[[dict[str, torch.Tensor], dict[str, Any]], Content]
 ) -> None:
     """Another content in a worker's file of a checkpoint, of which the manifest says that it is so:
-    what somebody can do who gives it away."""
-    from gossamer.checkpoint import rank_files
-
-    manifest = json.loads((folder / "manifest.json").read_text())
+    what somebody can do who gives it away. The file is read and written by the original library."""
+    checkpoint = newest(folder)
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
     card = manifest["files"][rank]
-    path = folder / card["name"]
+    path = checkpoint / card["name"]
     with safe_open(path, framework="pt") as file:
         tensors = {key: file.get_tensor(key).clone() for key in file.keys()}  # noqa: SIM118
         document = json.loads(file.metadata()["document"])
     tensors, document = change(tensors, document)
     save_file(tensors, path, metadata={"document": json.dumps(document)})
-    card.update(bytes=path.stat().st_size, sha256=rank_files.sha256_of(path))
-    seal(folder, {key: value for key, value in manifest.items() if key != "sha256"})
+    data = path.read_bytes()
+    card.update(bytes=len(data), crc32=f"{zlib.crc32(data):08x}")
+    seal(checkpoint, manifest)
 
 
-def seal(folder: Path, manifest: dict[str, Any]) -> None:
+def seal(checkpoint: Path, manifest: dict[str, Any]) -> None:
     """Writes a manifest with the checksum that it should have."""
-    from gossamer.checkpoint import checkpoints
-
-    (folder / "manifest.json").write_text(checkpoints._seal(manifest))
+    kept = {key: value for key, value in manifest.items() if key != "checksum"}
+    body = json.dumps(kept, indent=2)[:-2] + ",\n"
+    checksum = f"{zlib.crc32(body.encode()):08x}"
+    (checkpoint / "manifest.json").write_text(f'{body}  "checksum": "{checksum}"\n}}\n')
 
 
 def names_in(place: Path) -> list[str]:

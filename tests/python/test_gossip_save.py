@@ -17,11 +17,11 @@ from safetensors import safe_open
 from torch.optim import LBFGS, SGD, Adam
 
 import gossamer
-from gossamer import Gossip
+from gossamer import Gossip, _core
 
 NEAR = 1e-6
 SCENARIOS = ["resumed", "resized", "grown", "two_groups", "odd_tensors", "refused"]
-SCENARIOS += ["hollow", "interrupted", "hosts_apart"]
+SCENARIOS += ["hollow", "interrupted", "hosts_apart", "kept", "reordered"]
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,8 @@ def test_goes_on_with_the_same_bits(three: list[gossip_ranks.Rank], name: str) -
 
 def test_only_the_last_save_is_left(three: list[gossip_ranks.Rank]) -> None:
     files = gossip_ranks.results(three, "resumed")[0]["momentum"]["files"]
-    assert files[0] == "manifest.json"
-    assert [re.sub("-[0-9a-f]{32}", "", name) for name in files[1:]] == [
-        f"rank{rank}.safetensors" for rank in range(3)
-    ]
+    workers = [f"worker-{rank:05d}.safetensors" for rank in range(3)]
+    assert files == ["latest", "step-00000005", "manifest.json", *workers]
 
 
 def test_groups_that_save_to_one_folder_leave_each_other_alone(
@@ -75,6 +73,17 @@ def test_dtypes_strides_and_hidden_buffers_come_back(three: list[gossip_ranks.Ra
         dtypes = {dtype for dtype, _, _ in before[0]}
         assert {"torch.bfloat16", "torch.complex64", "torch.float64"} <= dtypes
         assert [60, 1, 15, 3] in [stride for _, stride, _ in before[0]]  # channels last
+
+
+def test_an_optimizer_may_have_its_parameters_in_another_order(
+    three: list[gossip_ranks.Rank],
+) -> None:
+    for rank in gossip_ranks.results(three, "reordered"):
+        straight, resumed = rank["ends"]
+        assert straight == resumed
+        assert rank["settings"][0] == rank["settings"][1]
+        assert "no group of the parameters 0.bias, 2.weight" in rank["regrouped"]["message"]
+        assert "with 2 groups of parameters, got one with 1" in rank["fewer"]["message"]
 
 
 # Another number of workers.
@@ -122,18 +131,18 @@ def test_more_workers_start_from_what_one_has_saved(three: list[gossip_ranks.Ran
 # What cannot be loaded.
 
 SAID = {
-    "truncated": ("IoError", "rank 1", "bytes, got", "take another checkpoint"),
-    "flipped": ("IoError", "rank 1", "sha256", "take another checkpoint"),
-    "missing": ("IoError", "file of rank 1 is missing"),
-    "manifest": ("IoError", "manifest", "damaged"),
-    "no_manifest": ("IoError", "could not read", "manifest.json"),
+    "truncated": ("IoError", "rank 1", "worker-00001", "is truncated, got", "no earlier"),
+    "flipped": ("IoError", "rank 1", "worker-00001", "its checksum is not", "no earlier"),
+    "missing": ("IoError", "file of worker 1 is missing", "copy it from the host"),
+    "manifest": ("IoError", "manifest.json", "is altered", "no earlier"),
+    "no_manifest": ("IoError", "could not find a checkpoint", "manifest.json"),
     "model": (
         "ValueError",
         "another model",
         "'0.weight' [7, 5]",
         "got parameter '0.weight' [8, 5]",
     ),
-    "optimizer": ("ValueError", "it has optimizer Adam, got optimizer SGD"),
+    "optimizer": ("ValueError", "it has optimizer adam, got optimizer sgd"),
 }
 
 
@@ -165,14 +174,14 @@ def test_what_cannot_be_saved_is_said_and_leaves_nothing(three: list[gossip_rank
 def test_what_only_one_rank_cannot_read_is_told_to_all(three: list[gossip_ranks.Rank]) -> None:
     for rank in gossip_ranks.results(three, "hollow"):
         assert rank["type"] == "IoError"
-        assert "does not hold what a worker has" in rank["message"]
+        assert "has no such tensor, got 'parameter/0.weight'" in rank["message"]
         assert rank["took_s"] < TIMEOUT_S / 2  # nobody waits
 
 
 # Interrupted saves.
 
 
-@pytest.mark.parametrize("case", ["write", "manifest"])
+@pytest.mark.parametrize("case", ["begin", "write", "commit"])
 def test_a_failed_save_leaves_the_former_checkpoint(
     three: list[gossip_ranks.Rank], case: str
 ) -> None:
@@ -182,6 +191,7 @@ def test_a_failed_save_leaves_the_former_checkpoint(
         assert "disk full" in found["message"]
         assert found["same"]
         assert found["steps"] == 3
+        assert found["left"] == ["latest", "step-00000003"]
 
 
 def test_hosts_that_share_no_folder_go_on_from_what_all_have(
@@ -189,10 +199,26 @@ def test_hosts_that_share_no_folder_go_on_from_what_all_have(
 ) -> None:
     found = gossip_ranks.results(three, "hosts_apart")
     assert [rank["type"] for rank in found] == ["IoError"] * 3
-    assert [rank["in_manifest"] for rank in found] == [5, 3, 3]  # the save stopped half-way
+    assert [rank["latest"] for rank in found] == [5, 3, 3]  # the save stopped half-way
     assert all(rank["same"] for rank in found)
-    assert found[0]["files"] == ["manifest.json", "rank0"]
-    assert found[1]["files"] == ["manifest.json", "rank1", "rank2"]
+    first, second = ["worker-00000.safetensors"], [f"worker-0000{i}.safetensors" for i in (1, 2)]
+    assert [rank["files"] for rank in found] == [
+        ["latest", "step-00000003", "manifest.json", *own] for own in (first, second, second)
+    ]
+    assert [rank["again"] for rank in found] == [True] * 3
+
+
+def test_the_newest_are_kept(three: list[gossip_ranks.Rank]) -> None:
+    found = gossip_ranks.results(three, "kept")
+    assert [rank["kept"] for rank in found] == [["latest", "step-00000002", "step-00000003"]] * 3
+    assert [rank["loaded"] for rank in found] == [3] * 3
+    assert [rank["earlier"] for rank in found] == [2] * 3  # by its own path
+    for rank in found:
+        assert rank["damaged"]["type"] == "IoError"
+        assert "use the earlier checkpoint step-00000002" in rank["damaged"]["message"]
+        assert "keep at least 1" in rank["refused"]["message"]
+        assert "rank 0 has keep 1, got keep 2 on rank 1" in rank["unequal"]["message"]
+        assert rank["after"] == ["latest", "step-00000004"]
 
 
 def test_a_rank_killed_while_saving_leaves_the_former_checkpoint(folder: Path) -> None:
@@ -206,7 +232,9 @@ def test_a_rank_killed_while_saving_leaves_the_former_checkpoint(folder: Path) -
     after = gossip_ranks.results(gossip_ranks.run(["after_the_kill"], [3]), "after_the_kill")
     assert [rank["loaded"] for rank in after[:2]] == [found["saved"] for found in killed]
     assert [rank["steps"] for rank in after] == [3] * 3
-    assert [len(rank["files"]) for rank in after] == [4] * 3  # and the debris is gone
+    workers = [f"worker-{rank:05d}.safetensors" for rank in range(3)]
+    files = ["latest", "step-00000003", "manifest.json", *workers]
+    assert [rank["files"] for rank in after] == [files] * 3  # and the debris is gone
 
 
 # A worker alone.
@@ -291,22 +319,31 @@ def test_nested_state_and_settings(tmp_path: Path) -> None:
 def test_files_are_json_and_safetensors_and_nothing_is_pickled(tmp_path: Path) -> None:
     model = mlp()
     with Gossip(model, SGD(model.parameters(), lr=0.1, momentum=0.9)) as gossip:
+        train(model, gossip._optimizer, range(1))
         gossip.save(tmp_path)
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert (tmp_path / "latest").read_text() == "step-00000001\n"
+    checkpoint = tmp_path / "step-00000001"
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    assert [manifest[key] for key in ("version", "workers", "optimizer", "pattern", "groups")] == [
+        *(2, 1, "momentum", "cwa", 1)
+    ]
+    line = _core.model_line("parameter", "0.weight", [7, 5], "float32")
+    assert manifest["model"][0] == line == "parameter '0.weight' [7, 5] float32"
     named = {file["name"] for file in manifest["files"]}
-    assert {path.name for path in tmp_path.iterdir()} == named | {"manifest.json"}
-    with safe_open(tmp_path / named.pop(), framework="pt") as file:
+    assert {path.name for path in checkpoint.iterdir()} == named | {"manifest.json"}
+    with safe_open(checkpoint / named.pop(), framework="pt") as file:
         assert torch.equal(file.get_tensor("parameter/0.weight"), model[0].weight)
+        assert file.get_tensor("optimizer/0.weight/momentum_buffer").shape == (7, 5)
     sources = [path.read_text() for path in (ROOT / "python").rglob("*.py")]
     assert len(sources) > 10
     assert not any(re.search(r"\bpickle|torch\.(load|save)\b", source) for source in sources)
 
 
 def test_another_format_is_told(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"format": "gossamer checkpoint"}')
+    (tmp_path / "manifest.json").write_text('{"format": "another"}')
     model = mlp()
     with (
         Gossip(model, SGD(model.parameters())) as gossip,
-        pytest.raises(gossamer.IoError, match="or of something else"),
+        pytest.raises(gossamer.IoError, match="its checksum is not that of its text"),
     ):
         gossip.load(tmp_path)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 # layer: the layers it may use besides itself. The order is that of the library, lowest first.
 ARROWS: dict[str, set[str]] = {
     "base": set(),
+    "checkpoint": {"base"},
     "graph": {"base"},
     "exchange": {"base", "graph"},
     "model": {"base", "graph", "exchange"},
@@ -26,9 +27,19 @@ ARROWS: dict[str, set[str]] = {
         "algo",
         "engine",
     },
-    "torch": {"base", "graph", "exchange", "kernels", "transport", "algo", "engine"},
+    "torch": {
+        "base",
+        "checkpoint",
+        "graph",
+        "exchange",
+        "kernels",
+        "transport",
+        "algo",
+        "engine",
+    },
     "cli": {
         "base",
+        "checkpoint",
         "model",
         "sim",
         "plan",

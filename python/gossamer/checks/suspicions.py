@@ -27,7 +27,7 @@ from gossamer.checks.first_steps import (
 )
 from gossamer.checks.own_steps import OwnTraffic, SecondCopies
 from gossamer.session.session import Session
-from gossamer.tensors import shards
+from gossamer.tensors import plain, shards
 from gossamer.tensors.trained import Trained, is_mixed
 from gossamer.workers.board import Board, next_number
 from gossamer.workers.world import board_of
@@ -87,7 +87,7 @@ class EqualGradients(Check):
         grads = [p.grad for p in spread(trained.tensors, 16) if p.grad is not None]
         samples = [sample(grad) for grad in grads if can_be_sampled(grad)]
         values = torch.cat(samples) if samples else torch.zeros(1)
-        self._digest.update(values.numpy().tobytes())
+        self._digest.update(plain.bytes_of(values))
         return bool(values.any()) and bool(values.isfinite().all())
 
 

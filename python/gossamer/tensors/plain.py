@@ -7,6 +7,7 @@ quantised weight, the tensors inside of it. Whoever writes into the pieces chang
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from collections.abc import Iterable
 from typing import Any
@@ -81,9 +82,15 @@ def describe_mean(name: str, tensor: torch.Tensor) -> list[str]:
     if tensor.layout in _INDICES:
         digest = hashlib.sha256()
         for _, indices in pieces(name, tensor)[:-1]:
-            digest.update(indices.cpu().contiguous().numpy().tobytes())
+            digest.update(bytes_of(indices))
         where = f" at indices with the sha256 {digest.hexdigest()[:16]}"
     return [line + where for line in describe(name, tensor)]
+
+
+def bytes_of(tensor: torch.Tensor) -> bytes:
+    """A copy of its elements' memory; by torch alone, for numpy need not be there."""
+    values = tensor.detach().cpu().contiguous()
+    return ctypes.string_at(values.data_ptr(), values.nbytes)
 
 
 def of_all(named: Iterable[tuple[str, torch.Tensor]]) -> list[torch.Tensor]:

@@ -25,16 +25,15 @@ def is_mixed(parameter: torch.Tensor) -> bool:
 class Trained:
     """What was found at one moment; a later one is read anew.
 
-    ``named``: the trainable parameters in the optimizer's order; ``numbers``: their numbers among
-    all parameters of the optimizer. ``kind``: the rule for an optimizer of this class; ``rule``:
-    that with which the engine steps these parameters, None where the optimizer steps them itself.
-    ``tree``: the model's modules, None where they change by themselves.
+    ``named``: the trainable parameters in the optimizer's order. ``kind``: the rule for an
+    optimizer of this class; ``rule``: that with which the engine steps these parameters, None where
+    the optimizer steps them itself. ``tree``: the model's modules, None where they change by
+    themselves.
     """
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
     named: Sequence[parameters.Named]
-    numbers: Sequence[int]
     kind: Rule | None
     rule: Rule | None
     tree: parameters.Tree | None
@@ -78,7 +77,6 @@ def read(model: nn.Module, optimizer: torch.optim.Optimizer) -> Trained:
         model=model,
         optimizer=optimizer,
         named=named,
-        numbers=[i for i, each in enumerate(everything) if each[1].requires_grad],
         kind=fused_kind(optimizer),
         rule=None if is_sharded else rule_for(optimizer),  # see Note [Shards]
         # FSDP replaces parameters and puts them back in every step.

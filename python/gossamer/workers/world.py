@@ -99,6 +99,13 @@ def is_lowest_of_host(world: World) -> bool:
     return world.rank in accumulate((0, *world.workers_per_host[:-1]))
 
 
+def ranks_of_host(world: World) -> range:
+    """The ranks of this rank's host."""
+    ends = list(accumulate(world.workers_per_host))
+    host = next(i for i, end in enumerate(ends) if world.rank < end)
+    return range(ends[host] - world.workers_per_host[host], ends[host])
+
+
 def own_folder(world: World, folder: str | os.PathLike[str]) -> Path:
     """Where the files of this group are: groups of some of the ranks each have a place of their
     own, for the others may be given the same folder."""

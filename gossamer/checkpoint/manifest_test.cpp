@@ -1,4 +1,4 @@
-#include "gossamer/engine/manifest.h"
+#include "gossamer/checkpoint/manifest.h"
 
 #include <gtest/gtest.h>
 
@@ -14,12 +14,16 @@ namespace {
 Manifest small_manifest() {
   Manifest manifest;
   manifest.step = 120;
-  manifest.workers = 2;
-  manifest.files = {{0, "worker-00000.safetensors", 640, 0x0000abcdu},
-                    {1, "worker-00001.safetensors", std::uint64_t{1} << 40, 0xffffffffu}};
-  manifest.seed = std::numeric_limits<std::uint64_t>::max();
-  manifest.run = {{"topology", "ring"}, {"lr", 0.1}};
   manifest.created = "2025-01-31T12:00:00Z";
+  manifest.workers = 2;
+  manifest.optimizer = "adamw";
+  manifest.pattern = "extra";
+  manifest.model = {"parameter '0.weight' [2, 3] float32", "buffer 'n' [] int64"};
+  manifest.groups = 1;
+  manifest.losses = {{100, 0.1}, {110, std::numeric_limits<double>::quiet_NaN()}};
+  manifest.run = {{"topology", "ring"}, {"lr", 0.1}};
+  manifest.files = {worker_file(0, {640, 0x0000abcdu}),
+                    worker_file(1, {std::uint64_t{1} << 40, 0xffffffffu})};
   return manifest;
 }
 
@@ -73,9 +77,15 @@ TEST(ManifestFile, RoundTripKeepsEverything) {
 TEST(ManifestFile, IsJsonWithTheDocumentedKeys) {
   const Json json = Json::parse(manifest_text(small_manifest()));
   EXPECT_EQ(json["format"], "gossamer checkpoint");
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["files"][0]["crc32"], "0000abcd");
-  EXPECT_EQ(json["seed"], std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(json["files"][1]["member"], 1);
+  EXPECT_EQ(json["model"][1], "buffer 'n' [] int64");
+  EXPECT_EQ(json["losses"][0], Json::array({100, 0.1}));
+  EXPECT_TRUE(json["losses"][1][1].is_null());
+  EXPECT_EQ(json["epoch"], 0);
+  const std::string page = get_file("docs/checkpoint.md");
+  for (const auto& [key, value] : json.items()) EXPECT_TRUE(contains(page, "`" + key + "`")) << key;
 }
 
 TEST(ManifestFile, ExampleInTheDocsIsOne) {
@@ -117,8 +127,12 @@ TEST(ManifestFile, FaultsAreNamed) {
   const std::string deep = "\"step\": " + std::string(200'000, '[') + std::string(200'000, ']');
   expect(message_for(sealed(replaced(whole, "\"step\": 120", deep))), "nested in more than 8");
   expect(message_for(std::string(400'000, '[')), "checksum");
-  expect(message_for(sealed(replaced(whole, "\"version\": 1", "\"version\": 2"))),
-         "reads 1), got 2");
+  expect(message_for(sealed(replaced(whole, "\"version\": 2", "\"version\": 3"))),
+         "reads 2), got 3; use the gossamer that wrote it");
+  expect(message_for(sealed(replaced(whole, "\"version\": 2", "\"version\": 1"))),
+         "reads 2), got 1; finish the run with the gossamer that wrote it");
+  expect(message_for("{\n \"format\": \"gossip checkpoint\",\n \"version\": 1,\n"),
+         "reads 2), got 1 of gossip.save; convert it: python -m gossamer.checkpoint.convert");
   expect(message_for(replaced(whole, "ring", "rang")), "checksum");
   expect(message_for(sealed(replaced(whole, "\"step\": 120", "\"step\": 121"))), "another step");
   expect(message_for(sealed(replaced(whole, "\"step\": 120", "\"step\": -1"))), "whole number");
@@ -127,8 +141,29 @@ TEST(ManifestFile, FaultsAreNamed) {
          "whole number");
   expect(message_for(sealed(replaced(whole, "worker-00001", "../../00001"))), "order of the ranks");
   expect(message_for(sealed(replaced(whole, "0000abcd", "0000abcg"))), "hexadecimal");
-  expect(message_for(sealed(replaced(whole, "\"seed\"", "\"seeds\""))), "seed");
+  for (const char* key : {"epoch", "optimizer", "pattern", "model", "groups", "losses", "member"}) {
+    const std::string quoted = std::string("\"") + key + "\"";
+    expect(message_for(sealed(replaced(whole, quoted, "\"x\""))), key);
+  }
+  expect(message_for(sealed(replaced(whole, "0.1\n", "\"much\"\n"))), "a loss is not a step");
+  expect(message_for(sealed(replaced(whole, "\"losses\": [", "\"losses\": [7,"))), "a loss is");
+  expect(message_for(sealed(replaced(whole, "\"buffer 'n' [] int64\"", "7"))), "altered");
+  expect(message_for(sealed(replaced(whole, "\"run\": {", "\"run\": 7, \"walk\": {"))), "run");
   expect(message_of<IoError>([&] { read_manifest(folder / "step-00000007"); }), "is missing");
+}
+
+TEST(ManifestFile, KeysThatNobodyKnowsAreIgnored) {
+  const TestFolder folder;
+  const std::string whole = manifest_text(small_manifest());
+  const std::string more = sealed(replaced(whole, "\"step\"", "\"note\": [1], \"step\""));
+  EXPECT_EQ(read_manifest(put_manifest(folder, more)), small_manifest());
+}
+
+TEST(ManifestFile, ChecksumIsThatOfTheText) {
+  const std::string text = manifest_text(small_manifest());
+  char line[64];
+  std::snprintf(line, sizeof line, "\"checksum\": \"%08x\"", manifest_checksum(small_manifest()));
+  EXPECT_TRUE(contains(text, line));
 }
 
 TEST(ManifestFile, RefusesWhatCannotBeCommitted) {
@@ -151,6 +186,35 @@ TEST(ManifestRun, SameRunPassesAndAnotherIsListedKeyByKey) {
   EXPECT_TRUE(contains(message, "topology = \"grid\" where it was \"ring\"")) << message;
   EXPECT_TRUE(contains(message, "momentum = 0.9 where it was absent")) << message;
   EXPECT_FALSE(contains(message, "lr")) << message;
+}
+
+TEST(ManifestModel, TensorsAndOptimizersMustBeTheSameInAnyOrder) {
+  const Manifest manifest = small_manifest();
+  const std::string weight = "parameter '0.weight' [2, 3] float32";
+  const std::string buffer = "buffer 'n' [] int64";
+  const auto refusal = [&](const char* optimizer, std::vector<std::string> model) {
+    return message_of<std::invalid_argument>(
+        [&] { require_same_model(manifest, optimizer, model); });
+  };
+  EXPECT_NO_THROW(require_same_model(manifest, "adamw", std::vector{buffer, weight}));
+  EXPECT_NO_THROW(require_same_model(manifest, "AdamW", std::vector{weight, buffer}));
+  const std::string optimizer = refusal("sgd", {weight, buffer});
+  EXPECT_TRUE(contains(optimizer, "it has optimizer adamw, got optimizer sgd;")) << optimizer;
+  const std::string shape = refusal("adamw", {"parameter '0.weight' [3, 3] float32", buffer});
+  EXPECT_TRUE(contains(shape, "it has " + weight + ", got parameter '0.weight' [3, 3]")) << shape;
+  const std::string fewer = refusal("adamw", {weight});
+  EXPECT_TRUE(contains(fewer, "it has " + buffer + ", got nothing;")) << fewer;
+  const std::string more = refusal("adamw", {weight, buffer, "buffer 'm' [] int64"});
+  EXPECT_TRUE(contains(more, "it has nothing, got buffer 'm' [] int64;")) << more;
+  EXPECT_TRUE(contains(refusal("adamw", {weight, weight, buffer}), "once"));
+}
+
+TEST(ManifestModel, MomentumIsAKindOfSgd) {
+  Manifest manifest;
+  manifest.optimizer = "momentum";
+  EXPECT_NO_THROW(require_same_model(manifest, "sgd", {}));
+  manifest.optimizer = "accum_adam";
+  EXPECT_NO_THROW(require_same_model(manifest, "AccumAdam", {}));
 }
 
 }  // namespace

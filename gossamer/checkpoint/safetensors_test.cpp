@@ -1,4 +1,4 @@
-#include "gossamer/engine/safetensors.h"
+#include "gossamer/checkpoint/safetensors.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,9 @@
 #include <cstdio>
 
 #include "gossamer/base/fuzz_folder.h"
-#include "gossamer/engine/checkpoint.h"
-#include "gossamer/engine/manifest.h"
+#include "gossamer/checkpoint/folder.h"
+#include "gossamer/checkpoint/load.h"
+#include "gossamer/checkpoint/manifest.h"
 
 namespace gossamer {
 namespace manifest_fuzz {
@@ -22,7 +23,10 @@ void write_again(const FuzzFolder& folder, const Manifest& manifest) {
   std::filesystem::create_directory(another);
   folder.put("another/manifest.json", manifest_text(manifest));
   fuzz_check(read_manifest(another) == manifest, "it is another one after writing and reading");
+  fuzz_check(manifest_checksum(read_manifest(another)) == manifest_checksum(manifest),
+             "it has another checksum after writing and reading");
   require_same_run(manifest, manifest.run);
+  require_same_model(manifest, manifest.optimizer, manifest.model);
 }
 
 bool try_latest(const FuzzFolder& folder, std::string_view text) {

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from gossamer.checkpoint import rank_files
-
-Document = dict[str, Any]
+from gossamer import _core
+from gossamer.checkpoint.worker_file import Document, Source, WorkerFile, understood
 
 
 class Means:
@@ -18,8 +15,8 @@ class Means:
     all files, the optimizer's floating-point state tensors the mean over the files that have them,
     its counters (whole numbers, and tensors named ``step``) the maximum, all else is that of the
     first file that has it. What a pattern keeps is left out: it starts at zero, where corrections
-    add up to zero and trackers to the gradients before. One file after the other is read, and of it
-    one tensor after the other: memory is that of one worker in double precision.
+    add up to zero and trackers to the gradients before. One file after the other is read: memory is
+    that of one file, and of one worker in double precision.
     """
 
     def __init__(self) -> None:
@@ -28,25 +25,26 @@ class Means:
         self._counts: dict[str, int] = {}
         self._dtypes: dict[str, torch.dtype] = {}
 
-    def add(self, document: Document, file: Any) -> None:
-        """Takes in a file as ``rank_files.opened`` gives it."""
+    def add(self, source: Source) -> None:
+        """Takes in another file."""
+        document = {"complex": [], "optimizer": {}, **source.document}
         first = self.document or document
         self.document = {
             **first,
             "complex": sorted({*first["complex"], *document["complex"]}),
-            "state": merge(first["state"], document["state"]),
+            "optimizer": merge(first["optimizer"], document["optimizer"]),
         }
-        for key in file.keys():  # noqa: SIM118  not a dict
-            if not key.startswith(rank_files.PATTERN):
-                self._add(key, file.get_tensor(key))
+        for key in source.keys():  # noqa: SIM118  not a dict
+            if not key.startswith("pattern/"):
+                self._add(key, source.tensor(key))
 
     def _add(self, key: str, tensor: torch.Tensor) -> None:
-        is_counter = key.startswith("state/") and (
+        is_counter = key.startswith("optimizer/") and (
             key.endswith("/step") or not tensor.is_floating_point()
         )
         is_mean = tensor.is_floating_point() and not is_counter and not key.startswith("group/")
         if key not in self._values:
-            self._values[key] = tensor.double() if is_mean else tensor.clone()
+            self._values[key] = tensor.to(torch.float64, copy=True) if is_mean else tensor.clone()
             self._counts[key] = 1
             self._dtypes[key] = tensor.dtype
         elif self._values[key].shape != tensor.shape:
@@ -57,7 +55,11 @@ class Means:
         elif is_counter:
             self._values[key] = torch.maximum(self._values[key], tensor)
 
-    def read(self, key: str) -> torch.Tensor:
+    def keys(self) -> list[str]:
+        """Of the tensors."""
+        return list(self._values)
+
+    def tensor(self, key: str) -> torch.Tensor:
         """The value in its dtype."""
         value = self._values[key]
         count = self._counts[key]
@@ -76,10 +78,12 @@ def merge(one: Any, other: Any) -> Any:
     return one
 
 
-def means_of(paths: Iterable[Path]) -> Means:
-    """Reads the files of all workers, in the order of their ranks."""
+def means_of(path: str, manifest: _core.Manifest) -> Means:
+    """Reads the files of all workers of a checkpoint, in the order of their ranks."""
     means = Means()
-    for path in paths:
-        with rank_files.opened(path) as (document, file):
-            means.add(document, file)
+    for rank in range(manifest.workers):
+        file = _core.open_worker_file(path, manifest, rank)
+        with understood(path):
+            means.add(WorkerFile(file))
+        del file  # before the next one is read
     return means

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gossamer/base/fuzz_folder.h"
-#include "gossamer/engine/safetensors.h"
+#include "gossamer/checkpoint/safetensors.h"
 
 namespace gossamer {
 namespace safetensors_fuzz {

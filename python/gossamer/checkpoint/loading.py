@@ -1,0 +1,161 @@
+"""Goes on from what all workers have saved.
+
+The hosts tell each other which checkpoints they have, for each may have a disk of its own, and take
+the newest that all have. Nothing is changed on any rank before all have found what they need.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from gossamer import _core
+from gossamer._core import IoError
+from gossamer.checkpoint import worker_file
+from gossamer.checkpoint.problems import as_problem
+from gossamer.checkpoint.worker_file import Source, WorkerFile, understood
+from gossamer.checkpoint.worker_means import means_of
+from gossamer.session.team import Team
+from gossamer.step.carried import Carried
+from gossamer.tensors.trained import Trained
+from gossamer.workers.world import World, own_folder
+
+_Which = tuple[int, int]
+"""Step and checksum, which are the same on all hosts that have the same checkpoint."""
+
+_Checkpoints = dict[_Which, tuple[str, _core.Manifest]]
+
+
+def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[int, Carried]:
+    """See Gossip.load; what is under way has to be started anew.
+
+    Returns the step to start at, and what to go on from.
+    """
+    team.refuse_inside("load()")
+    trained.refuse_shards("load()")
+    team.agree("load()")
+    world = team.session.world
+    tell = partial(team.exchange, "load()")
+    path, manifest = _newest_of_all(team, folder)
+    problems: list[Exception] = []
+    with as_problem(problems, world.rank, "load the checkpoint"):
+        _check_model(trained, manifest)
+        source = _source(world, path, manifest)
+        with understood(path):
+            found = worker_file.restored(source, trained)
+            carried = Carried(losses=manifest.losses)
+            if manifest.workers == world.size:
+                carried = _carried(team, trained, source, carried)
+    tell({}, next(iter(problems), None))
+    team.engine.quiesce()  # nothing may travel while it changes
+    with as_problem(problems, world.rank, "load the checkpoint"):
+        found.put(trained.optimizer)
+    tell({}, next(iter(problems), None))  # the others hear of it, and do not wait
+    return manifest.step, carried
+
+
+# Which checkpoint.
+
+
+def _newest_of_all(team: Team, folder: str | os.PathLike[str]) -> tuple[str, _core.Manifest]:
+    """Path and manifest. Collective."""
+    world = team.session.world
+    problems: list[Exception] = []
+    found: _Checkpoints = {}
+    with as_problem(problems, world.rank, "find a checkpoint"):
+        found = _found(world, folder)
+    cards = team.exchange("load()", {"found": list(found)}, next(iter(problems), None))
+    orders = [[(int(step), int(checksum)) for step, checksum in c["found"]] for c in cards]
+    common = next((each for each in orders[0] if all(each in order for order in orders)), None)
+    if common is None:
+        raise ValueError(
+            f"[Gossip] rank {world.rank}: the hosts have different checkpoints in {folder}; copy "
+            "one of them, manifest and files, to all hosts"
+        )
+    return found[common]
+
+
+def _found(world: World, folder: str | os.PathLike[str]) -> _Checkpoints:
+    """The checkpoints here whose manifests are sound, the newest first. IoError where the newest is
+    not: what is lost by an older one is for the user to say."""
+    found: _Checkpoints = {}
+    paths = _paths(world, Path(folder))
+    for path in paths:
+        try:
+            manifest = _core.read_checkpoint(path)
+        except IoError:
+            if path == paths[0]:
+                raise
+            continue
+        found.setdefault((manifest.step, manifest.checksum), (path, manifest))
+    if not found:
+        raise IoError(
+            f"[Gossip] rank {world.rank} could not find a checkpoint in {folder}, got none with a "
+            "manifest.json; look at the path, and whether this host sees it"
+        )
+    return found
+
+
+def _paths(world: World, folder: Path) -> list[str]:
+    """In this group's place, else in what all ranks saved, else in the only group's; or the one
+    checkpoint that ``folder`` is."""
+    places = [own_folder(world, folder), folder]
+    groups = list(folder.glob("group*"))
+    if len(groups) == 1:
+        places += groups
+    for place in places:
+        if (place / "manifest.json").exists():
+            return [str(place)]
+        paths = _core.checkpoints_in(str(place))
+        if paths:
+            return paths
+    return []
+
+
+# What is in it.
+
+
+def _check_model(trained: Trained, manifest: _core.Manifest) -> None:
+    manifest.require_same_model(
+        worker_file.optimizer_word(trained), worker_file.model_lines(trained)
+    )
+    groups = len(trained.optimizer.param_groups)
+    if manifest.groups not in (0, groups):
+        raise ValueError(
+            f"the checkpoint is of an optimizer with {manifest.groups} groups of parameters, got "
+            f"one with {groups}; make the groups as they were when it was saved"
+        )
+
+
+def _source(world: World, path: str, manifest: _core.Manifest) -> Source:
+    if manifest.workers != world.size:
+        return means_of(path, manifest)
+    file = _core.open_worker_file(path, manifest, world.rank)
+    with understood(path):
+        return WorkerFile(file)
+
+
+def _carried(team: Team, trained: Trained, source: Source, carried: Carried) -> Carried:
+    """State of another pattern is left where it is."""
+    keys, row = set(source.keys()), team.session.row(trained.rule)
+    mixed, state = {}, {}
+    for name, parameter, _ in trained.everything():
+        key = _core.mixed_key(name)
+        if key in keys:
+            mixed[name] = _real_like(parameter, key, source)
+        for vector in row.kept_state:
+            key = _core.pattern_key(row.name, vector, name)
+            if key in keys:
+                state[vector, name] = _real_like(parameter, key, source)
+    return carried._replace(mixed=mixed, state=state)
+
+
+def _real_like(parameter: torch.Tensor, key: str, source: Source) -> torch.Tensor:
+    found = source.tensor(key)
+    wanted = (*parameter.shape, 2) if parameter.is_complex() else tuple(parameter.shape)
+    if tuple(found.shape) != wanted:
+        raise ValueError(f"{key} of {list(found.shape)} for {list(wanted)}")
+    return found
