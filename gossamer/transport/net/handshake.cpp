@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kProofBytes = 32;
 using Proof = std::array<std::byte, kProofBytes>;
 
-std::span<const std::byte> bytes_of(const std::uint64_t& number) {
+std::span<const std::byte> number_bytes(const std::uint64_t& number) {
   return std::as_bytes(std::span(&number, 1));
 }
 
@@ -24,13 +24,13 @@ class Fields {
  public:
   Fields& add(std::span<const std::byte> field) {
     const std::uint64_t length = field.size();
-    const auto head = bytes_of(length);
+    const auto head = number_bytes(length);
     bytes_.insert(bytes_.end(), head.begin(), head.end());
     bytes_.insert(bytes_.end(), field.begin(), field.end());
     return *this;
   }
   Fields& add(std::string_view text) { return add(std::as_bytes(std::span(text))); }
-  Fields& add(const std::uint64_t& number) { return add(bytes_of(number)); }
+  Fields& add(const std::uint64_t& number) { return add(number_bytes(number)); }
   std::span<const std::byte> bytes() const { return bytes_; }
   std::vector<std::byte> take() { return std::move(bytes_); }
 
