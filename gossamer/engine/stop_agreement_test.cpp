@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "gossamer/base/errors.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/engine/worker_threads.h"

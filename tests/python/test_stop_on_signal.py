@@ -141,4 +141,4 @@ def test_data_loaders_outlive_a_signal_to_all(tmp_path: Path) -> None:
         start_new_session=True,
     )
     assert done.returncode == STOPPED, done.stderr
-    assert (tmp_path / "saved" / "manifest.json").exists()
+    assert (tmp_path / "saved" / "latest").exists()
