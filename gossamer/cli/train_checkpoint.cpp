@@ -47,8 +47,20 @@ Json run_identity(const TrainSpec& spec, const std::string& content) {
 /// What a worker has, by key; see docs/checkpoint.md.
 using Kept = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// All that is filled in again at resume, by reference.
-Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Module& module) {
+/// The model's own tensors, by reference.
+Kept model_of(const torch::nn::Module& module) {
+  Kept kept;
+  for (const auto& item : module.named_parameters()) {
+    kept.emplace_back(parameter_key(item.key()), item.value().detach());
+  }
+  for (const auto& item : module.named_buffers()) {
+    kept.emplace_back(buffer_key(item.key()), item.value());
+  }
+  return kept;
+}
+
+/// What optimizer and pattern keep, by reference.
+Kept vectors_of(TensorEngine& engine, const TrainSpec& spec) {
   const std::span<const std::string_view> vectors = find_optimizer(spec.optimizer).state;
   const std::span<const std::string_view> own = find_pattern(spec.pattern).state;
   Kept kept;
@@ -61,12 +73,6 @@ Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Modul
       kept.emplace_back(pattern_key(spec.pattern, own[k], name),
                         engine.pattern_state(i, static_cast<int>(k)));
     }
-  }
-  for (const auto& item : module.named_parameters()) {
-    kept.emplace_back(parameter_key(item.key()), item.value().detach());
-  }
-  for (const auto& item : module.named_buffers()) {
-    kept.emplace_back(buffer_key(item.key()), item.value());
   }
   return kept;
 }
@@ -101,7 +107,8 @@ std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) 
 
 WorkerFile write_own(const std::filesystem::path& temporary, const TrainSpec& spec,
                      TensorEngine& engine, const torch::nn::Module& module) {
-  Kept kept = kept_by(engine, spec, module);
+  Kept kept = model_of(module);
+  for (auto& vector : vectors_of(engine, spec)) kept.push_back(std::move(vector));
   for (auto& updates : updates_of(engine)) kept.push_back(std::move(updates));
   std::vector<TensorView> views;
   for (auto& [key, tensor] : kept) {
@@ -156,6 +163,19 @@ void prune(const std::filesystem::path& folder, int keep) {
   }
 }
 
+/// Throws std::invalid_argument unless the checkpoint is of this run. One that Gossip.save has made
+/// says nothing of the run: any of the same model can go on from it.
+void check_run(const Manifest& manifest, const TrainedRun& run) {
+  if (!manifest.run.empty()) require_same_run(manifest, run_identity(run.spec, run.content));
+  const int workers = host_shape_of(run.spec).workers();
+  if (manifest.workers == workers) return;
+  fail_argument({.place = "checkpoint " + checkpoint_name(manifest.step),
+                 .what = "a run goes on with as many workers as were saved, " +
+                         std::to_string(manifest.workers),
+                 .got = std::to_string(workers),
+                 .remedy = "give as many, or load it with Gossip.load, which takes the mean"});
+}
+
 void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor& tensor) {
   const at::Tensor read = at::empty(tensor.sizes(), tensor.options());
   const TensorView wanted = view_of_tensor(key, read);
@@ -168,6 +188,15 @@ void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor&
   }
   std::memcpy(read.mutable_data_ptr(), found.data.data(), read.nbytes());
   tensor.copy_(read);
+}
+
+/// What stays zero, as before the first step, where a file does not have it.
+enum class Absent { fault, zero };
+
+void fill_all(const SafetensorsFile& file, const Kept& kept, Absent absent = Absent::fault) {
+  for (const auto& [key, tensor] : kept) {
+    if (absent == Absent::fault || file.find(key) != nullptr) fill(file, key, tensor);
+  }
 }
 
 }  // namespace
@@ -226,7 +255,7 @@ std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
              .what = "no checkpoint in " + checkpoints_of(run.out).string(),
              .remedy = "begin the run again with --auto-resume, or in another folder"});
   }
-  require_same_run(read_checkpoint(*checkpoint), run_identity(run.spec, run.content));
+  check_run(read_checkpoint(*checkpoint), run);
   return *checkpoint;
 }
 
@@ -234,14 +263,19 @@ void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Mod
   const at::NoGradGuard no_grad;
   const auto checkpoint = checkpoint_to_resume(run);
   const Manifest manifest = read_checkpoint(checkpoint);
+  require_same_model(manifest, run.spec.optimizer, described(run, engine, module).model);
   const int rank = engine.engine().collectives().rank();
   const SafetensorsFile file = open_worker_file(checkpoint, manifest, rank);
-  for (const auto& [key, tensor] : kept_by(engine, run.spec, module)) fill(file, key, tensor);
+  fill_all(file, model_of(module));
+  engine.set_anchors();
+  fill_all(file, vectors_of(engine, run.spec), manifest.run.empty() ? Absent::zero : Absent::fault);
   const Kept updates = updates_of(engine);
   for (int i = 0; i < engine.count(); ++i) {
     const auto& [key, count] = updates[static_cast<std::size_t>(i)];
-    fill(file, key, count);
-    engine.set_updates(i, std::llround(count.item<double>()));
+    // Torch counts for some optimizers only.
+    const bool is_there = file.find(key) != nullptr;
+    if (is_there) fill(file, key, count);
+    engine.set_updates(i, is_there ? std::llround(count.item<double>()) : manifest.step);
   }
   for (const auto& [step, loss] : manifest.losses) {
     engine.engine().agreed_losses().push_back({step, loss});

@@ -103,10 +103,13 @@ TrainRequest parse_request(const TrainCommandHelp& help, std::vector<std::string
   const std::string recipe = has_recipe ? arguments.front() : "";
   if (has_recipe) arguments.erase(arguments.begin());
   if (!resume.empty()) {
-    check_is_run(resume);
+    // What Gossip.save has saved there has no recipe of its own.
+    const bool is_run = std::filesystem::exists(std::filesystem::path(resume) / "run.toml");
+    if (!request.args.may_begin_again) check_is_run(resume);
     request.args.out = resume;
     request.args.resume = true;
-    read_recipe((request.args.out / "run.toml").string(), request.spec);
+    if (is_run) read_recipe((request.args.out / "run.toml").string(), request.spec);
+    if (!is_run && has_recipe) read_recipe(recipe, request.spec);
   } else if (has_recipe) {
     read_recipe(recipe, request.spec);
   }

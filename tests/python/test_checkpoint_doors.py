@@ -1,17 +1,17 @@
-"""What `gossamer train` has saved, Gossip.load goes on from: both doors write one format."""
+"""What one door saves, the other goes on from: `gossamer train` and Gossip write one format."""
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import gossip_ranks
 import pytest
 import torch
+from checkpoint_models import model_like
 from gossip_support import newest
 from package_runs import start_program
 from safetensors import safe_open
-from torch import nn
 
 from gossamer import Gossip
 
@@ -19,7 +19,6 @@ TINY = (
     "train --steps 3 --checkpoint-every 3 --width 8 --layers 1 --heads 1 --context 8 --hosts 1 "
     "--global-batch 2 --validation-samples 2 --max-bytes 20000 --optimizer adamw"
 )
-LINE = re.compile(r"(parameter|buffer) '(.*)' \[(.*)\] (\w+)")
 
 
 def trained(out: Path, workers: int) -> dict[str, Any]:
@@ -27,27 +26,6 @@ def trained(out: Path, workers: int) -> dict[str, Any]:
     done = start_program(words, out.parent, subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     return json.loads((newest(out / "checkpoints") / "manifest.json").read_text())
-
-
-def model_like(manifest: dict[str, Any]) -> nn.Module:
-    """A model with these tensors, all zero."""
-    model = nn.Module()
-    for line in manifest["model"]:
-        found = LINE.fullmatch(line)
-        assert found
-        *path, name = found[2].split(".")
-        owner = model
-        for each in path:
-            if not hasattr(owner, each):
-                owner.add_module(each, nn.Module())
-            owner = getattr(owner, each)
-        shape = [int(size) for size in found[3].split(", ") if size]
-        value = torch.zeros(shape, dtype=getattr(torch, found[4]))
-        if found[1] == "parameter":
-            owner.register_parameter(name, nn.Parameter(value))
-        else:
-            owner.register_buffer(name, value)
-    return model
 
 
 def tensors_of(path: Path) -> dict[str, torch.Tensor]:
@@ -80,3 +58,48 @@ def test_a_run_of_the_command_goes_on_in_python(tmp_path: Path, workers: int) ->
         assert torch.equal(entry["exp_avg"].double(), mean.float().double()), name
         moved += bool(entry["exp_avg"].any())
     assert moved > 0
+
+
+PATTERNS = ("cwa", "exact_diffusion", "gradient_gossip")
+RING = (
+    "train --width 8 --layers 1 --heads 1 --context 8 --hosts 1 --per-host 3 --global-batch 3 "
+    "--validation-samples 2 --max-bytes 20000 --optimizer momentum --topology ring "
+    "--checkpoint-every 3"
+)
+
+
+def go_on(out: Path, pattern: str, steps: int) -> dict[str, torch.Tensor]:
+    """Begins or goes on; the model's tensors at the end, and all that worker 2 has."""
+    words = [*RING.split(), "--pattern", pattern, "--steps", str(steps), "--auto-resume"]
+    done = start_program([*words, "--out", str(out)], out.parent, subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    last = tensors_of(newest(out / "checkpoints") / "worker-00002.safetensors")
+    return {**tensors_of(out / "model.safetensors"), **last}
+
+
+def test_the_command_goes_on_from_what_python_has_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command, Python and the command again train as the command alone does, to the bit."""
+    monkeypatch.setenv("GOSSAMER_TEST_FOLDER", str(tmp_path))
+    for pattern in PATTERNS:
+        go_on(tmp_path / f"{pattern}-run", pattern, 3)
+    ranks = gossip_ranks.results(gossip_ranks.run(["handed_on"], [3]), "handed_on")
+    assert ranks == [dict.fromkeys(PATTERNS, 3)] * 3
+    for pattern in PATTERNS:
+        alone = go_on(tmp_path / f"{pattern}-run", pattern, 13)
+        other = go_on(tmp_path / f"{pattern}-other", pattern, 13)
+        assert alone.keys() == other.keys()
+        differ = [key for key in alone if not torch.equal(alone[key], other[key])]
+        assert differ == [], pattern
+        kept = [key for key in alone if key.startswith("pattern/")]
+        assert bool(kept) == (pattern != "cwa")
+
+
+def test_another_number_of_workers_is_refused_by_the_command(tmp_path: Path) -> None:
+    go_on(tmp_path / "run", "cwa", 3)
+    (tmp_path / "run" / "run.toml").unlink()
+    words = [*RING.replace("--per-host 3", "--per-host 1").split(), "--auto-resume"]
+    done = start_program([*words, "--out", str(tmp_path / "run")], tmp_path, subprocess.DEVNULL)
+    assert done.returncode != 0
+    assert "per_host" in done.stderr

@@ -89,8 +89,8 @@ class Acceptor {
   EventLoop& loop_;
   PacketSocket local_listener_;
   StreamListener stream_listener_;
-  bool rests_ = false;        ///< the listeners are not watched until the next beat
-  std::int64_t allowance_;    ///< connections that may be accepted before the next beat
+  bool rests_ = false;      ///< the listeners are not watched until the next beat
+  std::int64_t allowance_;  ///< connections that may be accepted before the next beat
   std::map<std::uint32_t, Unverified> unverified_;  ///< in the order in which they came
   std::uint32_t last_unverified_ = 0;
 };
