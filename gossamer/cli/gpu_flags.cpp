@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "gossamer/base/units.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/amount.h"
 
 namespace gossamer {
 namespace {

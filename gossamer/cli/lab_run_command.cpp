@@ -9,10 +9,10 @@
 #include "gossamer/base/json.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/drawing.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/lab_commands.h"
 #include "gossamer/cli/lab_flags.h"
 #include "gossamer/cli/lab_method.h"
-#include "gossamer/cli/options.h"
 #include "gossamer/lab/comparison.h"
 #include "gossamer/lab/figure_json.h"
 

@@ -5,8 +5,9 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/units.h"
+#include "gossamer/cli/amount.h"
 #include "gossamer/cli/command_line.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/model/even_buckets.h"
 
 namespace gossamer {

@@ -14,7 +14,7 @@
 #include "gossamer/base/units.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/scenario_flags.h"
 #include "gossamer/cli/text_table.h"
 #include "gossamer/plan/forecast.h"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/cli/amount.h"
 #include "gossamer/cli/command_line.h"
-#include "gossamer/cli/options.h"
 #include "gossamer/cli/text_table.h"
 #include "gossamer/cli/theory_commands.h"
 #include "gossamer/cli/theory_flags.h"

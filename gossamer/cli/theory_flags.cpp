@@ -2,7 +2,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/model/topology_orders.h"
 

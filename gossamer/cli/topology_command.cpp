@@ -10,7 +10,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/topology_report.h"
 #include "gossamer/graph/schedule_file.h"
 #include "gossamer/graph/schedule_spec.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/picture_layout.h"
 #include "gossamer/cli/picture_links.h"
 #include "gossamer/cli/picture_matrix.h"

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <map>
 
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/topology_report.h"
 
 namespace gossamer {

@@ -7,7 +7,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/units.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/progress.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_commands.h"
@@ -107,7 +107,7 @@ TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
   const bool speaks = env.rank == 0;
   return watched(request, speaks, [&](const TrainRunArgs& args) {
     TrainJob job(env, request.spec.timeout_s);
-    const Task task = begin_process("train", request, job, env);
+    const Task task = begin_process(request.spec, job, {"train", request.says_hosts});
     if (speaks) {
       std::cerr << "gossamer: " << task.description << "\ngossamer: " << name_of(env.launcher)
                 << " has started " << describe(job.shape()) << '\n';

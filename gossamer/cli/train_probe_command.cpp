@@ -6,7 +6,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/train_commands.h"
 #include "gossamer/cli/train_interrupt.h"
 #include "gossamer/cli/train_probe.h"
@@ -114,7 +114,7 @@ ProbedJob probe_threads(TrainRequest& request, const std::atomic<bool>& stop) {
 ProbedJob probe_process(TrainRequest& request, const LauncherEnv& env,
                         const std::atomic<bool>& stop) {
   TrainJob job(env, request.spec.timeout_s);
-  const Task task = begin_process("probe", request, job, env);
+  const Task task = begin_process(request.spec, job, {"probe", request.says_hosts});
   job.require_same(shared_words(request.spec, task));
   if (env.rank == 0) {
     std::cerr << "gossamer: " << name_of(env.launcher) << " has started " << describe(job.shape())

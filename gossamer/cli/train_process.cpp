@@ -9,6 +9,7 @@
 
 #include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_probe.h"
 #include "gossamer/engine/tags.h"
@@ -154,6 +155,18 @@ void take_shape(TrainSpec& spec, const TrainJob& job) {
   spec.per_host = is_even ? std::to_string(counts.front()) : list;
 }
 
+/// Hosts that were asked for must be those that the launcher has started.
+void check_hosts(const std::string& command, const TrainSpec& asked, const TrainJob& job) {
+  const HostShape shape = host_shape_of(asked);
+  if (shape.workers_per_host == job.shape().workers_per_host) return;
+  fail_argument({.place = command,
+                 .what = "hosts and per_host must be what " +
+                         std::string(name_of(job.env().launcher)) + " has started, " +
+                         describe(job.shape()),
+                 .got = describe(shape),
+                 .remedy = "leave --hosts and --per-host out, or use --transport threads"});
+}
+
 /// Takes rank 0's choice. Collective.
 void take_choice(TrainSpec& spec, Transport& transport) {
   ExchangeRunner runner(transport, spec.timeout_s);
@@ -194,15 +207,14 @@ std::string shared_words(const TrainSpec& spec, const Task& task) {
   return to_toml(copy) + weights + "content of the data: " + task.content;
 }
 
-Task begin_process(const std::string& command, TrainRequest& request, TrainJob& job,
-                   const LauncherEnv& env) {
-  const TrainSpec asked = request.spec;
+Task begin_process(TrainSpec& spec, TrainJob& job, const BeginOptions& options) {
+  const TrainSpec asked = spec;
   Task task;
-  take_shape(request.spec, job);
+  take_shape(spec, job);
   job.together("begin", [&] {
-    if (request.says_hosts) check_hosts(command, asked, request.spec, env);
-    check_train_spec(request.spec);
-    task = open_task(request.spec);
+    if (options.hosts_are_asked) check_hosts(options.command, asked, job);
+    check_train_spec(spec);
+    task = open_task(spec);
   });
   return task;
 }

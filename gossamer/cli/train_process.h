@@ -4,15 +4,20 @@
 #include <string>
 
 #include "gossamer/cli/train_job.h"
-#include "gossamer/cli/train_request.h"
+#include "gossamer/cli/train_run.h"
 
 namespace gossamer {
 
-/// Puts the launcher's hosts into the request's spec, checks it, and opens its data: all processes
-/// or none. `command` is for messages. Throws std::invalid_argument for hosts that the launcher has
-/// not started, and for a spec that emulates links: only those between threads of one process are.
-Task begin_process(const std::string& command, TrainRequest& request, TrainJob& job,
-                   const LauncherEnv& env);
+/// What begin_process() says and asks.
+struct BeginOptions {
+  std::string command;           ///< for messages
+  bool hosts_are_asked = false;  ///< by a flag, which the launcher must not contradict
+};
+
+/// Puts the launcher's hosts into the spec, checks it, and opens its data: all processes or none.
+/// Throws std::invalid_argument for hosts that the launcher has not started, and for a spec that
+/// emulates links: only those between threads of one process are.
+Task begin_process(TrainSpec& spec, TrainJob& job, const BeginOptions& options);
 
 /// What must be alike for the workers to do the same thing: the recipe, and what the data contain,
 /// wherever they lie.

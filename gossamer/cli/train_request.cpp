@@ -9,7 +9,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/cli/train_checkpoint.h"
 #include "gossamer/cli/train_flags.h"
 
@@ -152,17 +152,6 @@ std::optional<LauncherEnv> launcher_for(const std::string& command, const std::s
                              command + " ..., or use --transport threads"});
   }
   return env;
-}
-
-void check_hosts(const std::string& command, const TrainSpec& asked, const TrainSpec& given,
-                 const LauncherEnv& env) {
-  const HostShape shape = host_shape_of(given);
-  if (host_shape_of(asked).workers_per_host == shape.workers_per_host) return;
-  fail_argument({.place = command,
-                 .what = "hosts and per_host must be what " + std::string(name_of(env.launcher)) +
-                         " has started, " + describe(shape),
-                 .got = describe(host_shape_of(asked)),
-                 .remedy = "leave --hosts and --per-host out, or use --transport threads"});
 }
 
 }  // namespace gossamer

@@ -29,8 +29,4 @@ TrainRequest parse_request(const TrainCommandHelp& help, std::vector<std::string
 /// where it needs a launcher and there is none.
 std::optional<LauncherEnv> launcher_for(const std::string& command, const std::string& transport);
 
-/// Hosts that were asked for must be those that the launcher has started.
-void check_hosts(const std::string& command, const TrainSpec& asked, const TrainSpec& given,
-                 const LauncherEnv& env);
-
 }  // namespace gossamer

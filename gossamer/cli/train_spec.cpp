@@ -13,7 +13,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/toml.h"
 #include "gossamer/base/units.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 #include "gossamer/graph/schedule_spec.h"
 
 namespace gossamer {

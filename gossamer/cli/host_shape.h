@@ -1,7 +1,6 @@
 #pragma once
-/// What several commands read from the command line in the same way.
+/// Hosts and their workers, as command lines and recipes write them.
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,11 +11,6 @@ namespace gossamer {
 
 /// "4" or "1,2,4" as positive integers; throws std::invalid_argument that names `flag`.
 std::vector<int> parse_counts(std::string_view flag, std::string_view text);
-
-/// "25M", "7.5B" or "1000000" as a number from 1 to 1e13; k, M and B (or G) are powers of 1000.
-/// Throws std::invalid_argument that names `flag`.
-std::int64_t parse_amount(std::string_view flag, const std::string& text,
-                          const std::string& command);
 
 /// The hosts that --hosts and --per-host describe: a single number ("2") is the same on `hosts`
 /// hosts; a list ("1,2,4") has one number per host and says by itself how many there are. Throws

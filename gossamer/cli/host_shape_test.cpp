@@ -1,4 +1,4 @@
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/host_shape.h"
 
 #include <gtest/gtest.h>
 
@@ -30,14 +30,6 @@ TEST(HostShapeOf, TakesDefaultsAndRefusesContradictions) {
   EXPECT_EQ(host_shape_of(0, 4, "1,2", "x").workers_per_host, (Counts{1, 2}));
   EXPECT_EQ(host_shape_of(2, 4, "1,2", "x").workers_per_host, (Counts{1, 2}));
   EXPECT_THROW(host_shape_of(3, 4, "1,2", "x"), std::invalid_argument);
-}
-
-TEST(ParseParameters, ReadsUnits) {
-  EXPECT_EQ(parse_amount("--parameters", "25M", "plan"), 25'000'000);
-  EXPECT_EQ(parse_amount("--parameters", "7.5B", "plan"), 7'500'000'000);
-  for (const char* text : {"", "0", "M", "-1", "1.2.3", "1e6", "99999B"}) {
-    EXPECT_THROW(parse_amount("--parameters", text, "plan"), std::invalid_argument) << text;
-  }
 }
 
 TEST(Describe, SaysHostsAndWorkers) {
