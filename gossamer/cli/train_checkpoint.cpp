@@ -16,8 +16,8 @@
 #include "gossamer/checkpoint/keys.h"
 #include "gossamer/checkpoint/load.h"
 #include "gossamer/checkpoint/save.h"
-#include "gossamer/torch/tensor_files.h"
-#include "gossamer/torch/tensor_types.h"
+#include "gossamer/torch/tensors/tensor_files.h"
+#include "gossamer/torch/tensors/tensor_types.h"
 
 namespace gossamer {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "gossamer/base/folder_lock.h"
 #include "gossamer/cli/train_spec.h"
-#include "gossamer/torch/tensor_engine.h"
+#include "gossamer/torch/tensors/tensor_engine.h"
 
 namespace torch::nn {
 class Module;

@@ -8,7 +8,7 @@
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/cli/launcher_env.h"
-#include "gossamer/torch/job_store.h"
+#include "gossamer/torch/c10d/job_store.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {

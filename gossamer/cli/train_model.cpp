@@ -4,7 +4,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/train_worker.h"
-#include "gossamer/torch/models/table.h"
+#include "gossamer/torch/modules/models.h"
 
 namespace gossamer {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/checkpoint/safetensors.h"
-#include "gossamer/torch/tensor_files.h"
+#include "gossamer/torch/tensors/tensor_files.h"
 
 namespace gossamer {
 namespace {

@@ -11,7 +11,7 @@
 #include "gossamer/cli/train_model_file.h"
 #include "gossamer/cli/train_worker.h"
 #include "gossamer/torch/data/parallel_text.h"
-#include "gossamer/torch/decode.h"
+#include "gossamer/torch/modules/decode.h"
 
 namespace gossamer {
 namespace {

@@ -15,9 +15,9 @@
 #include "gossamer/cli/train_trace.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/torch/data/task.h"
-#include "gossamer/torch/model.h"
-#include "gossamer/torch/models/table.h"
-#include "gossamer/torch/module_tensors.h"
+#include "gossamer/torch/modules/model.h"
+#include "gossamer/torch/modules/models.h"
+#include "gossamer/torch/tensors/module_tensors.h"
 
 namespace gossamer {
 

@@ -13,8 +13,8 @@
 #include "gossamer/torch/data/augment.h"
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/data/vocabulary.h"
-#include "gossamer/torch/model.h"
-#include "gossamer/torch/models/table.h"
+#include "gossamer/torch/modules/model.h"
+#include "gossamer/torch/modules/models.h"
 
 namespace gossamer {
 
