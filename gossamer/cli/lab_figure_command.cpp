@@ -8,12 +8,12 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
+#include "gossamer/chart/figure_json.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/drawing.h"
 #include "gossamer/cli/lab_commands.h"
 #include "gossamer/cli/lab_flags.h"
 #include "gossamer/cli/text_table.h"
-#include "gossamer/lab/figure_json.h"
 #include "gossamer/lab/figures.h"
 
 namespace gossamer {

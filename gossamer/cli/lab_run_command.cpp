@@ -7,6 +7,7 @@
 #include "gossamer/algo/choices.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/json.h"
+#include "gossamer/chart/figure_json.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/drawing.h"
 #include "gossamer/cli/host_shape.h"
@@ -14,7 +15,6 @@
 #include "gossamer/cli/lab_flags.h"
 #include "gossamer/cli/lab_method.h"
 #include "gossamer/lab/comparison.h"
-#include "gossamer/lab/figure_json.h"
 
 namespace gossamer {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gossamer/lab/chart.h"
+#include "gossamer/chart/chart.h"
 #include "gossamer/model/published_fit.h"
 
 namespace gossamer {

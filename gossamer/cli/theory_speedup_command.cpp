@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/chart/figure_json.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/drawing.h"
 #include "gossamer/cli/text_table.h"
 #include "gossamer/cli/theory_commands.h"
 #include "gossamer/cli/theory_figure.h"
 #include "gossamer/cli/theory_flags.h"
-#include "gossamer/lab/figure_json.h"
 
 namespace gossamer {
 namespace {

@@ -2,7 +2,7 @@
 /// A figure as JSON: what commands print, and what python/gossamer/report/charts.py draws.
 
 #include "gossamer/base/json.h"
-#include "gossamer/lab/chart.h"
+#include "gossamer/chart/chart.h"
 
 namespace gossamer {
 

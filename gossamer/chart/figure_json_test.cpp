@@ -1,4 +1,4 @@
-#include "gossamer/lab/figure_json.h"
+#include "gossamer/chart/figure_json.h"
 
 #include <gtest/gtest.h>
 
