@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gossamer/cli/train_spec.h"
+#include "gossamer/recipe/spec.h"
 
 namespace CLI {
 class App;

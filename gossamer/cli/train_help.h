@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "gossamer/cli/page.h"
-#include "gossamer/cli/train_spec.h"
+#include "gossamer/recipe/spec.h"
 
 namespace gossamer {
 

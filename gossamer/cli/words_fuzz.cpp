@@ -2,8 +2,8 @@
 
 #include "gossamer/base/fuzz.h"
 #include "gossamer/cli/amount.h"
-#include "gossamer/cli/host_shape.h"
-#include "gossamer/cli/lab_method.h"
+#include "gossamer/cli/lab/method.h"
+#include "gossamer/recipe/host_shape.h"
 
 namespace gossamer {
 

@@ -1,0 +1,252 @@
+#include "gossamer/train/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <torch/nn/module.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "gossamer/algo/pattern.h"
+#include "gossamer/base/disk.h"
+#include "gossamer/base/errors.h"
+#include "gossamer/checkpoint/folder.h"
+#include "gossamer/checkpoint/keys.h"
+#include "gossamer/checkpoint/load.h"
+#include "gossamer/checkpoint/save.h"
+#include "gossamer/torch/tensors/tensor_files.h"
+#include "gossamer/torch/tensors/tensor_types.h"
+
+namespace gossamer {
+namespace {
+
+std::filesystem::path checkpoints_of(const std::filesystem::path& out) {
+  return out / "checkpoints";
+}
+
+/// All fields that shape the numbers, and what the data contain; a run may be resumed with more
+/// steps, other file options, and data that lie elsewhere.
+Json run_identity(const TrainSpec& spec, const std::string& content) {
+  TrainSpec copy = spec;
+  Json identity = Json::object();
+  for (const TrainField& field : train_fields(copy)) {
+    const bool shapes_numbers = field.section == "data" || field.section == "model" ||
+                                field.section == "algorithm" || field.key == "optimizer" ||
+                                field.key == "seed" || field.key == "hosts" ||
+                                field.key == "per_host";
+    if (!shapes_numbers || is_data_path(field.key)) continue;
+    std::visit([&](const auto* value) { identity[std::string(field.key)] = *value; }, field.target);
+  }
+  identity["content of the data"] = content;
+  if (update_of(method_of(spec)) == UpdateAt::backward) identity["layout"] = "completion";
+  return identity;
+}
+
+/// What a worker has, by key; see docs/checkpoint.md.
+using Kept = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// All that is filled in again at resume, by reference.
+Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Module& module) {
+  const std::span<const std::string_view> vectors = find_optimizer(spec.optimizer).state;
+  const std::span<const std::string_view> own = find_pattern(spec.pattern).state;
+  Kept kept;
+  for (int i = 0; i < engine.count(); ++i) {
+    const std::string& name = engine.name(i);
+    for (std::size_t k = 0; k < vectors.size(); ++k) {
+      kept.emplace_back(optimizer_key(name, vectors[k]), engine.state(i, static_cast<int>(k)));
+    }
+    for (std::size_t k = 0; k < own.size(); ++k) {
+      kept.emplace_back(pattern_key(spec.pattern, own[k], name),
+                        engine.pattern_state(i, static_cast<int>(k)));
+    }
+  }
+  for (const auto& item : module.named_parameters()) {
+    kept.emplace_back(parameter_key(item.key()), item.value().detach());
+  }
+  for (const auto& item : module.named_buffers()) {
+    kept.emplace_back(buffer_key(item.key()), item.value());
+  }
+  return kept;
+}
+
+/// How often each tensor has been stepped, which is read from and written to the engine.
+Kept updates_of(const TensorEngine& engine) {
+  Kept updates;
+  for (int i = 0; i < engine.count(); ++i) {
+    updates.emplace_back(optimizer_key(engine.name(i), kUpdates),
+                         at::scalar_tensor(engine.updates(i), at::kFloat));
+  }
+  return updates;
+}
+
+/// Gives every worker what each wrote. Lengths and checksums are exact in double.
+std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) {
+  const int n = collectives.workers();
+  std::vector<double> values(2 * static_cast<std::size_t>(n), 0.0);
+  const auto at = 2 * static_cast<std::size_t>(own.rank);
+  values[at] = static_cast<double>(own.bytes);
+  values[at + 1] = own.crc32;
+  collectives.mean(values);
+  std::vector<WorkerFile> files;
+  for (int rank = 0; rank < n; ++rank) {
+    const auto k = 2 * static_cast<std::size_t>(rank);
+    files.push_back(
+        worker_file(rank, {static_cast<std::uint64_t>(std::llround(values[k] * n)),
+                           static_cast<std::uint32_t>(std::llround(values[k + 1] * n))}));
+  }
+  return files;
+}
+
+WorkerFile write_own(const std::filesystem::path& temporary, const TrainSpec& spec,
+                     TensorEngine& engine, const torch::nn::Module& module) {
+  Kept kept = kept_by(engine, spec, module);
+  for (auto& updates : updates_of(engine)) kept.push_back(std::move(updates));
+  std::vector<TensorView> views;
+  for (auto& [key, tensor] : kept) {
+    tensor = tensor.contiguous();
+    views.push_back(view_of_tensor(key, tensor));
+  }
+  return write_worker_file(temporary, engine.engine().collectives().rank(), views);
+}
+
+/// What the manifest has to say of it, without the files.
+Manifest described(const TrainedRun& run, TensorEngine& engine, const torch::nn::Module& module) {
+  Manifest manifest{.step = engine.engine().steps_done(),
+                    .workers = engine.engine().collectives().workers(),
+                    .optimizer = run.spec.optimizer,
+                    .pattern = run.spec.pattern,
+                    .run = run_identity(run.spec, run.content)};
+  const auto add = [&](std::string_view kind, const std::string& name, const at::Tensor& tensor) {
+    manifest.model.push_back(
+        model_line(kind, name, tensor.sizes(), find_tensor_type(tensor.scalar_type())->torch));
+  };
+  for (const auto& item : module.named_parameters()) add("parameter", item.key(), item.value());
+  for (const auto& item : module.named_buffers()) add("buffer", item.key(), item.value());
+  for (const auto& [step, loss] : engine.engine().agreed_losses()) {
+    manifest.losses.push_back({step, loss});
+  }
+  return manifest;
+}
+
+/// What the disk has against a part of a save that every worker does: the complaint of the first of
+/// them that has one; empty: none. Returns when all have done it.
+template <class Work>
+std::string problem_of_all(Collectives& collectives, const Work& work) {
+  std::string own;
+  try {
+    work();
+  } catch (const IoError& error) {
+    own = error.what();
+  }
+  for (const std::string& problem : collectives.gather(own)) {
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+/// What is left is removed with the next save.
+void prune(const std::filesystem::path& folder, int keep) {
+  try {
+    prune_checkpoints(folder, keep);
+  } catch (const IoError& error) {
+    std::fprintf(stderr, "gossamer: an old checkpoint is kept until the next save: %s\n",
+                 error.what());
+  }
+}
+
+void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor& tensor) {
+  const at::Tensor read = at::empty(tensor.sizes(), tensor.options());
+  const TensorView wanted = view_of_tensor(key, read);
+  const TensorView& found = file.at(key);
+  if (found.dtype != wanted.dtype || found.shape != wanted.shape) {
+    fail_io({.place = file.path().native(),
+             .what = "tensor '" + key + "' is not of this model, which has " + wanted.dtype,
+             .got = found.dtype,
+             .remedy = "use a checkpoint of the same model and optimizer"});
+  }
+  std::memcpy(read.mutable_data_ptr(), found.data.data(), read.nbytes());
+  tensor.copy_(read);
+}
+
+}  // namespace
+
+bool is_data_path(std::string_view key) {
+  return key == "data" || key == "target" || key == "validation" || key == "validation_target" ||
+         key == "vocabulary_file";
+}
+
+std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
+                            torch::nn::Module& module) {
+  Collectives& collectives = engine.engine().collectives();
+  const bool commits = collectives.rank() == 0;
+  const auto folder = checkpoints_of(run.out);
+  std::string attempt;
+  std::filesystem::path temporary;
+  const auto begin = [&] {
+    if (run.lock != nullptr) run.lock->check();
+    temporary = begin_checkpoint(folder, engine.engine().steps_done(), attempt).temporary;
+  };
+  std::string problem = problem_of_all(collectives, [&] {
+    if (!commits) return;
+    attempt = unique_suffix();
+    begin();
+  });
+  if (!problem.empty()) return problem;
+  attempt = collectives.gather(attempt).front();
+  WorkerFile own{.rank = collectives.rank()};
+  problem = problem_of_all(collectives, [&] {
+    begin();
+    own = write_own(temporary, run.spec, engine, module);
+  });
+  if (!problem.empty()) {
+    if (commits) abandon_checkpoint(temporary);
+    return problem;
+  }
+  Manifest manifest = described(run, engine, module);
+  manifest.files = gather(collectives, own);
+  problem = problem_of_all(collectives, [&] {
+    if (!commits) return;
+    if (run.lock != nullptr) run.lock->check();
+    commit_checkpoint(temporary, folder, std::move(manifest));
+  });
+  if (problem.empty() && commits) prune(folder, run.spec.keep);
+  return problem;
+}
+
+bool has_checkpoint(const std::filesystem::path& out) {
+  return latest_checkpoint(checkpoints_of(out)).has_value();
+}
+
+std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
+  const auto checkpoint = latest_checkpoint(checkpoints_of(run.out));
+  if (!checkpoint) {
+    fail_io({.place = "train",
+             .what = "no checkpoint in " + checkpoints_of(run.out).string(),
+             .remedy = "begin the run again with --auto-resume, or in another folder"});
+  }
+  require_same_run(read_checkpoint(*checkpoint), run_identity(run.spec, run.content));
+  return *checkpoint;
+}
+
+void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module) {
+  const at::NoGradGuard no_grad;
+  const auto checkpoint = checkpoint_to_resume(run);
+  const Manifest manifest = read_checkpoint(checkpoint);
+  const int rank = engine.engine().collectives().rank();
+  const SafetensorsFile file = open_worker_file(checkpoint, manifest, rank);
+  for (const auto& [key, tensor] : kept_by(engine, run.spec, module)) fill(file, key, tensor);
+  const Kept updates = updates_of(engine);
+  for (int i = 0; i < engine.count(); ++i) {
+    const auto& [key, count] = updates[static_cast<std::size_t>(i)];
+    fill(file, key, count);
+    engine.set_updates(i, std::llround(count.item<double>()));
+  }
+  for (const auto& [step, loss] : manifest.losses) {
+    engine.engine().agreed_losses().push_back({step, loss});
+  }
+  engine.start_at(manifest.step);
+}
+
+}  // namespace gossamer

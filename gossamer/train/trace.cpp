@@ -1,0 +1,38 @@
+#include "gossamer/train/trace.h"
+
+#include <utility>
+#include <vector>
+
+namespace gossamer {
+
+RunTrace::RunTrace(const TrainSpec& spec, std::filesystem::path file)
+    : shape_(host_shape_of(spec)), file_(std::move(file)) {
+  if (spec.trace_steps == 0 || file_.empty()) return;
+  for (int rank = 0; rank < shape_.workers(); ++rank)
+    recorders_.emplace_back(rank, spec.trace_steps);
+}
+
+Recorder* RunTrace::recorder(int rank) {
+  return recorders_.empty() ? nullptr : &recorders_[static_cast<std::size_t>(rank)];
+}
+
+void RunTrace::around(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    try {
+      write();
+    } catch (const std::exception&) {  // why the run ended matters more
+    }
+    throw;
+  }
+  write();
+}
+
+void RunTrace::write() const {
+  std::vector<const Recorder*> all;
+  for (const Recorder& recorder : recorders_) all.push_back(&recorder);
+  write_trace_file(file_, all, shape_);
+}
+
+}  // namespace gossamer
