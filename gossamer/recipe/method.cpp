@@ -4,95 +4,103 @@
 
 #include "gossamer/base/json.h"
 #include "gossamer/base/units.h"
-#include "gossamer/recipe/spec.h"
+#include "gossamer/recipe/recipe.h"
+#include "gossamer/recipe/words.h"
 
 namespace gossamer {
 namespace {
 
+using A = AlgorithmSection;
+
 struct Key {
   std::string_view key;  ///< of method_fields()
-  std::string (*get)(const TrainSpec& spec);
-  void (*set)(TrainSpec& spec, const std::string& value);
+  std::string (*get)(const A& algorithm);
+  void (*set)(A& algorithm, const std::string& value);
 };
 
 /// 0 stands for what a field is without it.
 template <auto member>
-std::string number(const TrainSpec& spec) {
-  return spec.*member == 0 ? "" : std::to_string(spec.*member);
+std::string number(const A& algorithm) {
+  return algorithm.*member == 0 ? "" : std::to_string(algorithm.*member);
 }
 
 template <auto member>
-void set_number(TrainSpec& spec, const std::string& value) {
-  spec.*member = value.empty() ? 0 : std::stoi(value);
+void set_number(A& algorithm, const std::string& value) {
+  algorithm.*member = value.empty() ? 0 : std::stoi(value);
 }
 
 template <auto member>
-std::string text(const TrainSpec& spec) {
-  return spec.*member;
+std::string word(const A& algorithm) {
+  return word_of(algorithm.*member);
 }
 
 template <auto member>
-void set_text(TrainSpec& spec, const std::string& value) {
-  spec.*member = value;
+void set_word(A& algorithm, const std::string& value) {
+  if (value.empty()) {
+    algorithm.*member = A{}.*member;
+  } else {
+    read_word(value, algorithm.*member);
+  }
 }
 
 /// An option of the pattern that is at its default says nothing.
 template <auto member>
-std::string option(const TrainSpec& spec) {
-  const auto value = spec.hyper.*member;
-  return value == Hyper{}.*member ? "" : Json(value).dump();
+std::string option(const A& algorithm) {
+  const auto value = algorithm.*member;
+  return value == A{}.*member ? "" : Json(value).dump();
 }
 
 template <auto member>
-void set_option(TrainSpec& spec, const std::string& value) {
-  using Number = std::remove_cvref_t<decltype(spec.hyper.*member)>;
-  spec.hyper.*member = value.empty() ? Hyper{}.*member : static_cast<Number>(std::stod(value));
+void set_option(A& algorithm, const std::string& value) {
+  using Number = std::remove_cvref_t<decltype(algorithm.*member)>;
+  algorithm.*member = value.empty() ? A{}.*member : static_cast<Number>(std::stod(value));
 }
 
-using S = TrainSpec;
-
 constexpr Key kKeys[] = {
-    {"degree", number<&S::degree>,
-     [](S& s, const std::string& v) { s.degree = v.empty() ? 1 : std::stoi(v); }},
-    {"codec", text<&S::codec>,
-     [](S& s, const std::string& v) { s.codec = v.empty() ? "fp32" : v; }},
-    {"lazy", [](const S& s) { return std::string(s.lazy ? "yes" : "no"); },
-     [](S& s, const std::string& v) { s.lazy = !v.empty(); }},
-    {"rounds_per_step", number<&S::rounds_per_step>, set_number<&S::rounds_per_step>},
-    {"local_steps", number<&S::local_steps>, set_number<&S::local_steps>},
-    {"global_average", number<&S::global_average>, set_number<&S::global_average>},
-    {"adaptive_average", number<&S::adaptive_average>, set_number<&S::adaptive_average>},
-    {"group_method", text<&S::group_method>, set_text<&S::group_method>},
-    {"update", text<&S::update>, set_text<&S::update>},
-    {"stagger", [](const S& s) { return std::string(s.stagger ? "yes" : "no"); },
-     [](S& s, const std::string& v) { s.stagger = v.empty(); }},
+    {"degree", number<&A::degree>,
+     [](A& a, const std::string& v) { a.degree = v.empty() ? 1 : std::stoi(v); }},
+    {"codec", word<&A::codec>, set_word<&A::codec>},
+    {"lazy", [](const A& a) { return std::string(a.lazy ? "yes" : "no"); },
+     [](A& a, const std::string& v) { a.lazy = !v.empty(); }},
+    {"rounds_per_step", number<&A::rounds_per_step>, set_number<&A::rounds_per_step>},
+    {"local_steps", number<&A::local_steps>, set_number<&A::local_steps>},
+    {"global_average", number<&A::global_average>, set_number<&A::global_average>},
+    {"adaptive_average", number<&A::adaptive_average>, set_number<&A::adaptive_average>},
+    {"group_method", word<&A::group_method>, set_word<&A::group_method>},
+    {"update", word<&A::update>, set_word<&A::update>},
+    {"stagger", [](const A& a) { return std::string(a.stagger ? "yes" : "no"); },
+     [](A& a, const std::string& v) { a.stagger = v.empty(); }},
     {"staleness",
-     [](const S& s) { return s.late == "skip" ? std::to_string(s.staleness) : std::string(); },
-     [](S& s, const std::string& v) {
-       s.late = v.empty() ? "wait" : "skip";
-       s.staleness = v.empty() ? 1 : std::stoll(v);
+     [](const A& a) { return a.late == Late::skip ? std::to_string(a.staleness) : std::string(); },
+     [](A& a, const std::string& v) {
+       a.late = v.empty() ? Late::wait : Late::skip;
+       a.staleness = v.empty() ? 1 : std::stoll(v);
      }},
-    {"late", text<&S::late>, [](S&, const std::string&) {}},
-    {"outer_every", option<&Hyper::outer_every>, set_option<&Hyper::outer_every>},
-    {"outer_momentum", option<&Hyper::outer_momentum>, set_option<&Hyper::outer_momentum>},
-    {"outer_lr", option<&Hyper::outer_lr>, set_option<&Hyper::outer_lr>},
-    {"consensus", option<&Hyper::consensus>, set_option<&Hyper::consensus>},
+    {"outer_every", option<&A::outer_every>, set_option<&A::outer_every>},
+    {"outer_momentum", option<&A::outer_momentum>, set_option<&A::outer_momentum>},
+    {"outer_lr", option<&A::outer_lr>, set_option<&A::outer_lr>},
+    {"consensus", option<&A::consensus>, set_option<&A::consensus>},
 };
 
 const MethodField& field_of(std::string_view key) {
   return *std::ranges::find(method_fields(), key, &MethodField::key);
 }
 
+/// The pattern that stands in for ddp.
+const Pattern& baseline() {
+  return *std::ranges::find_if(patterns(), [](const Pattern& p) { return averages_gradients(p); });
+}
+
 }  // namespace
 
-MethodSpec method_of(const TrainSpec& spec) {
-  MethodSpec method{.schedule = {.topology = spec.topology, .seed = spec.seed},
-                    .pattern = spec.pattern};
-  for (const std::string& rate : spec.link_rates) {
+MethodSpec method_of(const AlgorithmSection& algorithm, std::uint64_t seed) {
+  MethodSpec method{.schedule = {.topology = algorithm.topology, .seed = seed},
+                    .pattern = std::string(algorithm.pattern->name)};
+  for (const std::string& rate : algorithm.link_rates) {
     method.schedule.link_rates.push_back(parse_rate(rate, "link_rates"));
   }
   for (const Key& key : kKeys) {
-    const std::string value = key.get(spec);
+    const std::string value = key.get(algorithm);
     if (!value.empty()) field_of(key.key).set(method, value);
   }
   // The baseline of a run is what DDP does.
@@ -101,18 +109,14 @@ MethodSpec method_of(const TrainSpec& spec) {
   return method;
 }
 
-void set_method(const MethodSpec& method, TrainSpec& spec) {
-  spec.topology = method.schedule.topology;
-  spec.pattern = method.pattern;
-  for (const Key& key : kKeys) key.set(spec, field_of(key.key).get(method));
-  if (averages_gradients(method) && !method.group_method && !facts_of(method).is_ddp) {
-    spec.group_method = "hierarchical";
+void set_method(const MethodSpec& method, AlgorithmSection& algorithm) {
+  const bool is_ddp = facts_of(method).is_ddp;
+  algorithm.topology = method.schedule.topology;
+  algorithm.pattern = is_ddp ? &baseline() : &find_pattern(method.pattern);
+  for (const Key& key : kKeys) key.set(algorithm, field_of(key.key).get(method));
+  if (averages_gradients(method) && !method.group_method && !is_ddp) {
+    algorithm.group_method = GroupMethod::hierarchical;
   }
-}
-
-Schedule schedule_of(const TrainSpec& spec) {
-  const MethodSpec method = method_of(spec);
-  return make_schedule(method.schedule, host_shape_of(spec));
 }
 
 }  // namespace gossamer

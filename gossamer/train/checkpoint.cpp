@@ -12,10 +12,12 @@
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/checkpoint/folder.h"
 #include "gossamer/checkpoint/keys.h"
 #include "gossamer/checkpoint/load.h"
 #include "gossamer/checkpoint/save.h"
+#include "gossamer/recipe/fields.h"
 #include "gossamer/torch/tensors/tensor_files.h"
 #include "gossamer/torch/tensors/tensor_types.h"
 
@@ -28,29 +30,40 @@ std::filesystem::path checkpoints_of(const std::filesystem::path& out) {
 
 /// All fields that shape the numbers, and what the data contain; a run may be resumed with more
 /// steps, other file options, and data that lie elsewhere.
-Json run_identity(const TrainSpec& spec, const std::string& content) {
-  TrainSpec copy = spec;
+Json run_identity(const Recipe& recipe, const std::string& content) {
+  Recipe copy = recipe;
   Json identity = Json::object();
-  for (const TrainField& field : train_fields(copy)) {
+  for (const RecipeField& field : recipe_fields(copy)) {
     const bool shapes_numbers = field.section == "data" || field.section == "model" ||
                                 field.section == "algorithm" || field.key == "optimizer" ||
                                 field.key == "seed" || field.key == "hosts" ||
                                 field.key == "per_host";
     if (!shapes_numbers || is_data_path(field.key)) continue;
-    std::visit([&](const auto* value) { identity[std::string(field.key)] = *value; }, field.target);
+    identity[std::string(field.key)] = to_json(field);
   }
   identity["content of the data"] = content;
-  if (update_of(method_of(spec)) == UpdateAt::backward) identity["layout"] = "completion";
+  const MethodSpec method = method_of(recipe.algorithm, recipe.run.seed);
+  if (update_of(method) == UpdateAt::backward) identity["layout"] = "completion";
   return identity;
 }
 
 /// What a worker has, by key; see docs/checkpoint.md.
 using Kept = std::vector<std::pair<std::string, at::Tensor>>;
 
+/// Whose state vectors an engine has.
+struct Rules {
+  const Optimizer& optimizer;
+  const Pattern& pattern;
+};
+
+Rules rules_of(const Recipe& recipe) {
+  return {*recipe.optimizer.optimizer, *recipe.algorithm.pattern};
+}
+
 /// All that is filled in again at resume, by reference.
-Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Module& module) {
-  const std::span<const std::string_view> vectors = find_optimizer(spec.optimizer).state;
-  const std::span<const std::string_view> own = find_pattern(spec.pattern).state;
+Kept kept_by(TensorEngine& engine, const Rules& rules, const torch::nn::Module& module) {
+  const std::span<const std::string_view> vectors = rules.optimizer.state;
+  const std::span<const std::string_view> own = rules.pattern.state;
   Kept kept;
   for (int i = 0; i < engine.count(); ++i) {
     const std::string& name = engine.name(i);
@@ -58,7 +71,7 @@ Kept kept_by(TensorEngine& engine, const TrainSpec& spec, const torch::nn::Modul
       kept.emplace_back(optimizer_key(name, vectors[k]), engine.state(i, static_cast<int>(k)));
     }
     for (std::size_t k = 0; k < own.size(); ++k) {
-      kept.emplace_back(pattern_key(spec.pattern, own[k], name),
+      kept.emplace_back(pattern_key(rules.pattern.name, own[k], name),
                         engine.pattern_state(i, static_cast<int>(k)));
     }
   }
@@ -84,24 +97,21 @@ Kept updates_of(const TensorEngine& engine) {
 /// Gives every worker what each wrote. Lengths and checksums are exact in double.
 std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) {
   const int n = collectives.workers();
-  std::vector<double> values(2 * static_cast<std::size_t>(n), 0.0);
-  const auto at = 2 * static_cast<std::size_t>(own.rank);
-  values[at] = static_cast<double>(own.bytes);
-  values[at + 1] = own.crc32;
+  std::vector<double> values(at(2 * n), 0.0);
+  values[at(2 * own.rank)] = static_cast<double>(own.bytes);
+  values[at(2 * own.rank + 1)] = own.crc32;
   collectives.mean(values);
   std::vector<WorkerFile> files;
   for (int rank = 0; rank < n; ++rank) {
-    const auto k = 2 * static_cast<std::size_t>(rank);
-    files.push_back(
-        worker_file(rank, {static_cast<std::uint64_t>(std::llround(values[k] * n)),
-                           static_cast<std::uint32_t>(std::llround(values[k + 1] * n))}));
+    const double bytes = values[at(2 * rank)] * n;
+    const double crc32 = values[at(2 * rank + 1)] * n;
+    files.push_back(worker_file(rank, {static_cast<std::uint64_t>(std::llround(bytes)),
+                                       static_cast<std::uint32_t>(std::llround(crc32))}));
   }
   return files;
 }
 
-WorkerFile write_own(const std::filesystem::path& temporary, const TrainSpec& spec,
-                     TensorEngine& engine, const torch::nn::Module& module) {
-  Kept kept = kept_by(engine, spec, module);
+WorkerFile write_own(const std::filesystem::path& temporary, TensorEngine& engine, Kept kept) {
   for (auto& updates : updates_of(engine)) kept.push_back(std::move(updates));
   std::vector<TensorView> views;
   for (auto& [key, tensor] : kept) {
@@ -115,9 +125,9 @@ WorkerFile write_own(const std::filesystem::path& temporary, const TrainSpec& sp
 Manifest described(const TrainedRun& run, TensorEngine& engine, const torch::nn::Module& module) {
   Manifest manifest{.step = engine.engine().steps_done(),
                     .workers = engine.engine().collectives().workers(),
-                    .optimizer = run.spec.optimizer,
-                    .pattern = run.spec.pattern,
-                    .run = run_identity(run.spec, run.content)};
+                    .optimizer = std::string(run.recipe.optimizer.optimizer->name),
+                    .pattern = std::string(run.recipe.algorithm.pattern->name),
+                    .run = run_identity(run.recipe, run.content)};
   const auto add = [&](std::string_view kind, const std::string& name, const at::Tensor& tensor) {
     manifest.model.push_back(
         model_line(kind, name, tensor.sizes(), find_tensor_type(tensor.scalar_type())->torch));
@@ -172,11 +182,6 @@ void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor&
 
 }  // namespace
 
-bool is_data_path(std::string_view key) {
-  return key == "data" || key == "target" || key == "validation" || key == "validation_target" ||
-         key == "vocabulary_file";
-}
-
 std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
                             torch::nn::Module& module) {
   Collectives& collectives = engine.engine().collectives();
@@ -198,7 +203,7 @@ std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
   WorkerFile own{.rank = collectives.rank()};
   problem = problem_of_all(collectives, [&] {
     begin();
-    own = write_own(temporary, run.spec, engine, module);
+    own = write_own(temporary, engine, kept_by(engine, rules_of(run.recipe), module));
   });
   if (!problem.empty()) {
     if (commits) abandon_checkpoint(temporary);
@@ -211,7 +216,7 @@ std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
     if (run.lock != nullptr) run.lock->check();
     commit_checkpoint(temporary, folder, std::move(manifest));
   });
-  if (problem.empty() && commits) prune(folder, run.spec.keep);
+  if (problem.empty() && commits) prune(folder, run.recipe.run.keep);
   return problem;
 }
 
@@ -226,7 +231,7 @@ std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
              .what = "no checkpoint in " + checkpoints_of(run.out).string(),
              .remedy = "begin the run again with --auto-resume, or in another folder"});
   }
-  require_same_run(read_checkpoint(*checkpoint), run_identity(run.spec, run.content));
+  require_same_run(read_checkpoint(*checkpoint), run_identity(run.recipe, run.content));
   return *checkpoint;
 }
 
@@ -236,10 +241,11 @@ void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Mod
   const Manifest manifest = read_checkpoint(checkpoint);
   const int rank = engine.engine().collectives().rank();
   const SafetensorsFile file = open_worker_file(checkpoint, manifest, rank);
-  for (const auto& [key, tensor] : kept_by(engine, run.spec, module)) fill(file, key, tensor);
+  const Rules rules = rules_of(run.recipe);
+  for (const auto& [key, tensor] : kept_by(engine, rules, module)) fill(file, key, tensor);
   const Kept updates = updates_of(engine);
   for (int i = 0; i < engine.count(); ++i) {
-    const auto& [key, count] = updates[static_cast<std::size_t>(i)];
+    const auto& [key, count] = updates[at(i)];
     fill(file, key, count);
     engine.set_updates(i, std::llround(count.item<double>()));
   }

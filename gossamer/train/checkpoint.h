@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "gossamer/base/folder_lock.h"
-#include "gossamer/recipe/spec.h"
+#include "gossamer/recipe/recipe.h"
 #include "gossamer/torch/tensors/tensor_engine.h"
 
 namespace torch::nn {
@@ -19,13 +19,10 @@ namespace gossamer {
 /// What a checkpoint is of.
 struct TrainedRun {
   const std::filesystem::path& out;  ///< the run folder
-  const TrainSpec& spec;
+  const Recipe& recipe;
   const std::string& content;        ///< of the data: Task::content
   const FolderLock* lock = nullptr;  ///< of `out`; null: this worker has none
 };
-
-/// Whether the field says where data lie. What they contain is Task::content.
-bool is_data_path(std::string_view key);
 
 /// Collective: all workers write into `out`/checkpoints, rank 0 commits. Either the checkpoint is
 /// there as a whole afterwards, or the earlier ones are untouched and all workers are told what the

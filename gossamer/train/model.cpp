@@ -1,105 +1,74 @@
+#include "gossamer/train/model.h"
+
 #include <torch/nn/module.h>
 
 #include <algorithm>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/torch/modules/models.h"
-#include "gossamer/train/worker.h"
 
 namespace gossamer {
 namespace {
 
 /// Note [Buckets of a run]: staggered buckets load the links equally in every step when their
 /// number is a multiple of the schedule's period.
-int bucket_multiple(const TrainSpec& spec) {
-  const bool follows = spec.stagger && spec.pattern != "allreduce";
-  const int period = follows ? schedule_of(spec).period : 1;
-  return std::clamp(period, 1, spec.buckets);
-}
-
-std::string_view usual_model(InputKind kind) {
-  switch (kind) {
-    case InputKind::images:
-      return "residual_cnn";
-    case InputKind::tokens:
-      return "transformer";
-    case InputKind::masked_tokens:
-      return "bert";
-    case InputKind::pairs:
-      return "encoder_decoder";
-  }
-  __builtin_unreachable();
-}
-
-/// A causal model that is asked for masked tokens would learn little, and one that looks both ways
-/// would only read off the next.
-void check_reads(const ModelKind& model, InputKind kind) {
-  if (model.input == kind) return;
-  std::string fitting;
-  for (const ModelKind& each : model_kinds()) {
-    if (each.input != kind) continue;
-    if (!fitting.empty()) fitting += ", ";
-    fitting += each.name;
-  }
-  std::string got(model.name);
-  got += ", which reads ";
-  got += describe(model.input);
-  fail_argument({.place = "train",
-                 .what = "the model must read what the data has, " + std::string(describe(kind)),
-                 .got = got,
-                 .remedy = "choose " + fitting + ", or another task or objective"});
+int bucket_multiple(const Recipe& recipe) {
+  const AlgorithmSection& algorithm = recipe.algorithm;
+  if (!algorithm.stagger || averages_gradients(*algorithm.pattern)) return 1;
+  const MethodSpec method = method_of(algorithm, recipe.run.seed);
+  const int period = make_schedule(method.schedule, host_shape_of(recipe.cluster)).period;
+  return std::clamp(period, 1, algorithm.buckets);
 }
 
 }  // namespace
 
-ModelArgs sizes_of(const TrainSpec& spec) {
-  const bool says_dropout = spec.dropout != kUsualDropout;
-  return {.size = {spec.width, spec.layers, spec.heads, spec.hidden},
-          .dropout = says_dropout ? std::optional(spec.dropout) : std::nullopt,
-          .seed = spec.seed};
+Model make_bare_model(const ModelSection& section, const ModelInput& input, std::uint64_t seed) {
+  const ModelFacts& model = section.model != nullptr ? *section.model : usual_model(input.kind);
+  const std::optional<double> dropout = dropout_of(section);
+  check_reads(model, input.kind);
+  check_sizes(model, section.size, dropout);
+  return find_model(model.name)
+      .make({.input = input.shape, .size = section.size, .dropout = dropout, .seed = seed});
 }
 
-Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input) {
-  const ModelKind& model = find_model(spec.model.empty() ? usual_model(kind) : spec.model);
-  check_reads(model, kind);
-  ModelArgs args = sizes_of(spec);
-  check_sizes(model, args);
-  args.input = input;
-  return model.make(args);
-}
-
-TrainModel make_train_model(const TrainSpec& spec, const Task& task) {
-  const auto make = [&] { return make_bare_model(spec, task.kind, task.input); };
+TrainModel make_train_model(const Recipe& recipe, const Task& task) {
+  const auto make = [&] {
+    return make_bare_model(recipe.model, {task.kind, task.input}, recipe.run.seed);
+  };
   ModuleOptions options;
-  if (update_of(method_of(spec)) == UpdateAt::backward) {
-    const Batch batch = task.training_batch(0, {0, host_shape_of(spec).workers()});
+  if (update_of(method_of(recipe.algorithm, recipe.run.seed)) == UpdateAt::backward) {
+    const Batch batch = task.training_batch(0, {0, host_shape_of(recipe.cluster).workers()});
     options.completion = completion_order(make(), batch);
   }
   TrainModel made{.model = make(),
                   .tensors = {},
-                  .layout = {.min_buckets = spec.buckets, .bucket_multiple = bucket_multiple(spec)},
-                  .label_smoothing = spec.label_smoothing};
+                  .layout = {.min_buckets = recipe.algorithm.buckets,
+                             .bucket_multiple = bucket_multiple(recipe)},
+                  .label_smoothing = recipe.optimizer.label_smoothing};
   made.tensors = tensors_of(*made.model.module, options);
   return made;
 }
 
-TensorEngineOptions engine_options(const TrainSpec& spec, const TrainModel& model) {
-  Hyper undecayed = spec.hyper;
+TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model) {
+  const AlgorithmSection& algorithm = recipe.algorithm;
+  const MethodSpec method = method_of(algorithm, recipe.run.seed);
+  const Hyper decayed = hyper_of(recipe);
+  Hyper undecayed = decayed;
   undecayed.weight_decay = 0;
-  return {.engine = {.schedule = schedule_of(spec),
-                     .pattern = spec.pattern,
-                     .optimizer = spec.optimizer,
-                     .groups = {spec.hyper, undecayed},  // decay_group: weights, then others
-                     .update = update_of(method_of(spec)),
-                     .group_method = group_method_of(method_of(spec)),
-                     .codec = find_codec(spec.codec),
-                     .stagger = spec.stagger,
-                     .late = method_of(spec).late,
-                     .staleness = spec.staleness,
-                     .clip_norm = spec.clip_norm,
+  return {.engine = {.schedule = make_schedule(method.schedule, host_shape_of(recipe.cluster)),
+                     .pattern = method.pattern,
+                     .optimizer = std::string(recipe.optimizer.optimizer->name),
+                     .groups = {decayed, undecayed},  // decay_group: weights, then others
+                     .update = update_of(method),
+                     .group_method = group_method_of(method),
+                     .codec = algorithm.codec,
+                     .stagger = algorithm.stagger,
+                     .late = algorithm.late,
+                     .staleness = algorithm.staleness,
+                     .clip_norm = algorithm.clip_norm,
                      .measure_distance = true,
-                     .timeout_s = spec.timeout_s,
-                     .kernel_threads = spec.kernel_threads},
+                     .timeout_s = recipe.run.timeout_s,
+                     .kernel_threads = recipe.run.kernel_threads},
           .layout = model.layout,
           .measures_norm = true};
 }

@@ -10,24 +10,22 @@ namespace {
 constexpr std::int64_t kUncountedSteps = 10;
 constexpr std::int64_t kSteps = 50;
 
-Target target_of(const TrainSpec& spec) {
-  return {.steps = spec.steps, .optimizer = spec.optimizer};
-}
-
 }  // namespace
 
-std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scenario) {
-  const Ranking ranking = rank(scenario.cluster, scenario.workload, target_of(spec));
+Target target_of(const Recipe& recipe) {
+  return {.steps = recipe.run.steps, .optimizer = std::string(recipe.optimizer.optimizer->name)};
+}
+
+std::vector<std::string> choose_method(AlgorithmSection& algorithm, const Target& target,
+                                       const RunScenario& scenario) {
+  const Ranking ranking = rank(scenario.cluster, scenario.workload, target);
   const MethodSpec& chosen = ranking.candidates[ranking.recommended].candidate;
-  set_method(chosen, spec);
-  if (averages_gradients(chosen)) {
-    spec.pattern = "allreduce";  // which is what stands in for ddp
-    spec.topology = "complete";
-  }
-  spec.link_rates.clear();
+  set_method(chosen, algorithm);
+  if (averages_gradients(chosen)) algorithm.topology = "complete";
+  algorithm.link_rates.clear();
   if (chosen.schedule.topology == "fitted") {
     for (const double rate : link_rates(scenario.cluster)) {  // as it was ranked
-      spec.link_rates.push_back(format_rate(rate));
+      algorithm.link_rates.push_back(format_rate(rate));
     }
   }
   std::vector<std::string> sentences{"topology auto: " + name_of(chosen) + "."};
@@ -35,11 +33,11 @@ std::vector<std::string> choose_method(TrainSpec& spec, const RunScenario& scena
   return sentences;
 }
 
-std::optional<RunPrediction> predict_run(const TrainSpec& spec, const RunScenario& scenario) {
-  if (spec.adaptive_average > 0) return std::nullopt;
-  const SimMethod method = sim_method(method_of(spec), scenario.cluster);
+std::optional<RunPrediction> predict_run(const MethodSpec& method, const RunScenario& scenario) {
+  if (method.schedule.adaptive_average > 0) return std::nullopt;
+  const SimMethod simulated = sim_method(method, scenario.cluster);
   const SimResult result =
-      simulate(scenario.cluster, scenario.workload, method, {.steps = kUncountedSteps + kSteps});
+      simulate(scenario.cluster, scenario.workload, simulated, {.steps = kUncountedSteps + kSteps});
   RunPrediction prediction{.step_s = mean_step_s(result, kUncountedSteps),
                            .exposed_s = mean_waited_s(result, kUncountedSteps)};
   prediction.compute_s = prediction.step_s - prediction.exposed_s;

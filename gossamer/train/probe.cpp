@@ -11,6 +11,7 @@
 #include "gossamer/probe/compute.h"
 #include "gossamer/probe/links.h"
 #include "gossamer/torch/process.h"
+#include "gossamer/train/model.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
@@ -58,7 +59,7 @@ class LoneWorker {
       : context_(context),
         collectives_(collectives),
         shard_{collectives.rank(), collectives.workers()},
-        model_(make_train_model(alone(*context.spec), *context.task)),
+        model_(make_train_model(alone(*context.recipe), *context.task)),
         recorder_(collectives.rank(), kMostSteps),
         transports_(make_threads_transports({.hosts = {HostSpec{}}})),
         options_(options()),
@@ -93,21 +94,22 @@ class LoneWorker {
   }
 
  private:
-  static TrainSpec alone(TrainSpec spec) {
-    spec.topology = "complete";
-    spec.pattern = "cwa";
-    spec.update = "step";
-    spec.codec = "fp32";
-    spec.late = "wait";
-    return spec;
+  static Recipe alone(Recipe recipe) {
+    recipe.algorithm.topology = "complete";
+    recipe.algorithm.pattern = &find_pattern("cwa");
+    recipe.algorithm.update = UpdateAt::step;
+    recipe.algorithm.codec = Codec::fp32;
+    recipe.algorithm.late = Late::wait;
+    return recipe;
   }
 
   TensorEngineOptions options() {
-    TrainSpec spec = alone(*context_.spec);
-    spec.hosts = 1;
-    spec.per_host = "1";
-    spec.local_steps = spec.global_average = spec.adaptive_average = 0;
-    TensorEngineOptions result = engine_options(spec, model_);
+    Recipe recipe = alone(*context_.recipe);
+    recipe.cluster.hosts = 1;
+    recipe.cluster.per_host = "1";
+    AlgorithmSection& algorithm = recipe.algorithm;
+    algorithm.local_steps = algorithm.global_average = algorithm.adaptive_average = 0;
+    TensorEngineOptions result = engine_options(recipe, model_);
     result.engine.schedule = alone_schedule(even_hosts(1, 1));
     result.engine.recorder = &recorder_;
     return result;
@@ -127,12 +129,12 @@ class LoneWorker {
 
 ProbedJob probe_worker(const TrainContext& context, Transport& transport) {
   use_one_torch_thread();
-  const TrainSpec& spec = *context.spec;
+  const Recipe& recipe = *context.recipe;
   const TransportInfo info = transport.describe();
-  ExchangeRunner runner(transport, spec.timeout_s, [&context] {
+  ExchangeRunner runner(transport, recipe.run.timeout_s, [&context] {
     if (context.stop != nullptr && *context.stop) throw Interrupted("interrupted");
   });
-  Collectives collectives(runner, {host_shape_of(spec), info.rank}, kFirstCallOfProbe);
+  Collectives collectives(runner, {host_shape_of(recipe.cluster), info.rank}, kFirstCallOfProbe);
   const double overhead = info.name == "threads" ? 1 : kEthernetOverhead;
   ProbedJob job;
   job.cluster.cluster = probe_links(runner, collectives, {.overhead = overhead});
@@ -149,9 +151,9 @@ ProbedJob probe_worker(const TrainContext& context, Transport& transport) {
                            .compute = compute.times,
                            .forward_share = compute.forward_share,
                            .update_s = compute.update_s};
-  job.workload.target.steps = spec.steps;
-  job.workload.target.global_batch = static_cast<double>(spec.global_batch);
-  job.workload.target.optimizer = spec.optimizer;
+  job.workload.target.steps = recipe.run.steps;
+  job.workload.target.global_batch = static_cast<double>(recipe.data.global_batch);
+  job.workload.target.optimizer = recipe.optimizer.optimizer->name;
   return job;
 }
 

@@ -13,8 +13,8 @@ struct ProbedJob {
 };
 
 /// One worker's part; all workers must call it, before they train on the transport. First the links
-/// (see Note [Probed links]), then some steps of the spec's model with nobody talking. The same on
-/// all workers.
+/// (see Note [Probed links]), then some steps of the recipe's model with nobody talking. The same
+/// on all workers.
 ProbedJob probe_worker(const TrainContext& context, Transport& transport);
 
 }  // namespace gossamer

@@ -11,6 +11,8 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/tags.h"
 #include "gossamer/graph/schedule_file.h"
+#include "gossamer/recipe/fields.h"
+#include "gossamer/recipe/file.h"
 #include "gossamer/recipe/host_shape.h"
 #include "gossamer/train/checkpoint.h"
 #include "gossamer/train/probe.h"
@@ -29,14 +31,14 @@ constexpr auto kLookAgain = 10ms;
 // Network file systems show a new file late.
 constexpr auto kFileIsThere = 10s;
 
-void refuse_emulation(const TrainSpec& spec, const TrainJob& job) {
-  const TrainSpec plain;
+void refuse_emulation(const ClusterSection& cluster, const TrainJob& job) {
+  const ClusterSection plain;
   const std::pair<const char*, bool> asked[] = {
-      {"gamma", spec.gamma != plain.gamma},
-      {"link_rate", spec.link_rate != plain.link_rate},
-      {"link_latency", spec.link_latency != plain.link_latency},
-      {"inside_rate", spec.inside_rate != plain.inside_rate},
-      {"compute_ms", spec.compute_ms != plain.compute_ms}};
+      {"gamma", cluster.gamma != plain.gamma},
+      {"link_rate", cluster.link_rate != plain.link_rate},
+      {"link_latency", cluster.link_latency != plain.link_latency},
+      {"inside_rate", cluster.inside_rate != plain.inside_rate},
+      {"compute_ms", cluster.compute_ms != plain.compute_ms}};
   for (const auto& [name, is_asked] : asked) {
     if (!is_asked) continue;
     fail_argument({.place = "train",
@@ -60,27 +62,27 @@ void find_folder(const std::filesystem::path& out) {
 }
 
 /// Everything that must be alike for the workers to train the same thing.
-std::string agreement(const TrainSpec& spec, const Task& task, const TrainRunArgs& args) {
-  std::string text = shared_words(spec, task) + "\nfolder: ";
+std::string agreement(const Recipe& recipe, const Task& task, const TrainRunArgs& args) {
+  std::string text = shared_words(recipe, task) + "\nfolder: ";
   text += args.out.empty() ? "none" : args.out.string();
   if (args.resume) {
-    text +=
-        "\ncheckpoint: " + checkpoint_to_resume({args.out, spec, task.content}).filename().string();
+    text += "\ncheckpoint: " +
+            checkpoint_to_resume({args.out, recipe, task.content}).filename().string();
   }
   return text;
 }
 
 /// What it returns is to be held as long as the run uses the folder.
-FolderLock prepare(const TrainSpec& spec, const Task& task, const TrainRunArgs& args,
+FolderLock prepare(const Recipe& recipe, const Task& task, const TrainRunArgs& args,
                    TrainJob& job) {
   FolderLock lock;
   job.together("prepare the run", [&] {
-    if (job.rank() == 0) lock = prepare_folder(spec, task, args);
+    if (job.rank() == 0) lock = prepare_folder(recipe, task, args);
   });
   std::string words;
   job.together("see the run folder", [&] {
     if (!args.out.empty()) find_folder(args.out);
-    words = agreement(spec, task, args);
+    words = agreement(recipe, task, args);
   });
   job.require_same(words);
   return lock;
@@ -141,9 +143,9 @@ std::vector<int> lost_workers(Transport& transport) {
   throw TransportError(details);
 }
 
-/// Puts the launcher's hosts into the spec.
-void take_shape(TrainSpec& spec, const TrainJob& job) {
-  refuse_emulation(spec, job);
+/// Puts the launcher's hosts into the section.
+void take_shape(ClusterSection& cluster, const TrainJob& job) {
+  refuse_emulation(cluster, job);
   const std::vector<int>& counts = job.shape().workers_per_host;
   std::string list;
   for (const int count : counts) {
@@ -151,12 +153,12 @@ void take_shape(TrainSpec& spec, const TrainJob& job) {
     list += std::to_string(count);
   }
   const bool is_even = std::ranges::count(counts, counts.front()) == std::ssize(counts);
-  spec.hosts = job.shape().hosts();
-  spec.per_host = is_even ? std::to_string(counts.front()) : list;
+  cluster.hosts = job.shape().hosts();
+  cluster.per_host = is_even ? std::to_string(counts.front()) : list;
 }
 
 /// Hosts that were asked for must be those that the launcher has started.
-void check_hosts(const std::string& command, const TrainSpec& asked, const TrainJob& job) {
+void check_hosts(const std::string& command, const ClusterSection& asked, const TrainJob& job) {
   const HostShape shape = host_shape_of(asked);
   if (shape.workers_per_host == job.shape().workers_per_host) return;
   fail_argument({.place = command,
@@ -168,64 +170,69 @@ void check_hosts(const std::string& command, const TrainSpec& asked, const Train
 }
 
 /// Takes rank 0's choice. Collective.
-void take_choice(TrainSpec& spec, Transport& transport) {
-  ExchangeRunner runner(transport, spec.timeout_s);
-  Collectives collectives(runner, {host_shape_of(spec), transport.describe().rank},
+void take_choice(Recipe& recipe, Transport& transport) {
+  ExchangeRunner runner(transport, recipe.run.timeout_s);
+  Collectives collectives(runner, {host_shape_of(recipe.cluster), transport.describe().rank},
                           kFirstCallOfTraining);
-  std::string choice = to_toml(spec);
+  std::string choice = to_toml(recipe);
   collectives.broadcast(choice);
-  read_recipe_text(choice, "rank 0's choice", spec);
+  read_recipe_text(choice, "rank 0's choice", recipe);
 }
 
 /// Chooses a method for what the job's own links and workers are measured to do.
-std::optional<RunPrediction> settle_together(TrainSpec& spec, const Task& task,
+std::optional<RunPrediction> settle_together(Recipe& recipe, const Task& task,
                                              const TrainRunArgs& args, Transport& transport) {
   const bool speaks = transport.describe().rank == 0;
   if (speaks) std::fputs("gossamer: topology auto: measuring links and compute\n", stderr);
   const ProbedJob probed =
-      probe_worker({.spec = &spec, .task = &task, .stop = args.stop}, transport);
+      probe_worker({.recipe = &recipe, .task = &task, .stop = args.stop}, transport);
   const RunScenario scenario{.cluster = probed.cluster.cluster,
                              .workload = workload_on(probed.workload, probed.cluster)};
   std::optional<RunPrediction> prediction;
   if (speaks) {
-    settle_method(spec, scenario, args.out);
-    prediction = foresee(spec, task, scenario, args.out);
+    settle_method(recipe, scenario, args.out);
+    prediction = foresee(recipe, task, scenario, args.out);
   }
-  take_choice(spec, transport);
+  take_choice(recipe, transport);
   return prediction;
 }
 
 }  // namespace
 
-std::string shared_words(const TrainSpec& spec, const Task& task) {
-  TrainSpec copy = spec;
-  for (const TrainField& field : train_fields(copy)) {
+std::string shared_words(const Recipe& recipe, const Task& task) {
+  Recipe copy = recipe;
+  for (const RecipeField& field : recipe_fields(copy)) {
     if (is_data_path(field.key)) std::get<std::string*>(field.target)->clear();
   }
-  const std::string weights =
-      is_schedule_file(spec.topology) ? "weights of W: " + schedule_of(spec).name + "\n" : "";
+  std::string weights;
+  if (is_schedule_file(recipe.algorithm.topology)) {
+    const MethodSpec method = method_of(recipe.algorithm, recipe.run.seed);
+    weights =
+        "weights of W: " + make_schedule(method.schedule, host_shape_of(recipe.cluster)).name +
+        "\n";
+  }
   return to_toml(copy) + weights + "content of the data: " + task.content;
 }
 
-Task begin_process(TrainSpec& spec, TrainJob& job, const BeginOptions& options) {
-  const TrainSpec asked = spec;
+Task begin_process(Recipe& recipe, TrainJob& job, const BeginOptions& options) {
+  const ClusterSection asked = recipe.cluster;
   Task task;
-  take_shape(spec, job);
+  take_shape(recipe.cluster, job);
   job.together("begin", [&] {
     if (options.hosts_are_asked) check_hosts(options.command, asked, job);
-    check_train_spec(spec);
-    task = open_task(spec);
+    check_recipe(recipe);
+    task = open_task(recipe);
   });
   return task;
 }
 
-TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& args,
-                        TrainJob& job) {
-  const FolderLock folder_lock = prepare(spec, task, args, job);
+TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& args, TrainJob& job) {
+  const FolderLock folder_lock = prepare(recipe, task, args, job);
   TrainResult result{.data = task.description};
-  const std::unique_ptr<Transport> transport = job.connect({.tls = spec.tls});
-  RunTrace trace(spec, args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));
-  const TrainContext context{.spec = &spec,
+  const std::unique_ptr<Transport> transport = job.connect({.tls = recipe.cluster.tls});
+  RunTrace trace(host_shape_of(recipe.cluster), recipe.run.trace_steps,
+                 args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));
+  const TrainContext context{.recipe = &recipe,
                              .task = &task,
                              .out = args.out,
                              .lock = &folder_lock,
@@ -235,14 +242,14 @@ TrainResult run_process(TrainSpec& spec, const Task& task, const TrainRunArgs& a
                              .preempted = args.preempted,
                              .progress = args.progress};
   try {
-    if (spec.topology == kAutoTopology) {
-      result.prediction = settle_together(spec, task, args, *transport);
+    if (recipe.algorithm.topology == kAutoTopology) {
+      result.prediction = settle_together(recipe, task, args, *transport);
     }
     trace.around([&] { result.summary = train_worker(context, *transport); });
   } catch (const TransportError& error) {
     explain(error, *transport, args.stop);
   }
-  if (job.rank() == 0) write_summary(spec, result, args.out);
+  if (job.rank() == 0) write_summary(recipe, result, args.out);
   return result;
 }
 

@@ -9,13 +9,13 @@
 
 #include "gossamer/base/folder_lock.h"
 #include "gossamer/base/json.h"
-#include "gossamer/recipe/spec.h"
+#include "gossamer/recipe/recipe.h"
 #include "gossamer/train/plan.h"
 #include "gossamer/train/worker.h"
 
 namespace gossamer {
 
-/// What a run needs besides its spec.
+/// What a run needs besides its recipe.
 struct TrainRunArgs {
   std::filesystem::path out;
   bool resume = false;
@@ -38,39 +38,39 @@ struct TrainResult {
 /// Makes the run folder args.out and writes run.toml, or refuses a folder that already holds a run
 /// which `args` does not say to go on with. What it returns is to be held as long as the folder is
 /// used. Throws IoError where another job uses it, and where the system does.
-FolderLock prepare_folder(const TrainSpec& spec, const Task& task, const TrainRunArgs& args);
+FolderLock prepare_folder(const Recipe& recipe, const Task& task, const TrainRunArgs& args);
 
 /// Writes summary.json; nothing for an empty folder.
-void write_summary(const TrainSpec& spec, const TrainResult& result,
+void write_summary(const Recipe& recipe, const TrainResult& result,
                    const std::filesystem::path& out);
 
-/// The data of a spec; an empty path stands for the Python standard library's sources.
-Task open_task(const TrainSpec& spec);
+/// The data of a recipe; an empty path stands for the Python standard library's sources.
+Task open_task(const Recipe& recipe);
 
-/// The spec's hosts with links of this rate; 0: without a limit.
-ClusterSpec emulated_cluster(const TrainSpec& spec, double link_bytes_per_s);
+/// The section's hosts with links of this rate; 0: without a limit.
+ClusterSpec emulated_cluster(const ClusterSection& section, double link_bytes_per_s);
 
 /// Seconds per step with all workers computing at once and nobody talking: forward, backward and
 /// update, as γ means it.
-double measure_compute_s(const TrainSpec& spec, const Task& task);
+double measure_compute_s(const Recipe& recipe, const Task& task);
 
 /// Puts a method in place of `topology = auto`, says which and why on stderr, and writes run.toml
 /// into `out`, if any, anew.
-void settle_method(TrainSpec& spec, const RunScenario& scenario, const std::filesystem::path& out);
+void settle_method(Recipe& recipe, const RunScenario& scenario, const std::filesystem::path& out);
 
 /// What the run will take; nothing where that cannot be said. Leaves prediction.json in `out`, if
 /// any.
-std::optional<RunPrediction> foresee(const TrainSpec& spec, const Task& task, RunScenario scenario,
+std::optional<RunPrediction> foresee(const Recipe& recipe, const Task& task, RunScenario scenario,
                                      const std::filesystem::path& out);
 
 /// Bytes that one host sends when a flat ring all-reduce averages the model once: what γ counts.
 double allreduce_bytes_per_host(const HostShape& shape, std::int64_t parameters);
 
 /// Trains; rethrows the error of the worker that caused it. Writes run.toml, prediction.json and
-/// summary.json into args.out where that is given. What the run chose and measured is in `spec`.
-TrainResult run_training(TrainSpec& spec, const Task& task, const TrainRunArgs& args);
+/// summary.json into args.out where that is given. What the run chose and measured is in `recipe`.
+TrainResult run_training(Recipe& recipe, const Task& task, const TrainRunArgs& args);
 
 /// The object that `--json` prints.
-Json summary_json(const TrainSpec& spec, const TrainResult& result);
+Json summary_json(const Recipe& recipe, const TrainResult& result);
 
 }  // namespace gossamer

@@ -5,11 +5,10 @@
 
 namespace gossamer {
 
-RunTrace::RunTrace(const TrainSpec& spec, std::filesystem::path file)
-    : shape_(host_shape_of(spec)), file_(std::move(file)) {
-  if (spec.trace_steps == 0 || file_.empty()) return;
-  for (int rank = 0; rank < shape_.workers(); ++rank)
-    recorders_.emplace_back(rank, spec.trace_steps);
+RunTrace::RunTrace(HostShape shape, int steps, std::filesystem::path file)
+    : shape_(std::move(shape)), file_(std::move(file)) {
+  if (steps == 0 || file_.empty()) return;
+  for (int rank = 0; rank < shape_.workers(); ++rank) recorders_.emplace_back(rank, steps);
 }
 
 Recorder* RunTrace::recorder(int rank) {

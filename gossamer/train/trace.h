@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <functional>
 
+#include "gossamer/base/cluster.h"
 #include "gossamer/engine/trace_file.h"
-#include "gossamer/recipe/spec.h"
 
 namespace gossamer {
 
 class RunTrace {
  public:
-  /// Records nothing for an empty path, or where the spec asks for no trace.
-  RunTrace(const TrainSpec& spec, std::filesystem::path file);
+  /// Of the last `steps` steps; records nothing for an empty path, or for 0 steps.
+  RunTrace(HostShape shape, int steps, std::filesystem::path file);
 
   /// That of a worker; null: nothing is to be recorded.
   Recorder* recorder(int rank);

@@ -17,6 +17,7 @@
 #include "gossamer/torch/process.h"
 #include "gossamer/train/checkpoint.h"
 #include "gossamer/train/metrics.h"
+#include "gossamer/train/model.h"
 #include "gossamer/train/model_file.h"
 
 namespace gossamer {
@@ -45,9 +46,9 @@ void let_exchanges_go_first() {
   ::setpriority(PRIO_PROCESS, self, kLower);
 }
 
-TensorEngineOptions engine_options(const TrainSpec& spec, const TrainModel& model,
+TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model,
                                    Recorder* recorder, std::function<void()> while_waiting) {
-  TensorEngineOptions options = engine_options(spec, model);
+  TensorEngineOptions options = engine_options(recipe, model);
   options.engine.recorder = recorder;
   options.engine.while_waiting = std::move(while_waiting);
   return options;
@@ -62,19 +63,19 @@ class Worker {
  public:
   Worker(const TrainContext& context, Transport& transport)
       : context_(context),
-        spec_(*context.spec),
+        recipe_(*context.recipe),
         transport_(transport),
-        shape_(host_shape_of(spec_)),
+        shape_(host_shape_of(recipe_.cluster)),
         rank_(transport.describe().rank),
-        model_(make_train_model(spec_, *context.task)),
+        model_(make_train_model(recipe_, *context.task)),
         recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
         agreement_(context.preempted == nullptr ? nullptr
                                                 : std::make_unique<StopAgreement>(transport)),
         tensors_(model_.tensors.trained,
-                 engine_options(spec_, model_, recorder_, [this] { look(); }), transport),
+                 engine_options(recipe_, model_, recorder_, [this] { look(); }), transport),
         engine_(tensors_.engine()),
         groups_(engine_.groups().begin(), engine_.groups().end()) {
-    if (update_of(method_of(spec_)) == UpdateAt::backward) {
+    if (update_of(method_of(recipe_.algorithm, recipe_.run.seed)) == UpdateAt::backward) {
       tensors_.watch_gradients([this] { return groups_; });
     }
   }
@@ -82,16 +83,17 @@ class Worker {
   TrainSummary run() {
     begin();
     start_clock();
-    while (engine_.steps_done() < spec_.steps) {
+    while (engine_.steps_done() < recipe_.run.steps) {
       if (agreement_) stop_where_agreed();
       train_step();
       const std::int64_t done = engine_.steps_done();
       if (done == first_step_ + warm_up_steps()) start_clock();
-      if (due(spec_.checkpoint_every)) pause([&] { save(); });
-      if (due(spec_.evaluate_every) && done < spec_.steps) pause([&] { report(evaluate_mean()); });
+      if (due(recipe_.run.checkpoint_every)) pause([&] { save(); });
+      if (due(recipe_.run.evaluate_every) && done < recipe_.run.steps)
+        pause([&] { report(evaluate_mean()); });
     }
     stop_clock();
-    if (spec_.checkpoint_every > 0 && !due(spec_.checkpoint_every)) save();
+    if (recipe_.run.checkpoint_every > 0 && !due(recipe_.run.checkpoint_every)) save();
     const Evaluation evaluation = evaluate_mean();
     report(evaluation);
     return summary(evaluation);
@@ -112,7 +114,7 @@ class Worker {
 
   /// The first steps pay for allocations and caches; they are not timed where there are others.
   std::int64_t warm_up_steps() const {
-    return std::min<std::int64_t>(3, (spec_.steps - first_step_) / 4);
+    return std::min<std::int64_t>(3, (recipe_.run.steps - first_step_) / 4);
   }
 
   bool due(std::int64_t every) const { return every > 0 && engine_.steps_done() % every == 0; }
@@ -123,10 +125,11 @@ class Worker {
     }
     const auto begin = Clock::now();
     const std::int64_t step = engine_.steps_done();
-    const double lr = spec_.hyper.lr * lr_factor(spec_, step + 1);
+    const double factor = lr_factor(recipe_.optimizer, recipe_.run, step + 1);
+    const double lr = recipe_.optimizer.hyper.lr * factor;
     for (Hyper& hyper : groups_) {
       hyper.lr = lr;
-      hyper.consensus = consensus_factor(spec_, step + 1);
+      hyper.consensus = consensus_factor(recipe_.algorithm, factor);
     }
     const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()});
     const StepReport report = tensors_.step(groups_, false, loss);
@@ -172,13 +175,13 @@ class Worker {
   /// Returns where another step may begin.
   void stop_where_agreed() {
     const std::int64_t done = engine_.steps_done();
-    const Deadline limit = deadline_after(spec_.timeout_s);
+    const Deadline limit = deadline_after(recipe_.run.timeout_s);
     const auto give_up = [&] {
       if (Clock::now() <= limit && (context_.stop == nullptr || !*context_.stop)) return;
       throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
     };
     if (!agreement_->is_last(done, *context_.preempted, give_up)) return;
-    if (!due(spec_.checkpoint_every)) pause([&] { save(); });
+    if (!due(recipe_.run.checkpoint_every)) pause([&] { save(); });
     const std::string saved = is_save_missing_ ? "stopped" : "stopped and saved";
     throw Interrupted(saved + " after step " + std::to_string(done), agreement_->signal());
   }
@@ -198,7 +201,7 @@ class Worker {
   }
 
   TrainedRun saved_run() const {
-    return {context_.out, spec_, context_.task->content, context_.lock};
+    return {context_.out, recipe_, context_.task->content, context_.lock};
   }
 
   /// A disk that fails once does not end the run; it is over where a second save in a row fails, or
@@ -206,10 +209,11 @@ class Worker {
   void save() {
     const std::int64_t done = engine_.steps_done();
     const std::string problem = save_checkpoint(saved_run(), tensors_, *model_.model.module);
-    if (!problem.empty() && (is_save_missing_ || done >= spec_.steps)) throw OutsideError(problem);
+    if (!problem.empty() && (is_save_missing_ || done >= recipe_.run.steps))
+      throw OutsideError(problem);
     is_save_missing_ = !problem.empty();
     if (!is_save_missing_ || rank_ != 0) return;
-    const std::int64_t next = std::min(done + spec_.checkpoint_every, spec_.steps);
+    const std::int64_t next = std::min(done + recipe_.run.checkpoint_every, recipe_.run.steps);
     std::fprintf(
         stderr,
         "gossamer: step %lld is not saved: %s. The run goes on with the checkpoint before, "
@@ -239,7 +243,7 @@ class Worker {
            k += static_cast<std::size_t>(shape_.workers())) {
         own += evaluate(model_.model, context_.task->validation[k]);
       }
-      if (rank_ == 0 && engine_.steps_done() == spec_.steps && !context_.out.empty()) {
+      if (rank_ == 0 && engine_.steps_done() == recipe_.run.steps && !context_.out.empty()) {
         save_model(context_.out / kModelFile, *model_.model.module);
         const auto& vocabulary = context_.task->vocabulary;
         if (vocabulary) vocabulary->save(context_.out / kVocabularyFile);
@@ -280,7 +284,7 @@ class Worker {
   }
 
   const TrainContext& context_;
-  const TrainSpec& spec_;
+  const Recipe& recipe_;
   Transport& transport_;
   const HostShape shape_;
   const int rank_;

@@ -12,11 +12,8 @@
 
 #include "gossamer/base/folder_lock.h"
 #include "gossamer/engine/engine.h"
-#include "gossamer/recipe/spec.h"
+#include "gossamer/recipe/recipe.h"
 #include "gossamer/torch/data/task.h"
-#include "gossamer/torch/modules/model.h"
-#include "gossamer/torch/modules/models.h"
-#include "gossamer/torch/tensors/module_tensors.h"
 #include "gossamer/train/trace.h"
 
 namespace gossamer {
@@ -34,7 +31,7 @@ class Interrupted : public std::runtime_error {
 
 /// What all workers of a process share; all of it is read only or safe to share.
 struct TrainContext {
-  const TrainSpec* spec = nullptr;
+  const Recipe* recipe = nullptr;
   const Task* task = nullptr;
   std::filesystem::path out;         ///< run folder; empty: write nothing
   const FolderLock* lock = nullptr;  ///< of `out`, where this process has one
@@ -62,28 +59,7 @@ struct TrainSummary {
   std::int64_t parameters = 0;
 };
 
-/// Trains to the spec's last step and validates the consensus model. All workers must call it.
+/// Trains to the recipe's last step and validates the consensus model. All workers must call it.
 TrainSummary train_worker(const TrainContext& context, Transport& transport);
-
-/// A model with what an engine is to mix of it, in buckets of this layout.
-struct TrainModel {
-  Model model;
-  ModuleTensors tensors;
-  LayoutOptions layout;
-  double label_smoothing = 0;
-};
-TrainModel make_train_model(const TrainSpec& spec, const Task& task);
-
-/// What a spec says of its model's size.
-ModelArgs sizes_of(const TrainSpec& spec);
-
-/// The model of a spec alone.
-Model make_bare_model(const TrainSpec& spec, InputKind kind, const InputShape& input);
-
-/// Options of the engine for a spec and its model.
-TensorEngineOptions engine_options(const TrainSpec& spec, const TrainModel& model);
-
-/// One forward and backward on the worker's part of the step's batch; returns the loss.
-double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard);
 
 }  // namespace gossamer

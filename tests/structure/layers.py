@@ -38,6 +38,7 @@ ARROWS: dict[str, set[str]] = {
         "transport",
         "algo",
         "engine",
+        "recipe",
     },
     "train": {
         "base",

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <string>
 
+#include "gossamer/algo/choices.h"
 #include "gossamer/base/json.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/command_line.h"
@@ -46,6 +47,11 @@ struct Flags {
   CLI::Option* optimizer;
 };
 
+std::vector<std::string> optimizer_names() {
+  const std::vector<std::string_view> names = optimizer_choices();
+  return {names.begin(), names.end()};
+}
+
 Flags add_options(CLI::App& app, Options& o) {
   app.add_option("methods", o.methods, "to rank as well, by the names of simulate");
   add_scenario_flags(app, o.scenario);
@@ -56,10 +62,9 @@ Flags add_options(CLI::App& app, Options& o) {
   flags.ratio = app.add_option("--steps-ratio", o.target.steps_ratio,
                                "steps of gossip over those of all-reduce, as measured")
                     ->check(CLI::Range(0.1, 100.0));
-  flags.optimizer =
-      app.add_option("--optimizer", o.target.optimizer, "sgd, momentum, adamw, …")
-          ->check(CLI::IsMember({"sgd", "momentum", "adam", "adamw", "accum_adam", "accum_adamw"}))
-          ->capture_default_str();
+  flags.optimizer = app.add_option("--optimizer", o.target.optimizer, "sgd, momentum, adamw, …")
+                        ->check(CLI::IsMember(optimizer_names()))
+                        ->capture_default_str();
   app.add_option("--show", o.show, "how many of the best to rank")
       ->check(kFromOneUp)
       ->capture_default_str();

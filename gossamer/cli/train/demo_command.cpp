@@ -14,25 +14,25 @@
 namespace gossamer {
 namespace {
 
-TrainSpec allreduce_spec(TrainSpec spec) {
-  spec.pattern = "allreduce";
-  spec.optimizer = "adamw";
-  return spec;
+Recipe allreduce_recipe(Recipe recipe) {
+  recipe.algorithm.pattern = &find_pattern("allreduce");
+  recipe.optimizer.optimizer = &find_optimizer("adamw");
+  return recipe;
 }
 
-TrainSpec gossip_spec(TrainSpec spec, double lr) {
-  spec.pattern = "cwa";
-  spec.topology = "alternating_exponential_ring";
-  spec.optimizer = "accum_adamw";
-  spec.hyper.lr = lr;
-  spec.hyper.beta1 = 0.7;
-  spec.hyper.beta2 = 0.92;
-  return spec;
+Recipe gossip_recipe(Recipe recipe, double lr) {
+  recipe.algorithm.pattern = &find_pattern("cwa");
+  recipe.algorithm.topology = "alternating_exponential_ring";
+  recipe.optimizer.optimizer = &find_optimizer("accum_adamw");
+  recipe.optimizer.hyper.lr = lr;
+  recipe.optimizer.hyper.beta1 = 0.7;
+  recipe.optimizer.hyper.beta2 = 0.92;
+  return recipe;
 }
 
 struct Contender {
   std::string name;
-  TrainSpec spec;
+  Recipe recipe;
   TrainResult result;
 };
 
@@ -49,21 +49,20 @@ void print_table(const std::vector<Contender>& contenders) {
 }
 
 void print_setting(const std::vector<Contender>& contenders) {
-  const auto& [name, spec, result] = contenders.front();
+  const auto& [name, recipe, result] = contenders.front();
   std::printf("8 workers on 4 hosts x 2, %lld parameters, %lld steps each\n",
               static_cast<long long>(result.summary.parameters),
-              static_cast<long long>(spec.steps));
+              static_cast<long long>(recipe.run.steps));
   std::printf("compute %.1f ms per step, links emulated at %s (gamma = %g)\n", result.compute_ms,
-              format_rate(result.link_bytes_per_s).c_str(), spec.gamma);
+              format_rate(result.link_bytes_per_s).c_str(), recipe.cluster.gamma);
   std::printf(
       "learning rates %g and %g; with its own best one AllReduce is ahead after the same steps\n"
       "(docs/results.md)\n",
-      spec.hyper.lr, contenders.back().spec.hyper.lr);
+      recipe.optimizer.hyper.lr, contenders.back().recipe.optimizer.hyper.lr);
 }
 
 /// With fewer cores than workers AllReduce looks worse than it is where its communication is short.
-void print_caveat(const TrainSpec& spec) {
-  const int workers = host_shape_of(spec).workers();
+void print_caveat(int workers) {
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   if (cores >= workers) return;
   std::printf(
@@ -92,21 +91,21 @@ int demo_command(int argc, char** argv) {
   CLI::App app;
   add_demo_flags(app, line);
   parse_arguments(app, "demo", {argv + 1, argv + argc});
-  TrainSpec& base = line.base;
-  check_train_spec(base);
+  Recipe& base = line.base;
+  check_recipe(base);
 
   const InterruptGuard guard([] { return std::string("stopped"); });
   const Task task = open_task(base);
   std::cerr << "gossamer: " << task.description << '\n'
             << "gossamer: measuring the compute time of a step\n";
-  base.compute_ms = 1e3 * measure_compute_s(base, task);
-  std::vector<Contender> contenders{{"AllReduce AdamW", allreduce_spec(base), {}},
-                                    {"AER AccumAdamW", gossip_spec(base, line.gossip_lr), {}}};
+  base.cluster.compute_ms = 1e3 * measure_compute_s(base, task);
+  std::vector<Contender> contenders{{"AllReduce AdamW", allreduce_recipe(base), {}},
+                                    {"AER AccumAdamW", gossip_recipe(base, line.gossip_lr), {}}};
   for (Contender& c : contenders) {
-    ProgressLine progress(c.name, c.spec.steps);
+    ProgressLine progress(c.name, c.recipe.run.steps);
     std::cerr << "gossamer: training with " << c.name << '\n';
     c.result =
-        run_training(c.spec, task,
+        run_training(c.recipe, task,
                      {.stop = &guard.stop(),
                       .progress = [&progress](std::int64_t step, double loss, double step_s) {
                         progress.show(step, loss, step_s);
@@ -114,13 +113,13 @@ int demo_command(int argc, char** argv) {
   }
   if (line.json) {
     Json both = Json::object();
-    for (const Contender& c : contenders) both[c.name] = summary_json(c.spec, c.result);
+    for (const Contender& c : contenders) both[c.name] = summary_json(c.recipe, c.result);
     std::cout << both.dump() << '\n';
     return 0;
   }
   print_setting(contenders);
   print_table(contenders);
-  print_caveat(base);
+  print_caveat(host_shape_of(base.cluster).workers());
   print_next(contenders);
   return 0;
 }

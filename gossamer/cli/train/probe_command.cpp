@@ -84,11 +84,11 @@ void print_table(const ProbedJob& probed, const std::filesystem::path& out) {
 }
 
 ProbedJob probe_threads(TrainRequest& request, const std::atomic<bool>& stop) {
-  const TrainSpec& spec = request.spec;
-  check_train_spec(spec);
-  const Task task = open_task(spec);
-  const bool emulate = !spec.link_rate.empty();
-  if (spec.gamma > 0) {
+  const Recipe& recipe = request.recipe;
+  check_recipe(recipe);
+  const Task task = open_task(recipe);
+  const bool emulate = !recipe.cluster.link_rate.empty();
+  if (recipe.cluster.gamma > 0) {
     fail_argument({.place = "probe",
                    .what = "gamma does not say how fast links are",
                    .remedy = "give --link-rate, e.g. 20Mbit/s"});
@@ -98,30 +98,31 @@ ProbedJob probe_threads(TrainRequest& request, const std::atomic<bool>& stop) {
                  "a launcher\n";
   }
   std::cerr << "gossamer: measuring links and compute, in less than a minute\n";
-  const TrainContext context{.spec = &spec, .task = &task, .stop = &stop};
+  const TrainContext context{.recipe = &recipe, .task = &task, .stop = &stop};
   ProbedJob result;
   std::mutex mutex;
-  const double rate = emulate ? parse_rate(spec.link_rate, "link_rate") : 0;
-  run_workers(make_threads_transports(emulated_cluster(spec, rate), {.emulate_links = emulate}),
-              [&](Transport& transport) {
-                ProbedJob own = probe_worker(context, transport);
-                const std::lock_guard lock(mutex);
-                result = std::move(own);
-              });
+  const double rate = emulate ? parse_rate(recipe.cluster.link_rate, "link_rate") : 0;
+  run_workers(
+      make_threads_transports(emulated_cluster(recipe.cluster, rate), {.emulate_links = emulate}),
+      [&](Transport& transport) {
+        ProbedJob own = probe_worker(context, transport);
+        const std::lock_guard lock(mutex);
+        result = std::move(own);
+      });
   return result;
 }
 
 ProbedJob probe_process(TrainRequest& request, const LauncherEnv& env,
                         const std::atomic<bool>& stop) {
-  TrainJob job(env, request.spec.timeout_s);
-  const Task task = begin_process(request.spec, job, {"probe", request.says_hosts});
-  job.require_same(shared_words(request.spec, task));
+  TrainJob job(env, request.recipe.run.timeout_s);
+  const Task task = begin_process(request.recipe, job, {"probe", request.says_hosts});
+  job.require_same(shared_words(request.recipe, task));
   if (env.rank == 0) {
     std::cerr << "gossamer: " << name_of(env.launcher) << " has started " << describe(job.shape())
               << '\n';
   }
-  const std::unique_ptr<Transport> transport = job.connect({.tls = request.spec.tls});
-  const TrainContext context{.spec = &request.spec, .task = &task, .stop = &stop};
+  const std::unique_ptr<Transport> transport = job.connect({.tls = request.recipe.cluster.tls});
+  const TrainContext context{.recipe = &request.recipe, .task = &task, .stop = &stop};
   return probe_worker(context, *transport);
 }
 

@@ -10,6 +10,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/train_flags.h"
+#include "gossamer/recipe/file.h"
 #include "gossamer/recipe/host_shape.h"
 #include "gossamer/train/checkpoint.h"
 
@@ -55,7 +56,7 @@ void check_is_run(const std::string& folder) {
 void settle_checkpoints(TrainRequest& request) {
   constexpr std::int64_t kLeast = 50;
   constexpr std::int64_t kPerRun = 10;
-  std::int64_t& every = request.spec.checkpoint_every;
+  std::int64_t& every = request.recipe.run.checkpoint_every;
   if (every > 0 && request.args.out.empty()) {
     fail_argument({.place = "train",
                    .what = "checkpoint_every needs a run folder",
@@ -63,7 +64,7 @@ void settle_checkpoints(TrainRequest& request) {
                    .remedy = "add --out FOLDER"});
   }
   if (every != kUsualCheckpoints) return;
-  every = request.args.out.empty() ? 0 : std::max(kLeast, request.spec.steps / kPerRun);
+  every = request.args.out.empty() ? 0 : std::max(kLeast, request.recipe.run.steps / kPerRun);
 }
 
 /// The values of --gamma where there are several.
@@ -100,40 +101,41 @@ TrainRequest parse_request(const TrainCommandHelp& help, std::vector<std::string
     resume = run_to_go_on_with(arguments);
   }
   const bool has_recipe = !arguments.empty() && !arguments.front().starts_with("-");
-  const std::string recipe = has_recipe ? arguments.front() : "";
+  const std::string file = has_recipe ? arguments.front() : "";
   if (has_recipe) arguments.erase(arguments.begin());
   if (!resume.empty()) {
     check_is_run(resume);
     request.args.out = resume;
     request.args.resume = true;
-    read_recipe((request.args.out / "run.toml").string(), request.spec);
+    read_recipe((request.args.out / "run.toml").string(), request.recipe);
   } else if (has_recipe) {
-    read_recipe(recipe, request.spec);
+    read_recipe(file, request.recipe);
   }
 
-  const std::string settled = request.spec.topology;
+  std::string& topology = request.recipe.algorithm.topology;
+  const std::string settled = topology;
   CLI::App app(std::string(help.about));
   TrainLine line;
-  add_request_flags(app, help, line, request.spec);
+  add_request_flags(app, help, line, request.recipe);
   parse_arguments(app, std::string(help.name), arguments);
   if (!resume.empty() && !line.out.empty()) check_same_folder(resume, line.out);
   if (!line.out.empty()) request.args.out = line.out;
-  if (request.args.resume && request.spec.topology == kAutoTopology) {
-    request.spec.topology = settled;  // as it was chosen when the run began
+  if (request.args.resume && topology == kAutoTopology) {
+    topology = settled;  // as it was chosen when the run began
   }
   request.json = line.json;
   request.transport = line.transport;
   const bool says_hosts = !peek_flag(arguments, "--hosts").empty();
   if (says_hosts) {
-    host_shape_of(request.spec.hosts, request.spec.hosts, request.spec.per_host,
-                  std::string(help.name));
+    const ClusterSection& cluster = request.recipe.cluster;
+    host_shape_of(cluster.hosts, cluster.hosts, cluster.per_host, std::string(help.name));
   }
   request.says_hosts = says_hosts || !peek_flag(arguments, "--per-host").empty();
   if (help.can_resume) {
     settle_checkpoints(request);
     request.gammas = sweep_of(arguments, request);
-  } else if (request.spec.checkpoint_every == kUsualCheckpoints) {
-    request.spec.checkpoint_every = 0;
+  } else if (request.recipe.run.checkpoint_every == kUsualCheckpoints) {
+    request.recipe.run.checkpoint_every = 0;
   }
   return request;
 }

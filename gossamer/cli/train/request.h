@@ -7,18 +7,18 @@
 
 #include "gossamer/cli/train_help.h"
 #include "gossamer/recipe/launcher_env.h"
-#include "gossamer/recipe/spec.h"
+#include "gossamer/recipe/recipe.h"
 #include "gossamer/train/run.h"
 
 namespace gossamer {
 
 struct TrainRequest {
-  TrainSpec spec;
+  Recipe recipe;
   TrainRunArgs args;
   std::string transport = "auto";
   bool json = false;
   bool says_hosts = false;  ///< by a flag, which a launcher must not contradict
-  /// Of a sweep: a run for each. Otherwise empty, and the spec has the only one.
+  /// Of a sweep: a run for each. Otherwise empty, and the recipe has the only one.
   std::vector<double> gammas = {};
 };
 

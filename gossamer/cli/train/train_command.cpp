@@ -28,12 +28,12 @@ void row(std::ostream& out, const char* name, const std::string& value) {
   out << "  " << name << std::string(24 - std::string_view(name).size(), ' ') << value << '\n';
 }
 
-std::string to_text(const TrainSpec& spec, const TrainResult& result) {
+std::string to_text(const Recipe& recipe, const TrainResult& result) {
   const TrainSummary& s = result.summary;
-  const Json json = summary_json(spec, result);
+  const Json json = summary_json(recipe, result);
   std::ostringstream out;
   out << json["pattern"].get<std::string>() << " on " << json["topology"].get<std::string>() << ", "
-      << json["workers"] << " workers, " << spec.optimizer << ", " << s.parameters
+      << json["workers"] << " workers, " << recipe.optimizer.optimizer->name << ", " << s.parameters
       << " parameters\n";
   row(out, "steps", std::to_string(s.steps));
   row(out, "time per step", number("%.1f ms", s.ms_per_step));
@@ -75,14 +75,17 @@ std::string farewell(const std::filesystem::path& out) {
 /// Runs `work`, with signals and a line of progress for it.
 TrainResult watched(const TrainRequest& request, bool speaks,
                     const std::function<TrainResult(const TrainRunArgs&)>& work) {
-  const TrainSpec& spec = request.spec;
-  const bool saves = !request.args.out.empty() && spec.checkpoint_every != 0;
+  const Recipe& recipe = request.recipe;
+  const bool saves = !request.args.out.empty() && recipe.run.checkpoint_every != 0;
   const InterruptGuard guard([&] { return speaks ? farewell(request.args.out) : ""; },
-                             saves ? spec.grace_s : 0);
-  ProgressLine line(spec.pattern == "allreduce" ? "allreduce" : spec.topology, spec.steps);
+                             saves ? recipe.run.grace_s : 0);
+  const Pattern& pattern = *recipe.algorithm.pattern;
+  ProgressLine line(
+      averages_gradients(pattern) ? std::string(pattern.name) : recipe.algorithm.topology,
+      recipe.run.steps);
   TrainRunArgs args = request.args;
   args.stop = &guard.stop();
-  if (saves && spec.grace_s > 0) args.preempted = &guard.preempted();
+  if (saves && recipe.run.grace_s > 0) args.preempted = &guard.preempted();
   args.progress = [&line](std::int64_t step, double loss, double step_s) {
     line.show(step, loss, step_s);
   };
@@ -95,24 +98,25 @@ TrainResult watched(const TrainRequest& request, bool speaks,
 }
 
 TrainResult train_with_threads(TrainRequest& request) {
-  check_train_spec(request.spec);
-  const Task task = open_task(request.spec);
+  check_recipe(request.recipe);
+  const Task task = open_task(request.recipe);
   std::cerr << "gossamer: " << task.description << '\n';
-  return watched(request, true,
-                 [&](const TrainRunArgs& args) { return run_training(request.spec, task, args); });
+  return watched(request, true, [&](const TrainRunArgs& args) {
+    return run_training(request.recipe, task, args);
+  });
 }
 
-/// As one process of several; `request.spec` gets the launcher's hosts.
+/// As one process of several; `request.recipe` gets the launcher's hosts.
 TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
   const bool speaks = env.rank == 0;
   return watched(request, speaks, [&](const TrainRunArgs& args) {
-    TrainJob job(env, request.spec.timeout_s);
-    const Task task = begin_process(request.spec, job, {"train", request.says_hosts});
+    TrainJob job(env, request.recipe.run.timeout_s);
+    const Task task = begin_process(request.recipe, job, {"train", request.says_hosts});
     if (speaks) {
       std::cerr << "gossamer: " << task.description << "\ngossamer: " << name_of(env.launcher)
                 << " has started " << describe(job.shape()) << '\n';
     }
-    return run_process(request.spec, task, args, job);
+    return run_process(request.recipe, task, args, job);
   });
 }
 
@@ -121,8 +125,8 @@ bool train_and_print(TrainRequest& request) {
   const auto env = launcher_for("train", request.transport);
   const TrainResult result = env ? train_as_process(request, *env) : train_with_threads(request);
   if (env && env->rank != 0) return false;
-  std::cout << (request.json ? summary_json(request.spec, result).dump() + "\n"
-                             : to_text(request.spec, result))
+  std::cout << (request.json ? summary_json(request.recipe, result).dump() + "\n"
+                             : to_text(request.recipe, result))
             << std::flush;
   return true;
 }
@@ -130,18 +134,18 @@ bool train_and_print(TrainRequest& request) {
 /// A run per gamma, on links for one and the same compute time.
 void sweep(const TrainRequest& request) {
   std::string folders;
-  double compute_ms = request.spec.compute_ms;
+  double compute_ms = request.recipe.cluster.compute_ms;
   for (const double gamma : request.gammas) {
     TrainRequest one = request;
-    one.spec.gamma = gamma;
-    one.spec.compute_ms = compute_ms;
+    one.recipe.cluster.gamma = gamma;
+    one.recipe.cluster.compute_ms = compute_ms;
     if (!one.args.out.empty()) {
       one.args.out /= "gamma-" + shortest(gamma);
       folders += " " + one.args.out.string();
     }
     std::cerr << "gossamer: gamma " << shortest(gamma) << '\n';
     if (!train_and_print(one)) return;
-    compute_ms = one.spec.compute_ms;
+    compute_ms = one.recipe.cluster.compute_ms;
   }
   if (!folders.empty()) std::cerr << "gossamer: compare with: gossamer report" << folders << '\n';
 }

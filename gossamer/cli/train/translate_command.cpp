@@ -8,10 +8,11 @@
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/train/commands.h"
 #include "gossamer/cli/train_help.h"
+#include "gossamer/recipe/file.h"
 #include "gossamer/torch/data/parallel_text.h"
 #include "gossamer/torch/modules/decode.h"
+#include "gossamer/train/model.h"
 #include "gossamer/train/model_file.h"
-#include "gossamer/train/worker.h"
 
 namespace gossamer {
 namespace {
@@ -31,18 +32,18 @@ struct Translator {
 };
 
 Translator open_translator(const std::filesystem::path& run, Trust trust) {
-  TrainSpec spec;
+  Recipe recipe;
   if (!is_there(run / "run.toml")) {
     fail_argument({.place = "translate",
                    .what = "needs the folder of a run",
                    .got = run.string() + ", which has no run.toml",
                    .remedy = "name a folder that `gossamer train --out FOLDER` has written"});
   }
-  read_recipe((run / "run.toml").string(), spec);
-  if (spec.task != "translation") {
+  read_recipe((run / "run.toml").string(), recipe);
+  if (recipe.data.task != TaskKind::translation) {
     fail_argument({.place = "translate",
                    .what = run.string() + " must be a run of the task translation",
-                   .got = spec.task});
+                   .got = std::string(name_of(recipe.data.task))});
   }
   if (!is_there(run / kModelFile)) {
     fail_io({.place = "translate",
@@ -50,8 +51,9 @@ Translator open_translator(const std::filesystem::path& run, Trust trust) {
              .remedy = "a run writes it at its end: gossamer train --resume " + run.string()});
   }
   const Vocabulary vocabulary = Vocabulary::load(run / kVocabularyFile, trust);
-  const InputShape input{.classes = vocabulary.pieces(), .context = spec.context};
-  Translator translator{make_bare_model(spec, InputKind::pairs, input), vocabulary, spec.context};
+  const InputShape input{.classes = vocabulary.pieces(), .context = recipe.data.context};
+  Translator translator{make_bare_model(recipe.model, {InputKind::pairs, input}, recipe.run.seed),
+                        vocabulary, recipe.data.context};
   load_model(run / kModelFile, *translator.model.module);
   translator.model.module->eval();
   return translator;

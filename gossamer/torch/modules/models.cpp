@@ -1,12 +1,10 @@
 #include "gossamer/torch/modules/models.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <iterator>
 #include <vector>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/base/units.h"
 #include "gossamer/torch/modules/efficientnet_b0.h"
 #include "gossamer/torch/modules/encoder_decoder.h"
 #include "gossamer/torch/modules/mlp.h"
@@ -61,7 +59,6 @@ Model photo_network(const ModelArgs& args) {
 /// Sizes that are not given stay as they are.
 Model transformer_like(TransformerOptions options, const ModelArgs& args) {
   options.vocabulary = args.input.classes;
-  options.dropout = args.dropout.value_or(options.dropout);
   options.dtype = args.dtype;
   take(args.input.context, options.context);
   take(args.size.width, options.width);
@@ -70,15 +67,22 @@ Model transformer_like(TransformerOptions options, const ModelArgs& args) {
   return make_transformer(options, args.seed);
 }
 
-Model transformer(const ModelArgs& args) { return transformer_like({}, args); }
+double dropout_of(const ModelArgs& args, std::string_view model) {
+  return args.dropout.value_or(find_model_facts(model).usual_dropout);
+}
+
+Model transformer(const ModelArgs& args) {
+  return transformer_like({.dropout = dropout_of(args, "transformer")}, args);
+}
 
 Model bert(const ModelArgs& args) {
-  return transformer_like({.is_causal = false, .dropout = 0.1}, args);
+  return transformer_like({.is_causal = false, .dropout = dropout_of(args, "bert")}, args);
 }
 
 Model encoder_decoder(const ModelArgs& args) {
-  EncoderDecoderOptions options{.vocabulary = args.input.classes, .dtype = args.dtype};
-  options.dropout = args.dropout.value_or(options.dropout);
+  EncoderDecoderOptions options{.vocabulary = args.input.classes,
+                                .dropout = dropout_of(args, "encoder_decoder"),
+                                .dtype = args.dtype};
   take(args.input.context, options.context);
   take(args.size.width, options.width);
   take(args.size.layers, options.layers);
@@ -87,79 +91,44 @@ Model encoder_decoder(const ModelArgs& args) {
   return make_encoder_decoder(options, args.seed);
 }
 
-constexpr std::string_view kWidth[] = {"width"};
-constexpr std::string_view kWidthAndLayers[] = {"width", "layers"};
-constexpr std::string_view kOfTransformer[] = {"width", "layers", "heads", "dropout"};
-constexpr std::string_view kOfEncoderDecoder[] = {"width", "layers", "heads", "hidden", "dropout"};
-
-constexpr ModelKind kModels[] = {
-    {"softmax_regression", "one linear layer, convex", InputKind::images, softmax_regression, {}},
-    {"mlp", "fully connected layers with ReLU", InputKind::images, mlp, kWidthAndLayers},
-    {"residual_cnn", "residual network with batch norm", InputKind::images, residual_cnn,
-     kWidthAndLayers},
-    {"resnet50", "residual network of 50 layers", InputKind::images,
-     photo_network<Resnet50Options, make_resnet50>, kWidth},
-    {"mobilenet_v2", "inverted residual blocks", InputKind::images,
-     photo_network<MobileNetOptions, make_mobilenet_v2>, kWidth},
-    {"efficientnet_b0", "the same with squeeze and excitation", InputKind::images,
-     photo_network<MobileNetOptions, make_efficientnet_b0>, kWidth},
-    {"transformer", "decoder-only language model", InputKind::tokens, transformer, kOfTransformer},
-    {"bert", "the same that looks both ways", InputKind::masked_tokens, bert, kOfTransformer},
-    {"encoder_decoder", "transformer that translates", InputKind::pairs, encoder_decoder,
-     kOfEncoderDecoder},
+struct Maker {
+  std::string_view name;
+  Model (*make)(const ModelArgs&);
 };
 
-/// What the sizes that a model lacks follow from.
-std::string remedy_for(const ModelKind& kind, std::string_view size) {
-  std::string names;
-  for (std::string_view name : kind.sizes) names += (names.empty() ? "" : ", ") + std::string(name);
-  const bool follows_width = size == "hidden" && kind.sizes.data() == std::data(kOfTransformer);
-  return "leave it out" +
-         std::string(follows_width ? ": its hidden layers have 4 times its width" : "") + "; " +
-         (names.empty() ? "it takes no sizes" : "it takes " + names);
+/// By name of the facts' rows (recipe/models.cpp).
+constexpr Maker kMakers[] = {
+    {"softmax_regression", softmax_regression},
+    {"mlp", mlp},
+    {"residual_cnn", residual_cnn},
+    {"resnet50", photo_network<Resnet50Options, make_resnet50>},
+    {"mobilenet_v2", photo_network<MobileNetOptions, make_mobilenet_v2>},
+    {"efficientnet_b0", photo_network<MobileNetOptions, make_efficientnet_b0>},
+    {"transformer", transformer},
+    {"bert", bert},
+    {"encoder_decoder", encoder_decoder},
+};
+
+/// The rows of the facts with what makes them.
+const std::vector<ModelKind>& table() {
+  static const std::vector<ModelKind> rows = [] {
+    std::vector<ModelKind> made;
+    for (const ModelFacts& facts : model_facts()) {
+      const auto maker = std::ranges::find(kMakers, facts.name, &Maker::name);
+      GOSSAMER_ASSERT(maker != std::end(kMakers));
+      made.push_back({facts, maker->make});
+    }
+    return made;
+  }();
+  return rows;
 }
 
 }  // namespace
 
-std::string_view describe(InputKind kind) {
-  switch (kind) {
-    case InputKind::images:
-      return "images";
-    case InputKind::tokens:
-      return "tokens";
-    case InputKind::masked_tokens:
-      return "masked tokens";
-    case InputKind::pairs:
-      return "pairs of texts";
-  }
-  __builtin_unreachable();
-}
-
-void check_sizes(const ModelKind& kind, const ModelArgs& args) {
-  const ModelSize& size = args.size;
-  const std::pair<std::string_view, double> given[] = {{"width", static_cast<double>(size.width)},
-                                                       {"layers", static_cast<double>(size.layers)},
-                                                       {"heads", static_cast<double>(size.heads)},
-                                                       {"hidden", static_cast<double>(size.hidden)},
-                                                       {"dropout", args.dropout.value_or(0)}};
-  for (const auto& [name, value] : given) {
-    if (value == 0 || std::ranges::find(kind.sizes, name) != kind.sizes.end()) continue;
-    fail_argument({.place = "models",
-                   .what = "model " + std::string(kind.name) + " has no " + std::string(name),
-                   .got = std::string(name) + " = " + shortest(value),
-                   .remedy = remedy_for(kind, name)});
-  }
-}
-
-std::span<const ModelKind> model_kinds() { return kModels; }
+std::span<const ModelKind> model_kinds() { return table(); }
 
 const ModelKind& find_model(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const ModelKind& kind : kModels) {
-    if (kind.name == name) return kind;
-    names.push_back(kind.name);
-  }
-  fail_unknown_name("models", "model", name, names);
+  return *std::ranges::find(table(), find_model_facts(name).name, &ModelKind::name);
 }
 
 }  // namespace gossamer

@@ -1,5 +1,5 @@
 #pragma once
-/// The models by name. A new one is a file in this folder and a row of the table.
+/// The models by name. A new one is a file in this folder, a row of recipe/models.cpp and one here.
 
 #include <cstdint>
 #include <optional>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "gossamer/base/dtype.h"
+#include "gossamer/recipe/models.h"
 #include "gossamer/torch/modules/model.h"
 
 namespace gossamer {
@@ -21,15 +22,6 @@ struct InputShape {
   std::int64_t context = 0;
 };
 
-/// 0 stands for the model's own default. Width: hidden units, channels of the first stage, or the
-/// transformer's width. Layers: hidden layers, stages, or blocks.
-struct ModelSize {
-  std::int64_t width = 0;
-  std::int64_t layers = 0;
-  std::int64_t heads = 0;
-  std::int64_t hidden = 0;  ///< units of the layers between attention
-};
-
 struct ModelArgs {
   InputShape input;
   ModelSize size;
@@ -39,22 +31,10 @@ struct ModelArgs {
   DType dtype = DType::f32;
 };
 
-/// What a model reads. Masked tokens: those that are asked for are hidden, others come after them.
-enum class InputKind { images, tokens, masked_tokens, pairs };
-
-/// In words, for messages.
-std::string_view describe(InputKind kind);
-
-struct ModelKind {
-  std::string_view name;
-  std::string_view summary;
-  InputKind input;
-  Model (*make)(const ModelArgs&);
-  std::span<const std::string_view> sizes;  ///< what of ModelArgs it takes: "width", "dropout", …
+/// A model of the table with what makes it.
+struct ModelKind : ModelFacts {
+  Model (*make)(const ModelArgs&) = nullptr;
 };
-
-/// Throws std::invalid_argument for a size or dropout that the model would ignore.
-void check_sizes(const ModelKind& kind, const ModelArgs& args);
 
 std::span<const ModelKind> model_kinds();
 

@@ -138,16 +138,6 @@ TEST(Models, LaidOutByCompletionEveryBucketIsCompleteBeforeTheNext) {
   }
 }
 
-TEST(Models, AnUnknownNameListsTheValidOnes) {
-  EXPECT_EQ(find_model("mlp").name, "mlp");
-  try {
-    find_model("transfromer");
-    FAIL();
-  } catch (const std::invalid_argument& error) {
-    EXPECT_NE(std::string(error.what()).find("transformer"), std::string::npos);
-  }
-}
-
 TEST(Models, SoftmaxRegressionStartsAtTheEntropyOfItsClasses) {
   const ModelKind& kind = find_model("softmax_regression");
   const Model model = kind.make(tiny_args(kind));

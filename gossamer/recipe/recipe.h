@@ -1,16 +1,20 @@
 #pragma once
-/// Everything a training run is told, with its defaults: one table of fields serves the recipe
-/// file, the flags and run.toml.
+/// Everything a training run is told, with its defaults: a section of the file is a struct, a key
+/// is a member of its name.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "gossamer/algo/pass.h"
+#include "gossamer/algo/optimizer.h"
+#include "gossamer/algo/pattern.h"
 #include "gossamer/base/cluster.h"
 #include "gossamer/exchange/method.h"
+#include "gossamer/recipe/models.h"
+#include "gossamer/recipe/rates.h"
+#include "gossamer/recipe/tasks.h"
 
 namespace gossamer {
 
@@ -23,9 +27,8 @@ inline constexpr double kUsualDropout = -1;
 /// The steps between checkpoints that stand for what the command line chooses.
 inline constexpr std::int64_t kUsualCheckpoints = -1;
 
-struct TrainSpec {
-  // [data]
-  std::string task = "text";
+struct DataSection {
+  TaskKind task = TaskKind::text;
   std::string data;        ///< file or folder; empty: the Python standard library's sources (text)
   std::string target;      ///< translation: the file of the target language
   std::string validation;  ///< translation: files to validate on; empty: a fraction of the pairs
@@ -33,7 +36,7 @@ struct TrainSpec {
   std::int64_t vocabulary = 0;  ///< pieces; 0: bytes for text, 4000 pieces for translation
   std::string vocabulary_file;
   bool trusts_vocabulary = false;  ///< by a flag alone: no file may ask to be trusted
-  std::string objective = "next";
+  Objective objective = Objective::next;
   double mask_share = 0.15;
   std::vector<std::string> suffixes = {".py", ".txt", ".md"};
   std::int64_t max_bytes = 8'000'000;
@@ -44,14 +47,15 @@ struct TrainSpec {
   int pieces_per_worker = 0;
   std::int64_t shift = 0;
   bool flip = false;
-  // [model]
-  std::string model;  ///< empty: the usual one for the task, see train_model.cpp
-  std::int64_t width = 0;
-  std::int64_t layers = 0;
-  std::int64_t heads = 0;
-  std::int64_t hidden = 0;
+};
+
+struct ModelSection {
+  const ModelFacts* model = nullptr;  ///< null: usual_model() for the data
+  ModelSize size;
   double dropout = kUsualDropout;
-  // [cluster]
+};
+
+struct ClusterSection {
   int hosts = 4;
   std::string per_host = "2";  ///< one number, or one per host: "1,2,4"
   double gamma = 0;       ///< AllReduce communication time / compute time; 0: links not emulated
@@ -60,13 +64,15 @@ struct TrainSpec {
   std::string inside_rate = "unlimited";
   double compute_ms = 0;  ///< of a step, for gamma; 0: measured before the run
   bool tls = false;       ///< for what processes send over TCP; threads send nothing
-  // [algorithm]
-  std::string topology = "alternating_exponential_ring";
-  std::string pattern = "cwa";
-  std::string group_method;  ///< empty: ring for uncoded allreduce, else hierarchical
-  std::string update;        ///< empty: backward for allreduce, else step
-  std::string codec = "fp32";
-  std::string late = "wait";
+};
+
+struct AlgorithmSection {
+  std::string topology = "alternating_exponential_ring";  ///< a name, a file, or kAutoTopology
+  const Pattern* pattern = &find_pattern("cwa");
+  std::optional<GroupMethod> group_method;  ///< none: ring for uncoded allreduce, else hierarchical
+  std::optional<UpdateAt> update;           ///< none: the pattern's usual one
+  Codec codec = Codec::fp32;
+  Late late = Late::wait;
   std::int64_t staleness = 1;
   bool stagger = true;
   int buckets = 8;
@@ -77,16 +83,24 @@ struct TrainSpec {
   int local_steps = 0;
   int rounds_per_step = 0;
   bool lazy = false;
+  int outer_every = Hyper{}.outer_every;
+  double outer_momentum = Hyper{}.outer_momentum;
+  double outer_lr = Hyper{}.outer_lr;
+  double consensus = Hyper{}.consensus;
   double consensus_power = 1;
   double clip_norm = 0;
-  // [optimizer]
-  std::string optimizer = "adamw";
-  Hyper hyper{.lr = 1e-3, .weight_decay = 0.01, .beta2 = 0.98};
-  std::string lr_schedule = "cosine";
+};
+
+struct OptimizerSection {
+  const Optimizer* optimizer = &find_optimizer("adamw");
+  Hyper hyper{.lr = 1e-3, .weight_decay = 0.01, .beta2 = 0.98};  ///< but for [algorithm]'s numbers
+  LrSchedule lr_schedule = LrSchedule::cosine;
   std::int64_t warmup = 20;
   double final_lr = 0.1;  ///< cosine: fraction of lr at the end
   double label_smoothing = 0;
-  // [run]
+};
+
+struct RunSection {
   std::int64_t steps = 200;
   std::uint64_t seed = 1;
   std::int64_t evaluate_every = 0;
@@ -98,51 +112,31 @@ struct TrainSpec {
   int kernel_threads = 1;
 };
 
-/// A field of the spec by section and key; the key is the same word in TOML and, with dashes, as a
-/// flag.
-struct TrainField {
-  using Target = std::variant<std::string*, bool*, int*, std::int64_t*, std::uint64_t*, double*,
-                              std::vector<std::string>*>;
-  std::string_view section;
-  std::string_view key;
-  std::string_view help;
-  Target target;
+struct Recipe {
+  DataSection data;
+  ModelSection model;
+  ClusterSection cluster;
+  AlgorithmSection algorithm;
+  OptimizerSection optimizer;
+  RunSection run;
 };
-
-/// The table, pointing into `spec`.
-std::vector<TrainField> train_fields(TrainSpec& spec);
-
-/// Overwrites the fields that the recipe has. Unknown sections and keys, wrong types and unreadable
-/// files throw, naming file, line, and the nearest valid word.
-void read_recipe(const std::string& path, TrainSpec& spec);
-/// The same of a text; `name` stands for the file in messages.
-void read_recipe_text(std::string_view text, std::string_view name, TrainSpec& spec);
-
-/// The whole spec as TOML that read_recipe() takes.
-std::string to_toml(const TrainSpec& spec);
 
 /// Throws std::invalid_argument for values that cannot work together or are out of range, and for
 /// texts that the files of a run cannot hold.
-void check_train_spec(const TrainSpec& spec);
-
-/// Throws std::invalid_argument for an unknown lr_schedule.
-void check_lr_schedule(const TrainSpec& spec);
+void check_recipe(const Recipe& recipe);
 
 /// hosts × per_host.
-HostShape host_shape_of(const TrainSpec& spec);
+HostShape host_shape_of(const ClusterSection& cluster);
 
-/// [algorithm] as a value, and back: the fields of method_fields() by their keys. Throws
-/// std::invalid_argument for words that are none.
-MethodSpec method_of(const TrainSpec& spec);
-void set_method(const MethodSpec& method, TrainSpec& spec);
+/// None stands for what the model is usually trained with.
+std::optional<double> dropout_of(const ModelSection& model);
 
-/// The schedule of the topology with its modifiers.
-Schedule schedule_of(const TrainSpec& spec);
+/// The section as a value, and back: the fields of method_fields() by their keys. `seed` is that of
+/// random topologies. `ddp` becomes allreduce, which is its stand-in.
+MethodSpec method_of(const AlgorithmSection& algorithm, std::uint64_t seed);
+void set_method(const MethodSpec& method, AlgorithmSection& algorithm);
 
-/// The learning rate of step t ≥ 1 as a factor of lr.
-double lr_factor(const TrainSpec& spec, std::int64_t t);
-
-/// Hyper::consensus of step t ≥ 1.
-double consensus_factor(const TrainSpec& spec, std::int64_t t);
+/// The numbers of the optimizer with those of the algorithm.
+Hyper hyper_of(const Recipe& recipe);
 
 }  // namespace gossamer

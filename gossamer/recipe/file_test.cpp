@@ -1,4 +1,4 @@
-#include "gossamer/recipe/spec.h"
+#include "gossamer/recipe/file.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 namespace gossamer {
 namespace {
 
-TrainSpec written_and_read(const TrainSpec& spec) {
-  TrainSpec read;
-  read_recipe_text(to_toml(spec), "recipe.toml", read);
+Recipe written_and_read(const Recipe& recipe) {
+  Recipe read;
+  read_recipe_text(to_toml(recipe), "recipe.toml", read);
   return read;
 }
 
@@ -38,16 +38,16 @@ TEST(Recipe, TextsOfAnyCharactersComeBack) {
                                " ",
                                "."};
   for (int round = 0; round < 300; ++round) {
-    TrainSpec spec;
+    Recipe recipe;
     for (int n = static_cast<int>(rng.below(12)); n > 0; --n) {
-      spec.data += parts[rng.below(std::size(parts))];
-      spec.suffixes.push_back(parts[rng.below(std::size(parts))] + spec.data);
+      recipe.data.data += parts[rng.below(std::size(parts))];
+      recipe.data.suffixes.push_back(parts[rng.below(std::size(parts))] + recipe.data.data);
     }
-    for (char control = 1; control < 0x20 && round == 0; ++control) spec.target += control;
-    const TrainSpec read = written_and_read(spec);
-    EXPECT_EQ(read.data, spec.data) << "seed " << kSeed << ", round " << round;
-    EXPECT_EQ(read.target, spec.target) << "seed " << kSeed << ", round " << round;
-    EXPECT_EQ(read.suffixes, spec.suffixes) << "seed " << kSeed << ", round " << round;
+    for (char control = 1; control < 0x20 && round == 0; ++control) recipe.data.target += control;
+    const Recipe read = written_and_read(recipe);
+    EXPECT_EQ(read.data.data, recipe.data.data) << "seed " << kSeed << ", round " << round;
+    EXPECT_EQ(read.data.target, recipe.data.target) << "seed " << kSeed << ", round " << round;
+    EXPECT_EQ(read.data.suffixes, recipe.data.suffixes) << "seed " << kSeed << ", round " << round;
   }
 }
 
