@@ -11,7 +11,7 @@
 #include "gossamer/checkpoint/keys.h"
 #include "gossamer/checkpoint/load.h"
 #include "gossamer/checkpoint/save.h"
-#include "gossamer/torch/tensor_files.h"
+#include "gossamer/torch/tensors/tensor_files.h"
 
 namespace gossamer::python {
 namespace {

@@ -13,8 +13,8 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/peers.h"
 #include "gossamer/engine/roll_call.h"
-#include "gossamer/torch/gradient_average.h"
-#include "gossamer/torch/tensor_engine.h"
+#include "gossamer/torch/tensors/gradient_average.h"
+#include "gossamer/torch/tensors/tensor_engine.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer::python {

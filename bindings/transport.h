@@ -10,7 +10,7 @@
 
 #include "bindings/process.h"
 #include "gossamer/engine/roll_call.h"
-#include "gossamer/torch/c10d_transport.h"
+#include "gossamer/torch/c10d/c10d_transport.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer::python {

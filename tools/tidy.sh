@@ -8,5 +8,5 @@ if ! command -v clang-tidy >/dev/null; then
 fi
 tools/setup.sh
 [ -f build/dev/compile_commands.json ] || stage "configure dev" cmake --preset dev
-our_files '*.cpp' | grep -vE '^gossamer/(torch/|cli/train)' |
+our_files '*.cpp' | grep -vE '^gossamer/(torch|train|cli/train)/' |
   xargs -r -n 4 -P "$jobs" clang-tidy -p build/dev --quiet

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "gossamer/recipe/fields.h"
+
 namespace gossamer {
 namespace {
 
@@ -14,19 +16,22 @@ std::string flag_of(std::string_view key) {
 
 }  // namespace
 
-void add_train_flags(CLI::App& app, TrainSpec& spec) {
-  for (const TrainField& field : train_fields(spec)) {
+void add_train_flags(CLI::App& app, Recipe& recipe) {
+  for (const RecipeField& field : recipe_fields(recipe)) {
     const std::string flag = flag_of(field.key);
-    const auto add = [&](auto* target) -> CLI::Option* {
-      using Type = std::remove_pointer_t<decltype(target)>;
-      if constexpr (std::is_same_v<Type, bool>) {
-        return app.add_flag(flag + ",!--no-" + flag.substr(2), *target, std::string(field.help));
-      } else if constexpr (std::is_same_v<Type, std::vector<std::string>>) {
-        return app.add_option(flag, *target, std::string(field.help))->delimiter(',');
-      } else {
-        return app.add_option(flag, *target, std::string(field.help))
-            ->capture_default_str()
+    const auto add = [&](auto target) -> CLI::Option* {
+      if constexpr (std::is_same_v<decltype(target), ChoiceRef>) {
+        return app
+            .add_option_function<std::string>(
+                flag, [target](const std::string& word) { target.set(word); }, field.help)
+            ->default_str(target.word())
             ->take_last();
+      } else if constexpr (std::is_same_v<decltype(target), bool*>) {
+        return app.add_flag(flag + ",!--no-" + flag.substr(2), *target, field.help);
+      } else if constexpr (std::is_same_v<decltype(target), std::vector<std::string>*>) {
+        return app.add_option(flag, *target, field.help)->delimiter(',');
+      } else {
+        return app.add_option(flag, *target, field.help)->capture_default_str()->take_last();
       }
     };
     std::visit(add, field.target)->group("[" + std::string(field.section) + "]");

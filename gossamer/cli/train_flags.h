@@ -1,10 +1,10 @@
 #pragma once
-/// Flags from the table of TrainSpec fields.
+/// Flags from the table of a recipe's fields.
 
 #include <string>
 #include <vector>
 
-#include "gossamer/cli/train_spec.h"
+#include "gossamer/recipe/recipe.h"
 
 namespace CLI {
 class App;
@@ -13,7 +13,7 @@ class App;
 namespace gossamer {
 
 /// One flag per field, named after its key, in help groups named after its section.
-void add_train_flags(CLI::App& app, TrainSpec& spec);
+void add_train_flags(CLI::App& app, Recipe& recipe);
 
 /// The value of `--name VALUE` or `--name=VALUE` among the arguments, before they are parsed; empty
 /// if absent.

@@ -27,21 +27,21 @@ examples:
 /// The ring gets twice the learning rate: a worker's small batch makes Adam's normalised step
 /// smaller in the mean direction. AllReduce gains from a higher rate, too, and is ahead after the
 /// same steps where both are tuned: docs/results.md has the grid.
-TrainSpec demo_spec() {
-  TrainSpec spec;
-  spec.gamma = 2;
-  spec.width = 64;
-  spec.layers = 2;
-  spec.heads = 4;
-  spec.buckets = 4;
-  spec.steps = 1500;
-  spec.global_batch = 32;
-  spec.hyper.lr = 2e-3;
-  spec.warmup = 100;
-  spec.final_lr = 0.02;
-  spec.clip_norm = 1;
-  spec.checkpoint_every = 0;
-  return spec;
+Recipe demo_recipe() {
+  Recipe recipe;
+  recipe.cluster.gamma = 2;
+  recipe.model.size.width = 64;
+  recipe.model.size.layers = 2;
+  recipe.model.size.heads = 4;
+  recipe.algorithm.buckets = 4;
+  recipe.run.steps = 1500;
+  recipe.data.global_batch = 32;
+  recipe.optimizer.hyper.lr = 2e-3;
+  recipe.optimizer.warmup = 100;
+  recipe.optimizer.final_lr = 0.02;
+  recipe.algorithm.clip_norm = 1;
+  recipe.run.checkpoint_every = 0;
+  return recipe;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ const TrainCommandHelp kProbeHelp{
     .out = "folder for cluster.toml and workload.toml"};
 
 void add_request_flags(CLI::App& app, const TrainCommandHelp& help, TrainLine& line,
-                       TrainSpec& spec) {
+                       Recipe& recipe) {
   app.footer(std::string(help.footer));
   app.add_flag("--json", line.json, "print one JSON object at the end");
   app.add_option("--out", line.out, std::string(help.out));
@@ -89,19 +89,20 @@ void add_request_flags(CLI::App& app, const TrainCommandHelp& help, TrainLine& l
   app.add_option("--transport", line.transport,
                  "threads, net (processes of a launcher), or auto: net where there is a launcher")
       ->capture_default_str();
-  app.add_flag("--trust-vocabulary", spec.trusts_vocabulary, kTrustAbout);
-  add_train_flags(app, spec);
+  app.add_flag("--trust-vocabulary", recipe.data.trusts_vocabulary, kTrustAbout);
+  add_train_flags(app, recipe);
 }
 
 void add_demo_flags(CLI::App& app, DemoLine& line) {
-  line.base = demo_spec();
-  app.add_option("--data", line.base.data,
+  line.base = demo_recipe();
+  app.add_option("--data", line.base.data.data,
                  "a file or folder of text; default: Python's own sources");
-  app.add_option("--gamma", line.base.gamma, "AllReduce communication time / compute time")
+  app.add_option("--gamma", line.base.cluster.gamma, "AllReduce communication time / compute time")
       ->capture_default_str();
-  app.add_option("--steps", line.base.steps, "steps of each run")->capture_default_str();
-  app.add_option("--seed", line.base.seed, "of everything random")->capture_default_str();
-  app.add_option("--lr", line.base.hyper.lr, "learning rate of AllReduce")->capture_default_str();
+  app.add_option("--steps", line.base.run.steps, "steps of each run")->capture_default_str();
+  app.add_option("--seed", line.base.run.seed, "of everything random")->capture_default_str();
+  app.add_option("--lr", line.base.optimizer.hyper.lr, "learning rate of AllReduce")
+      ->capture_default_str();
   app.add_option("--gossip-lr", line.gossip_lr, "learning rate of the ring")->capture_default_str();
   app.add_flag("--json", line.json, "print one JSON object with both summaries");
 }
@@ -138,9 +139,9 @@ CommandPage train_page(std::string_view command) {
   }
   const TrainCommandHelp& help = command == "probe" ? kProbeHelp : kTrainHelp;
   TrainLine line;
-  TrainSpec spec;
+  Recipe recipe;
   app.description(std::string(help.about));
-  add_request_flags(app, help, line, spec);
+  add_request_flags(app, help, line, recipe);
   CommandPage page = page_of(app, command);
   page.arguments = "[RECIPE.toml] [OPTIONS]";
   return page;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "gossamer/cli/page.h"
-#include "gossamer/cli/train_spec.h"
+#include "gossamer/recipe/recipe.h"
 
 namespace gossamer {
 
@@ -22,7 +22,7 @@ struct TrainCommandHelp {
 extern const TrainCommandHelp kTrainHelp;
 extern const TrainCommandHelp kProbeHelp;
 
-/// What `train` and `probe` read beside the fields of a TrainSpec.
+/// What `train` and `probe` read beside the fields of a recipe.
 struct TrainLine {
   bool json = false;
   std::string out;
@@ -31,12 +31,12 @@ struct TrainLine {
   std::string transport = "auto";
 };
 
-/// Their flags, those of the spec included.
+/// Their flags, those of the recipe included.
 void add_request_flags(CLI::App& app, const TrainCommandHelp& help, TrainLine& line,
-                       TrainSpec& spec);
+                       Recipe& recipe);
 
 struct DemoLine {
-  TrainSpec base;  ///< see Note [The demo's settings]
+  Recipe base;  ///< see Note [The demo's settings]
   double gossip_lr = 4e-3;
   bool json = false;
 };

@@ -1,13 +1,11 @@
-// Texts of the command line and of the environment that the commands read.
+// Texts of the command line.
 
 #include "gossamer/base/fuzz.h"
-#include "gossamer/cli/lab_method.h"
-#include "gossamer/cli/launcher_env.h"
-#include "gossamer/cli/options.h"
+#include "gossamer/cli/amount.h"
+#include "gossamer/cli/lab/method.h"
+#include "gossamer/recipe/host_shape.h"
 
 namespace gossamer {
-
-Environment fuzz_environment(std::string_view text);
 
 bool fuzz_options(std::span<const std::byte> bytes) {
   FuzzBytes input(bytes);
@@ -30,16 +28,6 @@ bool fuzz_lab_method(std::span<const std::byte> bytes) {
   const std::string text(FuzzBytes(bytes).text());
   if (text.find(".json") != std::string::npos) return false;
   return takes([&] { parse_lab_method(text, even_hosts(2, 2), {}); });
-}
-
-bool fuzz_launcher_env(std::span<const std::byte> bytes) {
-  const Environment get = fuzz_environment(FuzzBytes(bytes).text());
-  return takes([&] {
-    const auto found = find_launcher(get);
-    if (!found) return;
-    fuzz_check(0 <= found->rank && found->rank < found->workers, "a rank out of range");
-    fuzz_check(0 <= found->port && found->port <= 65535, "a port out of range");
-  });
 }
 
 }  // namespace gossamer

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "gossamer/base/choice.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/exchange/choice_words.h"
 #include "gossamer/exchange/method.h"
 #include "gossamer/graph/schedule_file.h"
 #include "gossamer/graph/topology.h"
@@ -38,35 +40,9 @@ int count_of(std::string_view word, const std::string& text, int least = 1) {
                  .remedy = "for example " + std::string(word) + "=4"});
 }
 
-template <class Value>
-struct Choice {
-  std::string_view name;
-  Value value;
-};
-
-constexpr Choice<UpdateAt> kUpdates[] = {{"step", UpdateAt::step},
-                                         {"backward", UpdateAt::backward}};
-constexpr Choice<Late> kLates[] = {{"wait", Late::wait}, {"skip", Late::skip}};
 constexpr Choice<bool> kAnswers[] = {
     {"yes", true}, {"no", false}, {"true", true}, {"false", false}};
-constexpr Choice<GroupMethod> kGroupMethods[] = {{"hierarchical", GroupMethod::hierarchical},
-                                                 {"direct", GroupMethod::direct},
-                                                 {"ring", GroupMethod::ring}};
-
-template <class Value, std::size_t n>
-Value choose(const Choice<Value> (&choices)[n], std::string_view kind, const std::string& text) {
-  std::vector<std::string_view> names;
-  for (const Choice<Value>& choice : choices) {
-    if (choice.name == text) return choice.value;
-    names.push_back(choice.name);
-  }
-  fail_unknown_name("method", kind, text, names);
-}
-
-template <class Value, std::size_t n>
-std::string name_in(const Choice<Value> (&choices)[n], Value value) {
-  return std::string(std::ranges::find(choices, value, &Choice<Value>::value)->name);
-}
+bool answer_of(const std::string& text) { return choose(kAnswers, text, {"method", "answer"}); }
 
 std::string unless(int value, int usual) { return value == usual ? "" : std::to_string(value); }
 
@@ -105,7 +81,7 @@ constexpr MethodField kFields[] = {
        return m.codec == Codec::fp32 ? std::string() : std::string(name_of(m.codec));
      }},
     {"lazy", "lazy", "mix with (I + W) / 2",
-     [](M& m, Text v) { m.schedule.lazy = v.empty() || choose(kAnswers, "answer", v); },
+     [](M& m, Text v) { m.schedule.lazy = v.empty() || answer_of(v); },
      [](const M& m) { return std::string(m.schedule.lazy ? "yes" : ""); }},
     {"rounds_per_step", "rounds", "mix so many rounds in every step",
      [](M& m, Text v) { m.schedule.rounds_per_step = count_of("rounds", v); },
@@ -120,19 +96,18 @@ constexpr MethodField kFields[] = {
      [](M& m, Text v) { m.schedule.adaptive_average = count_of("adaptive", v); },
      [](const M& m) { return unless(m.schedule.adaptive_average, 0); }},
     {"group_method", "group", "how groups average: hierarchical, direct or ring",
-     [](M& m, Text v) { m.group_method = choose(kGroupMethods, "group method", v); },
+     [](M& m, Text v) { m.group_method = find_group_method(v); },
      [](const M& m) {
-       return m.group_method ? name_in(kGroupMethods, *m.group_method) : std::string();
+       return m.group_method ? std::string(name_of(*m.group_method)) : std::string();
      }},
     {"update", "", "step or backward (usual: backward where gradients travel)",
-     [](M& m, Text v) { m.update = choose(kUpdates, "update", v); },
-     [](const M& m) { return m.update ? name_in(kUpdates, *m.update) : std::string(); }},
+     [](M& m, Text v) { m.update = find_update(v); },
+     [](const M& m) { return m.update ? std::string(name_of(*m.update)) : std::string(); }},
     {"stagger", "stagger", "let bucket b follow the schedule at t + b",
-     [](M& m, Text v) { m.stagger = choose(kAnswers, "answer", v); },
+     [](M& m, Text v) { m.stagger = answer_of(v); },
      [](const M& m) { return std::string(m.stagger ? "" : "no"); }},
     {"late", "", "wait for late neighbours, or skip them",
-     [](M& m, Text v) { m.late = choose(kLates, "late", v); },
-     [](const M&) { return std::string(); }},
+     [](M& m, Text v) { m.late = find_late(v); }, [](const M&) { return std::string(); }},
     {"staleness", "skip", "with late = skip: steps that a payload may be old",
      [](M& m, Text v) {
        m.late = Late::skip;
@@ -158,8 +133,8 @@ constexpr MethodField kFields[] = {
 
 /// The field whose value is a word of its own: fp32, backward.
 const MethodField* field_of_value(std::string_view value) {
-  if (std::ranges::find(kUpdates, value, &Choice<UpdateAt>::name) != std::end(kUpdates)) {
-    return std::ranges::find(kFields, "update", &MethodField::key);
+  for (const std::string_view update : update_names()) {
+    if (value == update) return std::ranges::find(kFields, "update", &MethodField::key);
   }
   for (const Codec codec : kAllCodecs) {
     if (value == name_of(codec)) return std::ranges::find(kFields, "codec", &MethodField::key);
@@ -224,7 +199,9 @@ void read_head(const std::string& head, std::string_view text, MethodSpec& metho
 }
 
 [[noreturn]] void refuse_word(const std::string& word) {
-  std::vector<std::string_view> names = {"fp32", "bf16", "int8", "step", "backward"};
+  std::vector<std::string_view> names;
+  for (const Codec codec : kAllCodecs) names.push_back(name_of(codec));
+  for (const std::string_view update : update_names()) names.push_back(update);
   for (const MethodField& field : kFields) {
     if (!field.word.empty()) names.push_back(field.word);
   }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gossamer/lab/chart.h"
+#include "gossamer/chart/chart.h"
 #include "gossamer/lab/run.h"
 
 namespace gossamer {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "gossamer/lab/chart.h"
+#include "gossamer/chart/chart.h"
 
 namespace gossamer {
 

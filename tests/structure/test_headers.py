@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from layers import SEES_TORCH
 from project import ROOT, project_files, relative
 
 EIGEN = "/usr/include/eigen3"  # where Debian and Ubuntu put it
@@ -76,7 +77,8 @@ def failures(headers: list[Path], flags: list[str], folder: Path) -> list[str]:
 
 
 def needs_torch(header: Path) -> bool:
-    return relative(header).startswith(("gossamer/torch/", "gossamer/cli/train", "bindings/"))
+    path = relative(header)
+    return path.startswith("bindings/") or SEES_TORCH.match(path) is not None
 
 
 def compiled_by_the_build(header: Path) -> bool:

@@ -7,7 +7,7 @@
 #include "gossamer/torch/data/augment.h"
 #include "gossamer/torch/data/image_set.h"
 #include "gossamer/torch/data/sharding.h"
-#include "gossamer/torch/model.h"
+#include "gossamer/torch/modules/model.h"
 
 namespace gossamer {
 

@@ -208,15 +208,15 @@ TEST_F(DataFiles, TrainingImagesMoveAndThoseToValidateOnStay) {
   const TaskArgs plain{.path = folder_, .global_batch = 8};
   TaskArgs moving = plain;
   moving.augmentation = {.shift = 1, .flip = true};
-  const Task still = find_task("images").open(plain);
-  const Task moved = find_task("images").open(moving);
+  const Task still = open_task(TaskKind::images, plain);
+  const Task moved = open_task(TaskKind::images, moving);
   EXPECT_FALSE(at::equal(moved.training_batch(0, {}).inputs, still.training_batch(0, {}).inputs));
   EXPECT_TRUE(at::equal(moved.training_batch(0, {}).inputs, moved.training_batch(0, {}).inputs));
   EXPECT_TRUE(at::equal(moved.validation.at(0).inputs, still.validation.at(0).inputs));
   const Batch part = moved.training_batch(0, {.worker = 1, .workers = 4});
   EXPECT_TRUE(at::equal(part.inputs, moved.training_batch(0, {}).inputs.narrow(0, 2, 2)));
   moving.augmentation.shift = 4;
-  EXPECT_THROW(find_task("images").open(moving), std::invalid_argument);
+  EXPECT_THROW(open_task(TaskKind::images, moving), std::invalid_argument);
 }
 
 TEST(RealData, HandwrittenDigitsHaveTheirPublishedSizes) {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "gossamer/torch/model.h"
+#include "gossamer/torch/modules/model.h"
 
 namespace gossamer {
 

@@ -8,7 +8,7 @@
 
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/data/vocabulary.h"
-#include "gossamer/torch/model.h"
+#include "gossamer/torch/modules/model.h"
 
 namespace gossamer {
 

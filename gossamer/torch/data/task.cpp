@@ -83,29 +83,19 @@ Task open_images(const TaskArgs& args) {
       .content = content.text()};
 }
 
-template <Task (*open)(const TaskArgs&)>
-Task checked(const TaskArgs& args) {
-  check(args);
-  return open(args);
-}
-
-constexpr TaskKind kTasks[] = {
-    {"images", "images and labels in files like those of MNIST or CIFAR", checked<open_images>},
-    {"text", "any file, or the files of a folder, as bytes or pieces", checked<open_text>},
-    {"translation", "lines of text and their translations, as pieces", checked<open_translation>},
-};
-
 }  // namespace
 
-std::span<const TaskKind> task_kinds() { return kTasks; }
-
-const TaskKind& find_task(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const TaskKind& kind : kTasks) {
-    if (kind.name == name) return kind;
-    names.push_back(kind.name);
+Task open_task(TaskKind kind, const TaskArgs& args) {
+  check(args);
+  switch (kind) {
+    case TaskKind::images:
+      return open_images(args);
+    case TaskKind::text:
+      return open_text(args);
+    case TaskKind::translation:
+      return open_translation(args);
   }
-  fail_unknown_name("tasks", "kind of data", name, names);
+  __builtin_unreachable();
 }
 
 }  // namespace gossamer

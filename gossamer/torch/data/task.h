@@ -1,20 +1,19 @@
 #pragma once
-/// Data sets as a training loop sees them: batches by step and worker. Kinds of data by name.
+/// Data sets as a training loop sees them: batches by step and worker.
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "gossamer/recipe/tasks.h"
 #include "gossamer/torch/data/augment.h"
 #include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/data/vocabulary.h"
-#include "gossamer/torch/model.h"
-#include "gossamer/torch/models/table.h"
+#include "gossamer/torch/modules/model.h"
+#include "gossamer/torch/modules/models.h"
 
 namespace gossamer {
 
@@ -57,9 +56,8 @@ struct TaskArgs {
   std::int64_t context = 64;
   std::vector<std::string> suffixes = {};
   std::int64_t max_bytes = std::int64_t{64} << 20;
-  /// Text: "next", each token from those before it, or "masked", hidden ones from both sides, and
-  /// which share of the tokens is asked for then.
-  std::string objective = "next";
+  /// Text: what is predicted, and which share of the tokens is asked for where they are masked.
+  Objective objective = Objective::next;
   double mask_share = 0.15;
   /// Translation: the file of the target language; what to validate on instead of a fraction.
   /// `context` is the longest pair that is trained on, in pieces.
@@ -73,15 +71,7 @@ struct TaskArgs {
   Trust vocabulary_trust = Trust::sealed;
 };
 
-struct TaskKind {
-  std::string_view name;
-  std::string_view summary;
-  Task (*open)(const TaskArgs&);
-};
-
-std::span<const TaskKind> task_kinds();
-
-/// Throws std::invalid_argument that lists the names when there is no such kind.
-const TaskKind& find_task(std::string_view name);
+/// Reads the data. Throws std::invalid_argument for arguments out of range, and IoError.
+Task open_task(TaskKind kind, const TaskArgs& args);
 
 }  // namespace gossamer

@@ -16,18 +16,12 @@
 namespace gossamer {
 namespace {
 
-constexpr std::string_view kObjectives[] = {"next", "masked"};
-
 /// Keeps the masks of a step apart from the windows that are drawn for it.
 constexpr std::uint64_t kMasks = 0x6d61736b73;
 /// The masks of validation are the same for every run, so that runs can be compared.
 constexpr std::uint64_t kValidationMasks = 0;
 
-bool is_masked(const TaskArgs& args) {
-  if (args.objective == kObjectives[1]) return true;
-  if (args.objective == kObjectives[0]) return false;
-  fail_unknown_name("text", "objective", args.objective, kObjectives);
-}
+bool is_masked(const TaskArgs& args) { return args.objective == Objective::masked; }
 
 /// Adds the text that was read to `content`.
 TokenCorpus read_tokens(const TaskArgs& args, Content& content) {

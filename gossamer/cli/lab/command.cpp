@@ -1,0 +1,26 @@
+#include "gossamer/cli/lab/commands.h"
+#include "gossamer/cli/subcommands.h"
+
+namespace gossamer {
+namespace {
+
+constexpr Command kLabCommands[] = {
+    {"figure", "make figures of decentralized optimization, as SVG or one page", run_lab_figure},
+    {"run", "methods side by side on a problem: MSE, disagreement, loss", run_lab_run},
+    {"transient", "steps until a method keeps up with parallel SGD, and how they grow with n",
+     run_lab_transient},
+};
+
+}  // namespace
+
+int run_lab(int argc, char** argv) {
+  return run_group(
+      {.place = "gossamer lab",
+       .about = "Virtual workers of one process on convex problems, by the rules that train "
+                "networks.",
+       .example = "gossamer lab figure corrections_least_squares",
+       .commands = kLabCommands},
+      argc, argv);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,122 @@
+// The method of a run: [algorithm] as a MethodSpec, and back.
+
+#include <algorithm>
+
+#include "gossamer/base/json.h"
+#include "gossamer/base/units.h"
+#include "gossamer/recipe/recipe.h"
+#include "gossamer/recipe/words.h"
+
+namespace gossamer {
+namespace {
+
+using A = AlgorithmSection;
+
+struct Key {
+  std::string_view key;  ///< of method_fields()
+  std::string (*get)(const A& algorithm);
+  void (*set)(A& algorithm, const std::string& value);
+};
+
+/// 0 stands for what a field is without it.
+template <auto member>
+std::string number(const A& algorithm) {
+  return algorithm.*member == 0 ? "" : std::to_string(algorithm.*member);
+}
+
+template <auto member>
+void set_number(A& algorithm, const std::string& value) {
+  algorithm.*member = value.empty() ? 0 : std::stoi(value);
+}
+
+template <auto member>
+std::string word(const A& algorithm) {
+  return word_of(algorithm.*member);
+}
+
+template <auto member>
+void set_word(A& algorithm, const std::string& value) {
+  if (value.empty()) {
+    algorithm.*member = A{}.*member;
+  } else {
+    read_word(value, algorithm.*member);
+  }
+}
+
+/// An option of the pattern that is at its default says nothing.
+template <auto member>
+std::string option(const A& algorithm) {
+  const auto value = algorithm.*member;
+  return value == A{}.*member ? "" : Json(value).dump();
+}
+
+template <auto member>
+void set_option(A& algorithm, const std::string& value) {
+  using Number = std::remove_cvref_t<decltype(algorithm.*member)>;
+  algorithm.*member = value.empty() ? A{}.*member : static_cast<Number>(std::stod(value));
+}
+
+constexpr Key kKeys[] = {
+    {"degree", number<&A::degree>,
+     [](A& a, const std::string& v) { a.degree = v.empty() ? 1 : std::stoi(v); }},
+    {"codec", word<&A::codec>, set_word<&A::codec>},
+    {"lazy", [](const A& a) { return std::string(a.lazy ? "yes" : "no"); },
+     [](A& a, const std::string& v) { a.lazy = !v.empty(); }},
+    {"rounds_per_step", number<&A::rounds_per_step>, set_number<&A::rounds_per_step>},
+    {"local_steps", number<&A::local_steps>, set_number<&A::local_steps>},
+    {"global_average", number<&A::global_average>, set_number<&A::global_average>},
+    {"adaptive_average", number<&A::adaptive_average>, set_number<&A::adaptive_average>},
+    {"group_method", word<&A::group_method>, set_word<&A::group_method>},
+    {"update", word<&A::update>, set_word<&A::update>},
+    {"stagger", [](const A& a) { return std::string(a.stagger ? "yes" : "no"); },
+     [](A& a, const std::string& v) { a.stagger = v.empty(); }},
+    {"staleness",
+     [](const A& a) { return a.late == Late::skip ? std::to_string(a.staleness) : std::string(); },
+     [](A& a, const std::string& v) {
+       a.late = v.empty() ? Late::wait : Late::skip;
+       a.staleness = v.empty() ? 1 : std::stoll(v);
+     }},
+    {"outer_every", option<&A::outer_every>, set_option<&A::outer_every>},
+    {"outer_momentum", option<&A::outer_momentum>, set_option<&A::outer_momentum>},
+    {"outer_lr", option<&A::outer_lr>, set_option<&A::outer_lr>},
+    {"consensus", option<&A::consensus>, set_option<&A::consensus>},
+};
+
+const MethodField& field_of(std::string_view key) {
+  return *std::ranges::find(method_fields(), key, &MethodField::key);
+}
+
+/// The pattern that stands in for ddp.
+const Pattern& baseline() {
+  return *std::ranges::find_if(patterns(), [](const Pattern& p) { return averages_gradients(p); });
+}
+
+}  // namespace
+
+MethodSpec method_of(const AlgorithmSection& algorithm, std::uint64_t seed) {
+  MethodSpec method{.schedule = {.topology = algorithm.topology, .seed = seed},
+                    .pattern = std::string(algorithm.pattern->name)};
+  for (const std::string& rate : algorithm.link_rates) {
+    method.schedule.link_rates.push_back(parse_rate(rate, "link_rates"));
+  }
+  for (const Key& key : kKeys) {
+    const std::string value = key.get(algorithm);
+    if (!value.empty()) field_of(key.key).set(method, value);
+  }
+  // The baseline of a run is what DDP does.
+  const bool is_plain = averages_gradients(method) && method.codec == Codec::fp32;
+  if (is_plain && !method.group_method) method.group_method = GroupMethod::ring;
+  return method;
+}
+
+void set_method(const MethodSpec& method, AlgorithmSection& algorithm) {
+  const bool is_ddp = facts_of(method).is_ddp;
+  algorithm.topology = method.schedule.topology;
+  algorithm.pattern = is_ddp ? &baseline() : &find_pattern(method.pattern);
+  for (const Key& key : kKeys) key.set(algorithm, field_of(key.key).get(method));
+  if (averages_gradients(method) && !method.group_method && !is_ddp) {
+    algorithm.group_method = GroupMethod::hierarchical;
+  }
+}
+
+}  // namespace gossamer

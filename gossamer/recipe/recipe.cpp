@@ -1,0 +1,24 @@
+#include "gossamer/recipe/recipe.h"
+
+#include "gossamer/recipe/host_shape.h"
+
+namespace gossamer {
+
+Hyper hyper_of(const Recipe& recipe) {
+  Hyper hyper = recipe.optimizer.hyper;
+  hyper.outer_every = recipe.algorithm.outer_every;
+  hyper.outer_momentum = recipe.algorithm.outer_momentum;
+  hyper.outer_lr = recipe.algorithm.outer_lr;
+  hyper.consensus = recipe.algorithm.consensus;
+  return hyper;
+}
+
+HostShape host_shape_of(const ClusterSection& cluster) {
+  return parse_host_shape(cluster.hosts, cluster.per_host, "train");
+}
+
+std::optional<double> dropout_of(const ModelSection& model) {
+  return model.dropout == kUsualDropout ? std::nullopt : std::optional(model.dropout);
+}
+
+}  // namespace gossamer

@@ -1,0 +1,42 @@
+#pragma once
+/// GradientPresence: what workers tell each other about their gradients in every pass.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gossamer/torch/tensors/flat_average.h"
+
+namespace gossamer {
+
+/// By tensor, of one worker or of any worker.
+struct GradientSigns {
+  std::vector<char> is_there;
+  std::vector<char> travels;
+  std::vector<char> is_sparse;
+};
+
+/// Travels by itself and is never coded: next to gradients a codec would lose it.
+class GradientPresence {
+ public:
+  GradientPresence(const Averagers& all, std::vector<std::string> names);
+
+  /// `steps`: that this worker has done.
+  void launch(const GradientSigns& own, std::size_t steps, std::int64_t pass);
+  /// Where the exchange is, for whoever measures it.
+  FlatAverage& average() { return average_; }
+  /// What any worker has said; after average().wait(). Throws std::invalid_argument, on all workers
+  /// alike, where workers are in unlike steps or disagree on what travels.
+  GradientSigns collect();
+
+ private:
+  void check(const float* means) const;
+  std::size_t parity(std::size_t steps) const { return 3 * names_.size() + steps % 2; }
+
+  Averagers all_;
+  std::vector<std::string> names_;
+  FlatAverage average_;
+  std::size_t steps_ = 0;
+};
+
+}  // namespace gossamer

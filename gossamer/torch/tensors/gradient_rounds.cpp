@@ -1,0 +1,285 @@
+#include "gossamer/torch/tensors/gradient_rounds.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/engine/tags.h"
+#include "gossamer/torch/tensors/tensor_types.h"
+#include "gossamer/torch/tensors/tensor_views.h"
+
+namespace gossamer {
+namespace {
+
+/// Sets of tensors_ that are trained in turn, as in alternating training, keep their buckets.
+constexpr std::size_t kKeptBuckets = 3;
+
+std::vector<std::string> names_of(const std::vector<AveragedTensor>& tensors) {
+  std::vector<std::string> names;
+  for (const AveragedTensor& each : tensors) names.push_back(each.name);
+  return names;
+}
+
+}  // namespace
+
+GradientRounds::GradientRounds(const std::vector<AveragedTensor>& tensors,
+                               const GradientOptions& options, const Averagers& all)
+    : names_(names_of(tensors)),
+      options_(options),
+      all_(all),
+      presence_(all, names_),
+      sparse_(tensors.size()) {
+  for (const AveragedTensor& each : tensors) tensors_.push_back(each.tensor);
+}
+
+void GradientRounds::open(std::vector<char> travels, std::size_t step) {
+  if (!failure_.empty()) {
+    throw std::runtime_error("[Gossip] averaging gradients has failed before: " + failure_ +
+                             "; make a new Gossip on every rank");
+  }
+  own_.travels = std::move(travels);
+  choose_buckets();
+  is_open_ = true;
+  is_dropped_ = false;
+  round_ = 0;
+  step_ = step;
+  arrived_.assign(tensors_.size(), 0);
+  for (GradientBucket& bucket : buckets()) bucket.missing = bucket.tensors.size();
+}
+
+void GradientRounds::choose_buckets() {
+  auto chosen = own_.travels;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (sparse_[i] != 0) chosen[i] = 0;
+  }
+  const auto found = std::ranges::find(kept_, chosen, &GradientBuckets::chosen);
+  if (found != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, found);
+    return;
+  }
+  kept_.push_front(make_buckets(tensors_, chosen, options_.bucket_bytes, all_, options_.codec));
+  if (kept_.size() > kKeptBuckets) kept_.pop_back();
+}
+
+void GradientRounds::arrive(std::size_t i) {
+  if (std::exchange(arrived_[i], 1) != 0) {
+    fail_argument(
+        {.place = kGossip,
+         .what = "a second gradient arrived for parameter '" + names_[i] + "' in one backward pass",
+         .got = "shape " + c10::str(tensors_[i].sizes()),
+         .remedy = "use non-reentrant checkpointing (use_reentrant=False)"});
+  }
+  const std::size_t b = kept_.front().bucket_of[i];
+  if (options_.at_end || b == GradientBuckets::kNone) return;
+  if (--buckets()[b].missing == 0) launch(b);
+}
+
+bool GradientRounds::next() {
+  const at::NoGradGuard no_grad;
+  try {
+    return do_round();
+  } catch (const std::exception& error) {
+    is_open_ = false;
+    failure_ = error.what();
+    throw;
+  }
+}
+
+void GradientRounds::drop() {
+  is_dropped_ = true;
+  while (next()) continue;
+}
+
+/// Returns whether there is another one. See Note [Several averages in one pass].
+bool GradientRounds::do_round() {
+  switch (round_++) {
+    case 0:
+      launch_all();
+      return true;
+    case 1: {
+      const auto is_there = collect_presence();
+      for (std::size_t b = 0; b < buckets().size(); ++b) collect(b, is_there);
+      start_rows();
+      break;
+    }
+    case 2:
+      rows_->launch_values(passes_);
+      break;
+    case 3:
+      rows_->collect(is_dropped_);
+      rows_.reset();
+      break;
+  }
+  if (rows_) return true;
+  end_pass();
+  return false;
+}
+
+void GradientRounds::end_pass() {
+  is_open_ = false;
+  ++passes_;
+  exposed_s_ += overlap_.exposed_s();
+  hidden_s_ += overlap_.hidden_s();
+  overlap_ = {};
+}
+
+// What travels.
+
+void GradientRounds::launch_all() {
+  for (std::size_t b = 0; b < buckets().size(); ++b) {
+    if (buckets()[b].average.is_under_way()) continue;
+    launch(b);
+    record(TimelineEvent::Kind::backward, b);
+  }
+  launch_presence();
+}
+
+void GradientRounds::launch(std::size_t b) {
+  const at::NoGradGuard no_grad;
+  GradientBucket& bucket = buckets()[b];
+  bucket.average.wait_back();
+  ReadPayload read;
+  if (bucket.average.is_only_coded()) {
+    read = reader_of(bucket);
+  } else {
+    for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
+      write(bucket.tensors[k], bucket.views[k]);
+    }
+  }
+  bucket.average.launch(*all_.runner, passes_, stream::of_gradients(b), options_.recorder,
+                        std::move(read));
+}
+
+/// The gradient in the order of the tensor's memory; itself, if it has that.
+at::Tensor GradientRounds::laid_out(std::size_t i) const {
+  const at::Tensor like = as_real(tensors_[i].detach());
+  const at::Tensor& gradient = tensors_[i].grad();
+  const auto type = to_scalar_type(mixing_dtype(like));
+  if (gradient.defined() && gradient.layout() == at::kStrided && gradient.device().is_cpu()) {
+    const at::Tensor real = as_real(gradient.detach());
+    const bool is_alike = real.scalar_type() == type && real.sizes() == like.sizes() &&
+                          real.strides() == like.strides();
+    if (is_alike && like.is_non_overlapping_and_dense()) return real;
+  }
+  at::Tensor made = view_like(at::empty({like.numel()}, at::dtype(type)), 0, like);
+  write(i, made);
+  return made;
+}
+
+/// Of the bucket's elements as its array would have them.
+ReadPayload GradientRounds::reader_of(const GradientBucket& bucket) const {
+  std::vector<at::Tensor> values;
+  std::vector<std::int64_t> begins;
+  std::int64_t end = 0;
+  for (const std::size_t i : bucket.tensors) {
+    values.push_back(laid_out(i));
+    begins.push_back(end);
+    end += values.back().numel();
+  }
+  const std::size_t element = size_of(bucket.average.dtype());
+  return [=](std::int64_t offset, std::int64_t count, std::byte* into) {
+    const auto after = std::ranges::upper_bound(begins, offset) - begins.begin();
+    for (auto k = static_cast<std::size_t>(after) - 1; count > 0; ++k) {
+      const std::int64_t skipped = offset - begins[k];
+      const std::int64_t here = std::min(count, values[k].numel() - skipped);
+      const auto* from = static_cast<const std::byte*>(values[k].const_data_ptr());
+      std::memcpy(into, from + static_cast<std::size_t>(skipped) * element,
+                  static_cast<std::size_t>(here) * element);
+      offset += here;
+      count -= here;
+      into += static_cast<std::size_t>(here) * element;
+    }
+  };
+}
+
+void GradientRounds::write(std::size_t i, const at::Tensor& into) const {
+  const at::Tensor& gradient = tensors_[i].grad();
+  if (!gradient.defined() || gradient.layout() == at::kSparse) {
+    into.zero_();
+  } else if (gradient.layout() == at::kStrided) {
+    into.copy_(as_real(gradient.detach()));
+  } else {
+    fail_argument({.place = kGossip,
+                   .what = "the gradient of parameter '" + names_[i] +
+                           "' must be dense or sparse by coordinates",
+                   .got = c10::str(gradient.layout()),
+                   .remedy = "convert it with to_sparse_coo() in a hook"});
+  }
+}
+
+void GradientRounds::launch_presence() {
+  own_.is_there.clear();
+  own_.is_sparse.clear();
+  for (const at::Tensor& tensor : tensors_) {
+    const bool is_there = tensor.grad().defined();
+    own_.is_there.push_back(is_there ? 1 : 0);
+    own_.is_sparse.push_back(is_there && tensor.grad().is_sparse() ? 1 : 0);
+  }
+  presence_.launch(own_, step_, passes_);
+}
+
+void GradientRounds::wait_for(FlatAverage& average) {
+  const auto begin = Clock::now();
+  average.wait();
+  overlap_.waits.push_back({begin, Clock::now()});
+  overlap_.journeys.push_back(average.journey());
+}
+
+/// By tensor: whether any worker has a gradient.
+std::vector<char> GradientRounds::collect_presence() {
+  wait_for(presence_.average());
+  const GradientSigns any = presence_.collect();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (travels(i) && any.is_sparse[i] != 0) sparse_[i] = 1;
+  }
+  return any.is_there;
+}
+
+/// Brings the mean of a bucket to its gradients.
+void GradientRounds::collect(std::size_t b, const std::vector<char>& is_there) {
+  GradientBucket& bucket = buckets()[b];
+  FlatAverage& average = bucket.average;
+  wait_for(average);
+  record(TimelineEvent::Kind::wait, b);
+  if (options_.recorder != nullptr) {
+    options_.recorder->exchanged(static_cast<int>(b), std::span(overlap_.journeys).last(1));
+  }
+  for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
+    const std::size_t i = bucket.tensors[k];
+    if (!is_dropped_ && is_there[i] != 0 && sparse_[i] == 0) read(bucket, k);
+  }
+  average.finish();
+  record(TimelineEvent::Kind::update, b);
+}
+
+void GradientRounds::read(const GradientBucket& bucket, std::size_t k) {
+  at::Tensor& tensor = tensors_[bucket.tensors[k]];
+  if (!tensor.grad().defined()) tensor.mutable_grad() = at::empty_like(tensor.detach());
+  const at::Tensor& view = bucket.views[k];
+  const at::Tensor gradient = as_real(tensor.mutable_grad().detach());
+  const bool fits =
+      gradient.strides() == view.strides() && gradient.scalar_type() == view.scalar_type();
+  const at::Tensor values = fits ? gradient : at::empty_like(view);
+  bucket.average.read(view.storage_offset(), view.numel(), values.mutable_data_ptr());
+  if (fits) {
+    torch::autograd::impl::bump_version(tensor.mutable_grad());
+  } else {
+    gradient.copy_(values);
+  }
+}
+
+void GradientRounds::start_rows() {
+  std::vector<at::Tensor> of;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (travels(i) && sparse_[i] != 0) of.push_back(tensors_[i]);
+  }
+  if (of.empty()) return;
+  rows_.emplace(all_, std::move(of), options_.codec);
+  rows_->launch_rows(passes_);
+}
+
+}  // namespace gossamer

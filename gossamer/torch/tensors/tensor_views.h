@@ -1,0 +1,38 @@
+#pragma once
+/// How tensors of any dtype and strides lie in flat arrays of float32 and float64.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "gossamer/base/dtype.h"
+#include "gossamer/torch/tensors/flat_layout.h"
+
+namespace gossamer {
+
+/// The element type in which a tensor is mixed; complex numbers are pairs of them.
+DType mixing_dtype(const at::Tensor& tensor);
+
+/// A complex tensor as real pairs, any other as it is.
+at::Tensor as_real(const at::Tensor& tensor);
+
+/// The elements from `offset` of a flat array with the sizes of `like`, and with its strides where
+/// these leave no gaps.
+at::Tensor view_like(const at::Tensor& array, std::int64_t offset, const at::Tensor& like);
+
+/// The elements from `offset` of a flat array as a contiguous tensor with a storage of its own, as
+/// large as itself: who saves or compares storages sees a tensor like any other. Keeps the array.
+at::Tensor tensor_over(const at::Tensor& array, std::int64_t offset, at::IntArrayRef sizes);
+
+/// Zeros with the dtype, sizes and strides of a dense tensor, in a storage of their own.
+at::Tensor large_zeros_like(const at::Tensor& like);
+
+/// Moves a large tensor into large pages without changing its address, where the system can: a
+/// sweep over pages of 4 KiB waits for address translations.
+void ask_for_large_pages(const at::Tensor& tensor);
+
+/// One array of zeros for each array of the layout.
+std::vector<at::Tensor> zero_arrays(const FlatLayout& layout);
+
+}  // namespace gossamer

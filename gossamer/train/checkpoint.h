@@ -1,0 +1,44 @@
+#pragma once
+/// Saves and loads the whole state of a training run: parameters, optimizer state and buffers of
+/// every worker.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "gossamer/base/folder_lock.h"
+#include "gossamer/recipe/recipe.h"
+#include "gossamer/torch/tensors/tensor_engine.h"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace gossamer {
+
+/// What a checkpoint is of.
+struct TrainedRun {
+  const std::filesystem::path& out;  ///< the run folder
+  const Recipe& recipe;
+  const std::string& content;        ///< of the data: Task::content
+  const FolderLock* lock = nullptr;  ///< of `out`; null: this worker has none
+};
+
+/// Collective: all workers write into `out`/checkpoints, rank 0 commits. Either the checkpoint is
+/// there as a whole afterwards, or the earlier ones are untouched and all workers are told what the
+/// disk had against it. Old checkpoints that cannot be removed are a warning. Empty: it is there.
+std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module);
+
+/// Whether there is a checkpoint in the run folder, which need not exist.
+bool has_checkpoint(const std::filesystem::path& out);
+
+/// The newest checkpoint in the run folder. Throws IoError where there is none and
+/// std::invalid_argument where it is of another run, or of other data.
+std::filesystem::path checkpoint_to_resume(const TrainedRun& run);
+
+/// Collective: fills engine and module from the newest checkpoint and starts the engine there. What
+/// follows is, bit for bit, what would have followed the save. Throws as checkpoint_to_resume()
+/// does, and IoError for a damaged checkpoint.
+void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module);
+
+}  // namespace gossamer

@@ -1,0 +1,57 @@
+#pragma once
+/// One process of a training run that a launcher started: how it meets the others.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gossamer/base/cluster.h"
+#include "gossamer/recipe/launcher_env.h"
+#include "gossamer/torch/c10d/job_store.h"
+#include "gossamer/transport/transport.h"
+
+namespace gossamer {
+
+struct ConnectOptions {
+  bool tls = false;  ///< between hosts; the same for all
+};
+
+/// Every process of the job makes one and calls the same functions in the same order. They throw
+/// TransportError, which names the rank, where another one does not come within the timeout.
+class TrainJob {
+ public:
+  /// Meets the others. Throws std::invalid_argument where find_hosts() does. Rank 0 says on stderr
+  /// what is odd, and everybody for whom it has waited for some seconds.
+  TrainJob(LauncherEnv env, double timeout_s);
+
+  int rank() const { return env_.rank; }
+  int workers() const { return env_.workers; }
+  const LauncherEnv& env() const { return env_; }
+  /// The workers of each host; see find_hosts().
+  const HostShape& shape() const { return shape_; }
+
+  /// Runs `work` here and waits for the others to have run theirs. Where it throws on any rank, all
+  /// throw: each its own exception, the others one of the same kind with the first such rank's
+  /// message. `what` completes "could not".
+  void together(const std::string& what, const std::function<void()>& work);
+  /// Throws std::invalid_argument on all ranks unless all have the words of rank 0; the message has
+  /// the first line that differs.
+  void require_same(const std::string& words);
+  /// The transport to all of them; to be called last, once.
+  std::unique_ptr<Transport> connect(const ConnectOptions& options);
+
+ private:
+  std::string token_from_store();
+  std::vector<std::string> share_sealed(const std::string& mine);
+
+  LauncherEnv env_;
+  std::unique_ptr<JobStore> store_;
+  HostShape shape_;
+  std::string token_;
+  bool has_secret_ = false;      ///< the token comes from the user's secret
+  bool is_one_reach_ = false;    ///< all can share memory
+  bool is_one_machine_ = false;  ///< all are in one network
+};
+
+}  // namespace gossamer

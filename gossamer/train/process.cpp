@@ -1,0 +1,256 @@
+#include "gossamer/train/process.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gossamer/base/disk.h"
+#include "gossamer/base/errors.h"
+#include "gossamer/engine/tags.h"
+#include "gossamer/graph/schedule_file.h"
+#include "gossamer/recipe/fields.h"
+#include "gossamer/recipe/file.h"
+#include "gossamer/recipe/host_shape.h"
+#include "gossamer/train/checkpoint.h"
+#include "gossamer/train/probe.h"
+
+namespace gossamer {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The words of a transport to its peers when it is destroyed.
+constexpr std::string_view kLeft = "the peer left";
+/// A launcher that ends a job signals all processes, but not at the same time.
+constexpr auto kSignalsAreApart = 500ms;
+constexpr auto kProbe = 1s;
+constexpr auto kLookAgain = 10ms;
+// Network file systems show a new file late.
+constexpr auto kFileIsThere = 10s;
+
+void refuse_emulation(const ClusterSection& cluster, const TrainJob& job) {
+  const ClusterSection plain;
+  const std::pair<const char*, bool> asked[] = {
+      {"gamma", cluster.gamma != plain.gamma},
+      {"link_rate", cluster.link_rate != plain.link_rate},
+      {"link_latency", cluster.link_latency != plain.link_latency},
+      {"inside_rate", cluster.inside_rate != plain.inside_rate},
+      {"compute_ms", cluster.compute_ms != plain.compute_ms}};
+  for (const auto& [name, is_asked] : asked) {
+    if (!is_asked) continue;
+    fail_argument({.place = "train",
+                   .what = "links are emulated only between threads of one process",
+                   .got = std::string(name) + " under " + std::string(name_of(job.env().launcher)),
+                   .remedy = "leave it out, or start without a launcher (--transport threads)"});
+  }
+}
+
+void find_folder(const std::filesystem::path& out) {
+  const auto limit = Clock::now() + kFileIsThere;
+  while (!is_there(out / "run.toml")) {
+    if (Clock::now() > limit) {
+      fail_io({.place = "train",
+               .what = out.string() + " is not the folder that rank 0 writes to",
+               .got = "no run.toml in it",
+               .remedy = "give a folder that all hosts share"});
+    }
+    std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
+/// Everything that must be alike for the workers to train the same thing.
+std::string agreement(const Recipe& recipe, const Task& task, const TrainRunArgs& args) {
+  std::string text = shared_words(recipe, task) + "\nfolder: ";
+  text += args.out.empty() ? "none" : args.out.string();
+  if (args.resume) {
+    text += "\ncheckpoint: " +
+            checkpoint_to_resume({args.out, recipe, task.content}).filename().string();
+  }
+  return text;
+}
+
+/// What it returns is to be held as long as the run uses the folder.
+FolderLock prepare(const Recipe& recipe, const Task& task, const TrainRunArgs& args,
+                   TrainJob& job) {
+  FolderLock lock;
+  job.together("prepare the run", [&] {
+    if (job.rank() == 0) lock = prepare_folder(recipe, task, args);
+  });
+  std::string words;
+  job.together("see the run folder", [&] {
+    if (!args.out.empty()) find_folder(args.out);
+    words = agreement(recipe, task, args);
+  });
+  job.require_same(words);
+  return lock;
+}
+
+bool wait_for_stop(const std::atomic<bool>* stop) {
+  const auto limit = Clock::now() + kSignalsAreApart;
+  while (stop != nullptr && !*stop && Clock::now() < limit) {
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  return stop != nullptr && *stop;
+}
+
+/// The workers that are gone without having said that they leave.
+std::vector<int> lost_workers(Transport& transport) {
+  const TransportInfo info = transport.describe();
+  const auto limit = Clock::now() + kProbe;  // before the probes' own deadline
+  const Tag tag{.step = -1, .stream = stream::kCollectives, .slot = -1};
+  const std::byte nothing{};
+  std::vector<std::pair<int, Request>> probes;
+  for (int peer = 0; peer < info.workers; ++peer) {
+    if (peer == info.rank) continue;
+    probes.emplace_back(peer, transport.send(peer, tag, {&nothing, 1}, limit + kProbe));
+  }
+  std::vector<int> lost;
+  for (const auto& [peer, probe] : probes) {
+    Status status = transport.poll(probe);
+    while (status.state == Status::State::pending && Clock::now() < limit) {
+      transport.progress(std::min(limit, Clock::now() + kLookAgain));
+      status = transport.poll(probe);
+    }
+    transport.release(probe);
+    try {
+      if (status.error) std::rethrow_exception(status.error);  // a live peer's is pending
+    } catch (const TransportError& error) {
+      if (error.details().reason != kLeft) lost.push_back(peer);
+    }
+  }
+  return lost;
+}
+
+/// A worker that left may have done so because of a third one, or of a signal that comes here soon.
+[[noreturn]] void explain(const TransportError& error, Transport& transport,
+                          const std::atomic<bool>* stop) {
+  TransportError::Details details = error.details();
+  const bool may_be_consequence = details.reason == kLeft;
+  if (may_be_consequence ? wait_for_stop(stop) : stop != nullptr && *stop) {
+    throw Interrupted("interrupted");
+  }
+  const std::vector<int> lost = may_be_consequence ? lost_workers(transport) : std::vector<int>{};
+  if (lost.empty()) {
+    details.reason += "; see what worker " + std::to_string(details.peer) +
+                      ", or who started it, said of its end";
+  } else {
+    details.reason += "; ended without a word:";
+    for (const int rank : lost) details.reason += " worker " + std::to_string(rank);
+  }
+  throw TransportError(details);
+}
+
+/// Puts the launcher's hosts into the section.
+void take_shape(ClusterSection& cluster, const TrainJob& job) {
+  refuse_emulation(cluster, job);
+  const std::vector<int>& counts = job.shape().workers_per_host;
+  std::string list;
+  for (const int count : counts) {
+    if (!list.empty()) list += ',';
+    list += std::to_string(count);
+  }
+  const bool is_even = std::ranges::count(counts, counts.front()) == std::ssize(counts);
+  cluster.hosts = job.shape().hosts();
+  cluster.per_host = is_even ? std::to_string(counts.front()) : list;
+}
+
+/// Hosts that were asked for must be those that the launcher has started.
+void check_hosts(const std::string& command, const ClusterSection& asked, const TrainJob& job) {
+  const HostShape shape = host_shape_of(asked);
+  if (shape.workers_per_host == job.shape().workers_per_host) return;
+  fail_argument({.place = command,
+                 .what = "hosts and per_host must be what " +
+                         std::string(name_of(job.env().launcher)) + " has started, " +
+                         describe(job.shape()),
+                 .got = describe(shape),
+                 .remedy = "leave --hosts and --per-host out, or use --transport threads"});
+}
+
+/// Takes rank 0's choice. Collective.
+void take_choice(Recipe& recipe, Transport& transport) {
+  ExchangeRunner runner(transport, recipe.run.timeout_s);
+  Collectives collectives(runner, {host_shape_of(recipe.cluster), transport.describe().rank},
+                          kFirstCallOfTraining);
+  std::string choice = to_toml(recipe);
+  collectives.broadcast(choice);
+  read_recipe_text(choice, "rank 0's choice", recipe);
+}
+
+/// Chooses a method for what the job's own links and workers are measured to do.
+std::optional<RunPrediction> settle_together(Recipe& recipe, const Task& task,
+                                             const TrainRunArgs& args, Transport& transport) {
+  const bool speaks = transport.describe().rank == 0;
+  if (speaks) std::fputs("gossamer: topology auto: measuring links and compute\n", stderr);
+  const ProbedJob probed =
+      probe_worker({.recipe = &recipe, .task = &task, .stop = args.stop}, transport);
+  const RunScenario scenario{.cluster = probed.cluster.cluster,
+                             .workload = workload_on(probed.workload, probed.cluster)};
+  std::optional<RunPrediction> prediction;
+  if (speaks) {
+    settle_method(recipe, scenario, args.out);
+    prediction = foresee(recipe, task, scenario, args.out);
+  }
+  take_choice(recipe, transport);
+  return prediction;
+}
+
+}  // namespace
+
+std::string shared_words(const Recipe& recipe, const Task& task) {
+  Recipe copy = recipe;
+  for (const RecipeField& field : recipe_fields(copy)) {
+    if (is_data_path(field.key)) std::get<std::string*>(field.target)->clear();
+  }
+  std::string weights;
+  if (is_schedule_file(recipe.algorithm.topology)) {
+    const MethodSpec method = method_of(recipe.algorithm, recipe.run.seed);
+    weights =
+        "weights of W: " + make_schedule(method.schedule, host_shape_of(recipe.cluster)).name +
+        "\n";
+  }
+  return to_toml(copy) + weights + "content of the data: " + task.content;
+}
+
+Task begin_process(Recipe& recipe, TrainJob& job, const BeginOptions& options) {
+  const ClusterSection asked = recipe.cluster;
+  Task task;
+  take_shape(recipe.cluster, job);
+  job.together("begin", [&] {
+    if (options.hosts_are_asked) check_hosts(options.command, asked, job);
+    check_recipe(recipe);
+    task = open_task(recipe);
+  });
+  return task;
+}
+
+TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& args, TrainJob& job) {
+  const FolderLock folder_lock = prepare(recipe, task, args, job);
+  TrainResult result{.data = task.description};
+  const std::unique_ptr<Transport> transport = job.connect({.tls = recipe.cluster.tls});
+  RunTrace trace(host_shape_of(recipe.cluster), recipe.run.trace_steps,
+                 args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));
+  const TrainContext context{.recipe = &recipe,
+                             .task = &task,
+                             .out = args.out,
+                             .lock = &folder_lock,
+                             .resume = args.resume,
+                             .trace = &trace,
+                             .stop = args.stop,
+                             .preempted = args.preempted,
+                             .progress = args.progress};
+  try {
+    if (recipe.algorithm.topology == kAutoTopology) {
+      result.prediction = settle_together(recipe, task, args, *transport);
+    }
+    trace.around([&] { result.summary = train_worker(context, *transport); });
+  } catch (const TransportError& error) {
+    explain(error, *transport, args.stop);
+  }
+  if (job.rank() == 0) write_summary(recipe, result, args.out);
+  return result;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,319 @@
+#include "gossamer/train/worker.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <torch/nn/module.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
+#include "gossamer/engine/exchange.h"
+#include "gossamer/engine/stop_agreement.h"
+#include "gossamer/torch/process.h"
+#include "gossamer/train/checkpoint.h"
+#include "gossamer/train/metrics.h"
+#include "gossamer/train/model.h"
+#include "gossamer/train/model_file.h"
+
+namespace gossamer {
+namespace {
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+/// Bytes this worker has sent to other hosts so far.
+double bytes_to_other_hosts(const Transport& transport, const HostShape& shape) {
+  const TransportInfo info = transport.describe();
+  double bytes = 0;
+  for (const EdgeBytes& edge : info.edges) {
+    const bool crosses = shape.host_of(edge.peer) != shape.host_of(info.rank);
+    if (crosses) bytes += static_cast<double>(edge.sent);
+  }
+  return bytes;
+}
+
+/// Where more workers compute than there are cores, the threads that exchange must not queue behind
+/// them: this thread, which computes, lowers its own priority; those it has started keep theirs.
+void let_exchanges_go_first() {
+  constexpr int kLower = 10;
+  const auto self = static_cast<id_t>(::syscall(SYS_gettid));
+  ::setpriority(PRIO_PROCESS, self, kLower);
+}
+
+TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model,
+                                   Recorder* recorder, std::function<void()> while_waiting) {
+  TensorEngineOptions options = engine_options(recipe, model);
+  options.engine.recorder = recorder;
+  options.engine.while_waiting = std::move(while_waiting);
+  return options;
+}
+
+std::optional<double> perplexity_of(InputKind kind, const Evaluation& evaluation) {
+  if (kind == InputKind::images) return std::nullopt;
+  return std::exp(evaluation.mean_loss());
+}
+
+class Worker {
+ public:
+  Worker(const TrainContext& context, Transport& transport)
+      : context_(context),
+        recipe_(*context.recipe),
+        transport_(transport),
+        shape_(host_shape_of(recipe_.cluster)),
+        rank_(transport.describe().rank),
+        model_(make_train_model(recipe_, *context.task)),
+        recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
+        agreement_(context.preempted == nullptr ? nullptr
+                                                : std::make_unique<StopAgreement>(transport)),
+        tensors_(model_.tensors.trained,
+                 engine_options(recipe_, model_, recorder_, [this] { look(); }), transport),
+        engine_(tensors_.engine()),
+        groups_(engine_.groups().begin(), engine_.groups().end()) {
+    if (update_of(method_of(recipe_.algorithm, recipe_.run.seed)) == UpdateAt::backward) {
+      tensors_.watch_gradients([this] { return groups_; });
+    }
+  }
+
+  TrainSummary run() {
+    begin();
+    start_clock();
+    while (engine_.steps_done() < recipe_.run.steps) {
+      if (agreement_) stop_where_agreed();
+      train_step();
+      const std::int64_t done = engine_.steps_done();
+      if (done == first_step_ + warm_up_steps()) start_clock();
+      if (due(recipe_.run.checkpoint_every)) pause([&] { save(); });
+      if (due(recipe_.run.evaluate_every) && done < recipe_.run.steps)
+        pause([&] { report(evaluate_mean()); });
+    }
+    stop_clock();
+    if (recipe_.run.checkpoint_every > 0 && !due(recipe_.run.checkpoint_every)) save();
+    const Evaluation evaluation = evaluate_mean();
+    report(evaluation);
+    return summary(evaluation);
+  }
+
+ private:
+  void begin() {
+    if (context_.resume) {
+      load_checkpoint(saved_run(), tensors_, *model_.model.module);
+    } else {
+      tensors_.broadcast(model_.tensors.others);
+      tensors_.start();
+    }
+    first_step_ = engine_.steps_done();
+    metrics_ = MetricsFile(context_.out, rank_, first_step_);
+    if (recorder_ != nullptr) share_start(*recorder_, engine_.collectives());
+  }
+
+  /// The first steps pay for allocations and caches; they are not timed where there are others.
+  std::int64_t warm_up_steps() const {
+    return std::min<std::int64_t>(3, (recipe_.run.steps - first_step_) / 4);
+  }
+
+  bool due(std::int64_t every) const { return every > 0 && engine_.steps_done() % every == 0; }
+
+  void train_step() {
+    if (context_.stop != nullptr && *context_.stop) {
+      throw Interrupted("interrupted after step " + std::to_string(engine_.steps_done()));
+    }
+    const auto begin = Clock::now();
+    const std::int64_t step = engine_.steps_done();
+    const double factor = lr_factor(recipe_.optimizer, recipe_.run, step + 1);
+    const double lr = recipe_.optimizer.hyper.lr * factor;
+    for (Hyper& hyper : groups_) {
+      hyper.lr = lr;
+      hyper.consensus = consensus_factor(recipe_.algorithm, factor);
+    }
+    const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()});
+    const StepReport report = tensors_.step(groups_, false, loss);
+    forget_gradients(model_.tensors.trained);
+    const double step_s = seconds_between(begin, Clock::now());
+    exposed_s_ += report.exposed_s;
+    recent_loss_ = recent_loss_ == 0 ? loss : 0.9 * recent_loss_ + 0.1 * loss;
+    metrics_.write({{"step", report.step},
+                    {"loss", loss},
+                    {"lr", lr},
+                    {"step_ms", 1e3 * step_s},
+                    {"exposed_ms", 1e3 * report.exposed_s},
+                    {"grad_norm", report.grad_norm},
+                    {"mixing_distance", report.distance}});
+    if (rank_ == 0 && context_.progress) context_.progress(report.step, recent_loss_, step_s);
+  }
+
+  // The clock runs while all train; it starts and stops when everything sent has arrived.
+
+  void start_clock() {
+    engine_.quiesce();
+    engine_.collectives().barrier();
+    timed_from_step_ = engine_.steps_done();
+    timed_s_ = exposed_s_ = 0;
+    bytes_before_ = bytes_to_other_hosts(transport_, shape_);
+    bytes_ = 0;
+    resume_clock();
+  }
+
+  void stop_clock() {
+    engine_.quiesce();
+    engine_.collectives().barrier();
+    timed_s_ += seconds_between(resumed_at_, Clock::now());
+    bytes_ += bytes_to_other_hosts(transport_, shape_) - bytes_before_;
+  }
+
+  // See Note [Who stops when].
+
+  void look() {
+    if (agreement_) agreement_->look(*context_.preempted);
+  }
+
+  /// Returns where another step may begin.
+  void stop_where_agreed() {
+    const std::int64_t done = engine_.steps_done();
+    const Deadline limit = deadline_after(recipe_.run.timeout_s);
+    const auto give_up = [&] {
+      if (Clock::now() <= limit && (context_.stop == nullptr || !*context_.stop)) return;
+      throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
+    };
+    if (!agreement_->is_last(done, *context_.preempted, give_up)) return;
+    if (!due(recipe_.run.checkpoint_every)) pause([&] { save(); });
+    const std::string saved = is_save_missing_ ? "stopped" : "stopped and saved";
+    throw Interrupted(saved + " after step " + std::to_string(done), agreement_->signal());
+  }
+
+  template <class Work>
+  void pause(const Work& work) {
+    stop_clock();
+    work();
+    engine_.collectives().barrier();
+    bytes_before_ = bytes_to_other_hosts(transport_, shape_);
+    resume_clock();
+  }
+
+  void resume_clock() {
+    resumed_at_ = Clock::now();
+    if (recorder_ != nullptr) recorder_->resume();
+  }
+
+  TrainedRun saved_run() const {
+    return {context_.out, recipe_, context_.task->content, context_.lock};
+  }
+
+  /// A disk that fails once does not end the run; it is over where a second save in a row fails, or
+  /// the last one.
+  void save() {
+    const std::int64_t done = engine_.steps_done();
+    const std::string problem = save_checkpoint(saved_run(), tensors_, *model_.model.module);
+    if (!problem.empty() && (is_save_missing_ || done >= recipe_.run.steps))
+      throw OutsideError(problem);
+    is_save_missing_ = !problem.empty();
+    if (!is_save_missing_ || rank_ != 0) return;
+    const std::int64_t next = std::min(done + recipe_.run.checkpoint_every, recipe_.run.steps);
+    std::fprintf(
+        stderr,
+        "gossamer: step %lld is not saved: %s. The run goes on with the checkpoint before, "
+        "and saves again after step %lld\n",
+        static_cast<long long>(done), problem.c_str(), static_cast<long long>(next));
+  }
+
+  /// Runs `work` on the mean of all workers' parameters and buffers, and brings the local ones
+  /// back.
+  template <class Work>
+  void with_mean(const Work& work) {
+    const std::vector<at::Tensor> buffers = floating_buffers(*model_.model.module);
+    std::vector<at::Tensor> local;
+    for (const at::Tensor& buffer : buffers) local.push_back(buffer.clone());
+    disagreement_ = tensors_.load_average();
+    tensors_.average(buffers);
+    work();
+    for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(local[i]);
+    tensors_.restore_local();
+  }
+
+  /// Validates the mean model, each worker on its share of the batches.
+  Evaluation evaluate_mean() {
+    Evaluation own;
+    with_mean([&] {
+      for (auto k = static_cast<std::size_t>(rank_); k < context_.task->validation.size();
+           k += static_cast<std::size_t>(shape_.workers())) {
+        own += evaluate(model_.model, context_.task->validation[k]);
+      }
+      if (rank_ == 0 && engine_.steps_done() == recipe_.run.steps && !context_.out.empty()) {
+        save_model(context_.out / kModelFile, *model_.model.module);
+        const auto& vocabulary = context_.task->vocabulary;
+        if (vocabulary) vocabulary->save(context_.out / kVocabularyFile);
+      }
+    });
+    const double n = shape_.workers();
+    double sums[3] = {own.loss_sum, static_cast<double>(own.count),
+                      static_cast<double>(own.correct)};
+    engine_.collectives().mean(sums);
+    return {sums[0] * n, std::llround(sums[1] * n), std::llround(sums[2] * n)};
+  }
+
+  void report(const Evaluation& evaluation) {
+    metrics_.write({{"step", engine_.steps_done()},
+                    {"val_loss", evaluation.mean_loss()},
+                    {"val_accuracy", evaluation.accuracy()},
+                    {"disagreement", disagreement_},
+                    {"edges", edges_json(transport_.describe())}});
+  }
+
+  TrainSummary summary(const Evaluation& evaluation) {
+    const auto timed =
+        static_cast<double>(std::max<std::int64_t>(1, engine_.steps_done() - timed_from_step_));
+    double means[5] = {timed_s_, exposed_s_, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
+    engine_.collectives().mean(means);
+    const double per_host = static_cast<double>(shape_.workers()) / shape_.hosts();
+    return {.steps = engine_.steps_done(),
+            .ms_per_step = 1e3 * means[0] / timed,
+            .exposed_ms = 1e3 * means[1] / timed,
+            .bytes_per_host_per_step = means[2] * per_host / timed,
+            .train_loss = means[3],
+            .val_loss = evaluation.mean_loss(),
+            .val_accuracy = evaluation.accuracy(),
+            .perplexity = perplexity_of(context_.task->kind, evaluation),
+            .disagreement = disagreement_,
+            .are_metrics_whole = means[4] == 0,
+            .parameters = parameter_count(model_.model)};
+  }
+
+  const TrainContext& context_;
+  const Recipe& recipe_;
+  Transport& transport_;
+  const HostShape shape_;
+  const int rank_;
+  TrainModel model_;
+  Recorder* const recorder_;
+  const std::unique_ptr<StopAgreement> agreement_;  ///< null: none is told to stop
+  TensorEngine tensors_;
+  Engine& engine_;
+  std::vector<Hyper> groups_;
+  MetricsFile metrics_;
+  std::int64_t first_step_ = 0;
+  bool is_save_missing_ = false;
+  double recent_loss_ = 0;
+  double disagreement_ = 0;
+  std::int64_t timed_from_step_ = 0;
+  Clock::time_point resumed_at_;
+  double timed_s_ = 0;
+  double exposed_s_ = 0;
+  double bytes_before_ = 0;
+  double bytes_ = 0;
+};
+
+}  // namespace
+
+TrainSummary train_worker(const TrainContext& context, Transport& transport) {
+  use_one_torch_thread();
+  Worker worker(context, transport);
+  let_exchanges_go_first();
+  return worker.run();
+}
+
+}  // namespace gossamer
