@@ -26,7 +26,7 @@ experiments: ## compare methods in training; takes hours, goes on where it stopp
 format:     ## format C++ and Python in place
 	@tools/format.sh
 
-golden:     ## renew the golden files; read the diff
+golden:     ## renew the golden files, the stub and the API page; read the diff
 	@tools/golden.sh
 
 tidy:       ## clang-tidy, where it is installed

@@ -1,6 +1,7 @@
 #include "bindings/algo.h"
 
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include <algorithm>
 #include <map>
@@ -71,6 +72,14 @@ void bind_hyper(py::module_& module) {
       .def_readwrite("grad_scale", &Hyper::grad_scale);
 }
 
+py::typing::List<Pattern> table() {
+  py::typing::List<Pattern> rows;
+  for (const Pattern& row : patterns()) {
+    rows.append(py::cast(&row, py::return_value_policy::reference));
+  }
+  return rows;
+}
+
 }  // namespace
 
 void bind_algo(py::module_& module) {
@@ -78,25 +87,26 @@ void bind_algo(py::module_& module) {
   py::class_<Pattern>(module, "Pattern", "A row of the table of patterns.")
       .def_property_readonly("name", [](const Pattern& p) { return std::string(p.name); })
       .def_property_readonly("summary", [](const Pattern& p) { return std::string(p.summary); })
-      .def_property_readonly("optimizers", [](const Pattern& p) { return strings(p.optimizers); })
-      .def_readonly("own_step", &Pattern::own_step)
-      .def_property_readonly("options", [](const Pattern& p) { return strings(p.options); })
-      .def_property_readonly("kept_state", &kept_state)
+      .def_property_readonly(
+          "optimizers", [](const Pattern& p) { return strings(p.optimizers); },
+          "Those that it goes with; empty: all.")
+      .def_readonly(
+          "own_step", &Pattern::own_step,
+          "Whether it goes with optimizer \"none\" on parameters that something else has stepped.")
+      .def_property_readonly(
+          "options", [](const Pattern& p) { return strings(p.options); },
+          "The attributes of Hyper that it reads beside the optimizer's.")
+      .def_property_readonly("kept_state", &kept_state,
+                             "By name the state vectors that a step hands on to the next.")
       .def_property_readonly("mixes_momentum",
                              [](const Pattern& p) { return sends(p, Payload::momentum); })
-      .def_readonly("above", &Pattern::above)
+      .def_readonly("above", &Pattern::above,
+                    "Where there is a condition on eigenvalues: all must be above this.")
       .def("unmet_condition", &unmet, py::arg("optimizer"), py::arg("schedule"), py::arg("hyper"),
-           "The first condition that is not met, or none.");
-  module.def(
-      "patterns",
-      [] {
-        py::list rows;
-        for (const Pattern& row : patterns()) {
-          rows.append(py::cast(&row, py::return_value_policy::reference));
-        }
-        return rows;
-      },
-      "The table.");
+           R"(
+        The first that is not met: optimizer, doubly_stochastic, static_symmetric, eigenvalues,
+        outer_steps or global_averages; or none.)");
+  module.def("patterns", &table, "The table.");
 }
 
 }  // namespace gossamer::python

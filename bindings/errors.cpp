@@ -32,11 +32,27 @@ PyObject* add_exception(py::module_& module, const char* name, const char* doc, 
 }  // namespace
 
 void bind_errors(py::module_& module) {
-  transport_error = add_exception(
-      module, "TransportError",
-      "A peer or a link did not do its part: rank, peer, operation, elapsed_s, reason.",
-      PyExc_RuntimeError);
-  io_error = add_exception(module, "IoError", "A file, a folder or a device did not do its part.",
+  transport_error = add_exception(module, "TransportError", R"(
+    A peer or a link did not do its part.
+
+    Example::
+
+        try:
+            optimizer.step()
+        except gossamer.TransportError as error:
+            print(error.rank, error.peer, error.reason)
+    )",
+                                  PyExc_RuntimeError);
+  io_error = add_exception(module, "IoError", R"(
+    A file, a folder or a device did not do its part.
+
+    Example::
+
+        try:
+            gossip.load("nowhere")
+        except gossamer.IoError as error:
+            print(error)
+    )",
                            PyExc_OSError);
   py::register_local_exception_translator([](std::exception_ptr pointer) {
     try {

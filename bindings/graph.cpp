@@ -88,35 +88,86 @@ std::vector<SentAndReceived> elements_between_hosts(const Schedule& schedule, st
   return by_host;
 }
 
-}  // namespace
+void bind_schedule(py::module_& module) {
+  py::class_<Schedule>(module, "Schedule", R"(
+    Which workers average with which, step by step.
 
-void bind_graph(py::module_& module) {
-  py::class_<Schedule>(module, "Schedule", "Which workers average with which, step by step.")
+    Example::
+
+        schedule = gossamer.make_schedule("ring", [4])
+        print(schedule.name, schedule.period, schedule.workers)
+    )")
       .def_readonly("name", &Schedule::name)
       .def_readonly("period", &Schedule::period, "Rounds until it repeats; 0: it does not.")
-      .def_readonly("loss_driven", &Schedule::loss_driven,
-                    "Whether it follows the loss, which every step must say.")
       .def_property_readonly("workers", [](const Schedule& s) { return s.shape.workers(); })
       .def_property_readonly("workers_per_host",
                              [](const Schedule& s) { return s.shape.workers_per_host; })
-      .def("on_hosts", &on_hosts, py::arg("workers_per_host"),
-           "The same rounds for as many workers, who are elsewhere.")
-      .def("matrix", &matrix, py::arg("t"),
-           "W of round t: row i has what i takes from each worker.")
+      .def_readonly(
+          "loss_driven", &Schedule::loss_driven,
+          "Whether it follows the loss, which every step must say: ``gossip.observe(loss)``.")
+      .def("on_hosts", &on_hosts, py::arg("workers_per_host"), R"(
+        The same rounds for as many workers, who are elsewhere.
+
+        Example::
+
+            schedule = gossamer.make_schedule("ring", [4]).on_hosts([2, 2])
+            assert schedule.workers_per_host == [2, 2]
+        )")
+      .def("matrix", &matrix, py::arg("t"), R"(
+        W of round t: row i has the weights with which worker i takes what each worker sent.
+
+        ValueError for a negative t.
+
+        Example::
+
+            w = gossamer.make_schedule("complete", [2]).matrix(0)
+            assert w == [[0.5, 0.5], [0.5, 0.5]]
+        )")
       .def("elements_between_hosts", &elements_between_hosts, py::arg("t"), py::arg("elements"),
-           py::kw_only(), py::arg("finished_averages") = false,
-           "By host what it sends to and receives from other hosts in round t, for a payload.");
-  module.def("make_schedule", &schedule_of, py::arg("topology"), py::arg("workers_per_host"),
-             py::kw_only(), py::arg("seed") = 0, py::arg("degree") = 1,
-             py::arg("rounds_per_step") = 1, py::arg("local_steps") = 1,
-             py::arg("global_average_every") = 0, py::arg("lazy") = false,
-             py::arg_v("link_rates", std::vector<double>(), "()"), py::arg("adaptive_average") = 0,
-             "The schedule of a topology of the table, or of a file NAME.json, with modifiers. "
-             "ValueError for a name or a size that cannot be served.");
+           py::kw_only(), py::arg("finished_averages") = false, R"(
+        By host: what its workers send to other hosts, and receive from them, in round t.
+
+        Counted in the plans for a payload of ``elements``, the same for every worker.
+        ``finished_averages``: the plans by which gradients are averaged. ValueError for a negative
+        t or number of elements.
+
+        Example::
+
+            ring = gossamer.make_schedule("ring", [1, 1, 1])
+            assert ring.elements_between_hosts(0, 100) == [(200, 200)] * 3
+        )");
+}
+
+void bind_modifiers(py::module_& module) {
+  module.def(
+      "make_schedule", &schedule_of, py::arg("topology"), py::arg("workers_per_host"),
+      py::kw_only(), py::arg("seed") = 0, py::arg("degree") = 1, py::arg("rounds_per_step") = 1,
+      py::arg("local_steps") = 1, py::arg("global_average_every") = 0, py::arg("lazy") = false,
+      py::arg_v("link_rates", std::vector<double>(), "()"), py::arg("adaptive_average") = 0, R"(
+    The schedule of a topology of the table, or of a file of matrices, NAME.json, with modifiers.
+
+    ``lazy`` mixes with (I + W)/2; ``global_average_every`` 0 is never. ``adaptive_average`` is the
+    first distance between global averages whose distance then follows the loss (AGA); every step
+    must say it, see ``Gossip.observe``. ``link_rates``, for ``"fitted"``, are those of the hosts'
+    links in any unit. ValueError for a name or a size that cannot be served, IoError for a file
+    that cannot be read.
+
+    Example::
+
+        schedule = gossamer.make_schedule("ring", [4, 4], global_average_every=8)
+        lazy = gossamer.make_schedule("ring", [2, 2], lazy=True)
+    )");
   module.def("modified_schedule", &modified_by, py::arg("schedule"), py::kw_only(),
              py::arg("rounds_per_step") = 1, py::arg("local_steps") = 1,
              py::arg("global_average_every") = 0, py::arg("lazy") = false,
              py::arg("adaptive_average") = 0, "The schedule with modifiers.");
+}
+
+}  // namespace
+
+void bind_graph(py::module_& module) {
+  bind_schedule(module);
+  bind_modifiers(module);
   module.def(
       "schedule_from_matrices",
       [](const std::vector<Matrix>& matrices, std::vector<int> hosts) {
@@ -129,7 +180,8 @@ void bind_graph(py::module_& module) {
   module.def(
       "name_in_file",
       [](const std::string& path) { return schedule_from_file(path, shape_in_file(path)).name; },
-      py::arg("path"), "The name of a file's schedule, with a digest of its weights.");
+      py::arg("path"), R"(
+    The name of a file's schedule, with a digest of its weights. Raises IoError or ValueError.)");
   module.def(
       "alone_schedule", [](std::vector<int> hosts) { return alone_schedule({std::move(hosts)}); },
       py::arg("workers_per_host"), "Nobody mixes with anybody.");
@@ -140,7 +192,13 @@ void bind_graph(py::module_& module) {
         for (const Topology& topology : topologies()) names.emplace_back(topology.name);
         return names;
       },
-      "The names that make_schedule() takes.");
+      R"(
+    The names that ``make_schedule`` takes.
+
+    Example::
+
+        assert "ring" in gossamer.topology_names()
+    )");
 }
 
 }  // namespace gossamer::python

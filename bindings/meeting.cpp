@@ -30,6 +30,46 @@ std::tuple<std::vector<int>, std::vector<std::string>, std::string> hosts_of(
   return {hosts.shape.workers_per_host, hosts.names, hosts.warning};
 }
 
+void bind_secrets(py::module_& module) {
+  module.def(
+      "token_by_secret",
+      [](const std::string& nonce) -> std::optional<std::string> {
+        const auto secret = secret_of_user(environment_variable);
+        return secret ? std::optional(token_of(*secret, nonce)) : std::nullopt;
+      },
+      py::arg("nonce"),
+      "The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set.");
+  module.def("random_digits", &random_digits, "A number that nobody can guess; 64 digits.");
+  module.def("sealed", &sealed, py::arg("token"), py::arg("rank"), py::arg("words"),
+             "A rank's words for a store that is not trusted.");
+  module.def(
+      "opened",
+      [](const std::string& token, int rank, const std::string& words) {
+        return opened(token, rank, words, "Gossip");
+      },
+      py::arg("token"), py::arg("rank"), py::arg("words"),
+      "What was sealed; ValueError for anything else.");
+}
+
+void bind_hosts(py::module_& module) {
+  module.def(
+      "is_loopback", [](const std::string& address) { return is_loopback(address); },
+      py::arg("address"), "Whether an address, in numbers, leads to no other machine.");
+  module.def("machine_of_this_process", &machine_of_this_process, R"(
+    The same for all processes of one machine in one network namespace, and for no others; empty
+    where the system does not say.)");
+  module.def("find_hosts", &hosts_of, py::arg("places"), py::arg("who"), R"(
+    (workers per host, names of the hosts, warning) of places by rank.
+
+    A place: machine_of_this_process(), the machine's name, the launcher's number of the host or
+    nothing, its number of the worker on the host or -1, its number of the host's workers or 0. The
+    warning, if any, says where the launcher's words are not true. ValueError, with ``who`` as its
+    place, where a host's ranks do not follow each other.
+    )");
+  module.def("reach_of_shared_memory", &reach_of_shared_memory, R"(
+    The same for all processes that can share memory with each other; empty where none can.)");
+}
+
 }  // namespace
 
 void bind_meeting(py::module_& module) {
@@ -49,15 +89,10 @@ void bind_meeting(py::module_& module) {
         if (!found) return std::nullopt;
         return {{std::string(name_of(found->launcher)), found->says}};
       },
-      "Which launcher has started this process as one of several, and the variables that say so.");
-  module.def(
-      "token_by_secret",
-      [](const std::string& nonce) -> std::optional<std::string> {
-        const auto secret = secret_of_user(environment_variable);
-        return secret ? std::optional(token_of(*secret, nonce)) : std::nullopt;
-      },
-      py::arg("nonce"),
-      "The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set.");
+      R"(
+    Which launcher has started this process as one of several, and the variables that say so;
+    None where no variable does.)");
+  bind_secrets(module);
   module.def(
       "seconds_awake",
       [] {
@@ -65,23 +100,7 @@ void bind_meeting(py::module_& module) {
         return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
       },
       "A clock for deadlines, in seconds, without the time in which this process stood still.");
-  module.def("random_digits", &random_digits, "A number that nobody can guess; 64 digits.");
-  module.def("sealed", &sealed, py::arg("token"), py::arg("rank"), py::arg("words"),
-             "A rank's words for a store that is not trusted.");
-  module.def(
-      "opened",
-      [](const std::string& token, int rank, const std::string& words) {
-        return opened(token, rank, words, "Gossip");
-      },
-      py::arg("token"), py::arg("rank"), py::arg("words"),
-      "What was sealed; ValueError for anything else.");
-  module.def(
-      "is_loopback", [](const std::string& address) { return is_loopback(address); },
-      py::arg("address"), "Whether an address, in numbers, leads to no other machine.");
-  module.def("machine_of_this_process", &machine_of_this_process,
-             "The same for all processes of one machine in one network namespace.");
-  module.def("find_hosts", &hosts_of, py::arg("places"), py::arg("who"),
-             "(workers per host, names of the hosts, warning) of places by rank.");
+  bind_hosts(module);
   module.def(
       "first_difference",
       [](const std::string& here, const std::string& there) {
@@ -90,8 +109,6 @@ void bind_meeting(py::module_& module) {
       },
       py::arg("here"), py::arg("there"),
       "The first lines of two texts that differ; \"nothing\" where a text has ended.");
-  module.def("reach_of_shared_memory", &reach_of_shared_memory,
-             "The same for all processes that can share memory; empty where none can.");
 }
 
 }  // namespace gossamer::python

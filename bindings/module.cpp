@@ -17,7 +17,9 @@
 #include "gossamer/kernels/isa.h"
 
 PYBIND11_MODULE(_core, module) {
-  module.doc() = "The C++ side of gossamer.";
+  module.doc() =
+      "The C++ side of gossamer. __torch_version__ is the torch whose headers it was compiled "
+      "with.";
   py::module_::import("torch");  // its types must be known before ours
   gossamer::python::bind_errors(module);
   gossamer::python::bind_transport(module);
@@ -31,7 +33,10 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_trace(module);
   gossamer::python::bind_algo(module);
   gossamer::python::bind_engine(module);
-  module.def("isa_name", &gossamer::isa_name,
-             "The instruction set of the kernels; ValueError where GOSSAMER_ISA cannot be had.");
+  module.def("isa_name", &gossamer::isa_name, R"(
+    The instruction set of the kernels: ref, avx2 or avx512.
+
+    ValueError where GOSSAMER_ISA names one that does not exist or that this machine lacks.
+    )");
   module.attr("__torch_version__") = TORCH_VERSION;
 }

@@ -53,17 +53,22 @@ ClusterRanking ranking_of(const std::string& cluster, const std::string& workloa
           .cluster = scenario.cluster.cluster};
 }
 
-void bind_method(py::module_& module) {
-  py::class_<MethodSpec>(module, "Method",
-                         "A way to train, by the name that all commands take: PATTERN@TOPOLOGY, a "
-                         "topology (for cwa), allreduce or ddp, and after colons what differs from "
-                         "the defaults, as in \"atc@ring:lazy:rounds=2\" and \"aer:int8:local=4\".")
-      .def(py::init([](const std::string& name) { return parse_method(name); }), py::arg("name"))
-      .def_property_readonly("name", [](const MethodSpec& c) { return name_of(c); })
+using MethodClass = py::class_<MethodSpec>;
+
+void add_choices(MethodClass& method) {
+  method.def_property_readonly("name", [](const MethodSpec& c) { return name_of(c); })
       .def_property_readonly(
           "averages_gradients", [](const MethodSpec& c) { return averages_gradients(c); },
           "Over everybody in every step: ddp and allreduce.")
       .def_readonly("pattern", &MethodSpec::pattern, "A row of the table of patterns; or ddp.")
+      .def_property_readonly(
+          "pattern_options",
+          [](const MethodSpec& c) {
+            std::map<std::string, double> options;
+            for (const PatternOption& option : c.options) options[option.name] = option.value;
+            return options;
+          },
+          "The pattern's numbers that are not at their defaults.")
       .def_property_readonly(
           "topology", [](const MethodSpec& c) { return c.schedule.topology; }, "Its full name.")
       .def_property_readonly("codec",
@@ -74,54 +79,81 @@ void bind_method(py::module_& module) {
                              })
       .def_property_readonly(
           "late", [](const MethodSpec& c) { return c.late == Late::skip ? "skip" : "wait"; })
-      .def_readonly("staleness", &MethodSpec::staleness, "Where it skips.")
+      .def_readonly("staleness", &MethodSpec::staleness, "Where it skips late neighbours.")
       .def_readonly("stagger", &MethodSpec::stagger,
-                    "Whether bucket b follows the schedule at t + b.")
-      .def_property_readonly(
-          "pattern_options",
-          [](const MethodSpec& c) {
-            std::map<std::string, double> options;
-            for (const PatternOption& option : c.options) options[option.name] = option.value;
-            return options;
-          },
-          "The pattern's numbers that are not at their defaults.")
+                    "Whether bucket b follows the schedule at t + b.");
+}
+
+Schedule schedule_on(const MethodSpec& method, std::vector<int> hosts,
+                     const std::vector<double>& link_rates, std::uint64_t seed) {
+  MethodSpec on_cluster = method;
+  on_cluster.schedule.seed = seed;
+  on_cluster.schedule.link_rates = link_rates;
+  return schedule_of(on_cluster, {std::move(hosts)});
+}
+
+void bind_method(py::module_& module) {
+  MethodClass method(module, "Method", R"(
+    A way to train, by the name that all commands take.
+
+    The name is PATTERN@TOPOLOGY, a topology alone (for cwa), allreduce or ddp. Settings that differ
+    from the defaults follow after colons: "atc@ring:lazy:rounds=2", "aer:int8:local=4". ValueError
+    for a name that is none.
+
+    Example::
+
+        method = gossamer.Method("aer:int8")
+        print(method.pattern, method.topology, method.codec)
+        gossip = gossamer.Gossip(model, optimizer, topology=method)
+    )");
+  method.def(py::init([](const std::string& name) { return parse_method(name); }), py::arg("name"));
+  add_choices(method);
+  method
       .def("__eq__",
            [](const MethodSpec& a, const py::object& b) {
              return py::isinstance<MethodSpec>(b) && a == b.cast<MethodSpec>();
            })
       .def("__hash__", [](const MethodSpec& c) { return std::hash<std::string>()(name_of(c)); })
       .def("__repr__", [](const MethodSpec& c) { return "Method(\"" + name_of(c) + "\")"; })
-      .def(
-          "schedule",
-          [](const MethodSpec& c, std::vector<int> hosts, const std::vector<double>& link_rates,
-             std::uint64_t seed) {
-            MethodSpec on_cluster = c;
-            on_cluster.schedule.seed = seed;
-            on_cluster.schedule.link_rates = link_rates;
-            return schedule_of(on_cluster, {std::move(hosts)});
-          },
-          py::arg("workers_per_host"), py::kw_only(), py::arg("link_rates") = std::vector<double>{},
-          py::arg("seed") = 0, "Who averages with whom on these hosts; link rates are for fitted.");
+      .def("schedule", &schedule_on, py::arg("workers_per_host"), py::kw_only(),
+           py::arg("link_rates") = std::vector<double>{}, py::arg("seed") = 0, R"(
+        Who averages with whom on these hosts; the rates of the hosts' links, in any unit, are
+        for fitted, the seed for random graphs. ValueError for hosts that cannot be served.
+
+        Example::
+
+            schedule = gossamer.Method("atc@ring:rounds=2").schedule([2, 2])
+            assert schedule.workers == 4
+        )");
 }
 
-}  // namespace
-
-void bind_plan(py::module_& module) {
-  bind_method(module);
+void bind_forecast(py::module_& module) {
   py::class_<Forecast>(module, "Forecast", "What a method does on a cluster, by simulation.")
       .def_property_readonly("method", [](const Forecast& f) { return name_of(f.candidate); })
       .def_readonly("step_s", &Forecast::step_s, "Mean over workers and steps.")
-      .def_readonly("exposed_s", &Forecast::exposed_s, "Of it, waiting for others.")
-      .def_readonly("model_s", &Forecast::model_s, "step_s by the recursion; may be NaN.")
-      .def_readonly("link_busy", &Forecast::link_busy, "Share of the time, busiest direction.")
-      .def_readonly("bytes_per_host", &Forecast::bytes_per_host, "Sent per step.");
+      .def_readonly("exposed_s", &Forecast::exposed_s,
+                    "The part of it in which workers wait for others.")
+      .def_readonly(
+          "model_s", &Forecast::model_s,
+          "``step_s`` by the recursion of the runtime model; NaN where it does not apply.")
+      .def_readonly("link_busy", &Forecast::link_busy,
+                    "Share of the time in which the busiest direction of a link is full.")
+      .def_readonly("bytes_per_host", &Forecast::bytes_per_host,
+                    "Sent to other hosts per step, without frames.");
+}
+
+void bind_ranking(py::module_& module) {
   py::class_<RankedCandidate>(module, "RankedMethod", "A method and its time to the same loss.")
       .def_property_readonly("method",
                              [](const RankedCandidate& c) { return name_of(c.candidate); })
       .def_readonly("step_s", &RankedCandidate::step_s, "Mean time of a step.")
-      .def_readonly("exposed_s", &RankedCandidate::exposed_s, "Of it, waiting for others.")
-      .def_property_readonly("steps_ratio", [](const RankedCandidate& c) { return c.steps.ratio; })
-      .def_readonly("total_s", &RankedCandidate::total_s, "To the loss of all-reduce's steps.");
+      .def_readonly("exposed_s", &RankedCandidate::exposed_s,
+                    "The part of it in which workers wait for others.")
+      .def_property_readonly(
+          "steps_ratio", [](const RankedCandidate& c) { return c.steps.ratio; },
+          "Steps over those of all-reduce; an estimate unless the workload has a measured one.")
+      .def_readonly("total_s", &RankedCandidate::total_s,
+                    "To the loss that all-reduce has after its steps.");
   py::class_<ClusterRanking>(module, "Ranking", "Methods by their time to the same loss.")
       .def_property_readonly("recommended",
                              [](const ClusterRanking& r) {
@@ -144,11 +176,34 @@ void bind_plan(py::module_& module) {
       .def_property_readonly(
           "link_rates", [](const ClusterRanking& r) { return link_rates(r.cluster); },
           "Of the cluster's hosts, in bytes per second; empty unless all are limited.");
+}
+
+}  // namespace
+
+void bind_plan(py::module_& module) {
+  bind_method(module);
+  bind_forecast(module);
+  bind_ranking(module);
   module.def("forecast", &forecast_of, py::arg("method"), py::arg("cluster"), py::arg("workload"),
-             py::kw_only(), py::arg("steps") = 100, py::arg("seed") = 1,
-             "Simulates a method of `gossamer simulate` on a cluster.toml and a workload.toml.");
-  module.def("rank_methods", &ranking_of, py::arg("cluster"), py::arg("workload"),
-             "What `gossamer plan` says about a cluster.toml and a workload.toml.");
+             py::kw_only(), py::arg("steps") = 100, py::arg("seed") = 1, R"(
+    Simulates a method of ``gossamer simulate`` on a cluster.toml and a workload.toml.
+
+    Raises ValueError for what the files or the method cannot mean, IoError for files that cannot
+    be read.
+
+    Example::
+
+        found = gossamer.forecast("aer:bf16", "cluster.toml", "workload.toml")
+        print(found.step_s)
+    )");
+  module.def("rank_methods", &ranking_of, py::arg("cluster"), py::arg("workload"), R"(
+    What ``gossamer plan`` says about a cluster.toml and a workload.toml.
+
+    Example::
+
+        ranking = gossamer.rank_methods("cluster.toml", "workload.toml")
+        print(ranking.recommended, ranking.reasons)
+    )");
 }
 
 }  // namespace gossamer::python

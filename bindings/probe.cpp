@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "bindings/signals.h"
-#include "bindings/transport.h"
+#include "bindings/transport_handle.h"
+#include "bindings/typing.h"
 #include "gossamer/base/cluster_file.h"
 #include "gossamer/model/link_load.h"
 #include "gossamer/plan/forecast.h"
@@ -47,7 +48,7 @@ std::int64_t elements_to_reduce(const ClusterSpec& cluster, const Workload& work
 }
 
 /// Returns the texts of cluster.toml and workload.toml.
-std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>& handle,
+std::pair<std::string, std::string> probe(const OrNone<TransportHandle>& handle,
                                           std::vector<int> workers_per_host,
                                           const std::function<Steps(Mean)>& time_steps,
                                           const TimeAllReduce& time_allreduce,
@@ -55,7 +56,7 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
                                           const std::string& optimizer, double seconds,
                                           double timeout_s) {
   const std::shared_ptr<Transport> transport =
-      handle ? handle->get() : std::move(make_threads_transports({.hosts = {HostSpec{}}})[0]);
+      handle ? (*handle)->get() : std::move(make_threads_transports({.hosts = {HostSpec{}}})[0]);
   ExchangeRunner runner(*transport, timeout_s, raise_signals);
   Collectives collectives(runner,
                           {HostShape{std::move(workers_per_host)}, transport->describe().rank});
@@ -105,8 +106,16 @@ std::pair<std::string, std::string> probe(const std::shared_ptr<TransportHandle>
 void bind_probe(py::module_& module) {
   module.def("probe", &probe, py::arg("transport"), py::arg("workers_per_host"),
              py::arg("time_steps"), py::arg("time_allreduce"), py::kw_only(), py::arg("buckets"),
-             py::arg("optimizer"), py::arg("seconds"), py::arg("timeout_s"),
-             "The texts of cluster.toml and workload.toml, from measurements. Collective.");
+             py::arg("optimizer"), py::arg("seconds"), py::arg("timeout_s"), R"(
+    The texts of cluster.toml and workload.toml, from measurements. Collective.
+
+    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s; then
+    ``time_steps`` gives the seconds of forward, backward and update of some steps of this worker.
+    It is given a function that returns the mean of a number over all workers, who wait for each
+    other in it. Where there are several hosts, ``time_allreduce`` gives the seconds of PyTorch's
+    all-reduce of so many fp32 elements, the same on all workers. TransportError for a worker that
+    is lost.
+    )");
 }
 
 }  // namespace gossamer::python

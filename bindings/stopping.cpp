@@ -10,7 +10,7 @@
 
 #include "bindings/process.h"
 #include "bindings/signals.h"
-#include "bindings/transport.h"
+#include "bindings/transport_handle.h"
 #include "gossamer/engine/stop_agreement.h"
 
 namespace gossamer::python {
@@ -63,25 +63,27 @@ void leave_signals_to_parent(const std::vector<int>& signals) {
 }  // namespace
 
 void bind_stopping(py::module_& module) {
-  module.def("leave_signals_to_parent", &leave_signals_to_parent, py::arg("signals"),
-             "In a process that works for its parent: ends when the parent sends one of these, and "
-             "ignores others' ones.");
+  module.def("leave_signals_to_parent", &leave_signals_to_parent, py::arg("signals"), R"(
+    In a process that works for its parent: ends when the parent sends one of these, and ignores
+    others' ones.)");
   py::class_<StopHandle>(module, "StopAgreement",
                          "One step after which all workers stop; one per transport.")
-      .def(py::init<const std::shared_ptr<TransportHandle>&, std::int64_t>(), py::arg("transport"),
-           py::arg("done") = 0)
+      .def(py::init<const std::shared_ptr<TransportHandle>&, std::int64_t>(),
+           py::arg("transport").none(false), py::arg("done") = 0,
+           "`done`: steps that this worker has done.")
+      .def(
+          "look", [](StopHandle& self, int told) { self.get().look(told); }, NoGil(),
+          py::arg("told"),
+          "Hears and passes on: the signal that tells this worker to stop, or 0; from any thread.")
       .def(
           "is_last",
           [](StopHandle& self, std::int64_t done, int told) {
             return self.get().is_last(done, told, raise_signals);
           },
-          NoGil(), py::arg("done"), py::arg("told"),
-          "Whether all stop after the `done` steps that this worker has done; waits where that is "
-          "not known yet. To be called between steps.")
-      .def(
-          "look", [](StopHandle& self, int told) { self.get().look(told); }, NoGil(),
-          py::arg("told"),
-          "Hears and passes on: the signal that tells this worker to stop, or 0; from any thread.")
+          NoGil(), py::arg("done"), py::arg("told"), R"(
+        Whether all stop after the `done` steps that this worker has done; waits where that is
+        not known yet. To be called between steps. Raises what became of a neighbour without which
+        it will not be known.)")
       .def_property_readonly(
           "signal", [](StopHandle& self) { return self.get().signal(); },
           "What this worker, or the one that passed the news on, was told; 0: nothing yet.");

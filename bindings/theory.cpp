@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/typing.h"
 #include "gossamer/model/dadam_bound.h"
 #include "gossamer/model/published_fit.h"
 #include "gossamer/model/rates.h"
@@ -18,11 +19,11 @@ namespace gossamer::python {
 namespace {
 
 using namespace pybind11::literals;
-using Dicts = std::vector<py::dict>;
+using Records = std::vector<Record>;
 
-py::dict bound_of(double lambda, double steps, double parameters, double step_size, double beta1,
-                  double beta2, double epsilon, double gradient_bound, double smoothness,
-                  double excess_loss) {
+Record bound_of(double lambda, double steps, double parameters, double step_size, double beta1,
+                double beta2, double epsilon, double gradient_bound, double smoothness,
+                double excess_loss) {
   const DAdamSetting setting{.step_size = step_size,
                              .beta1 = beta1,
                              .beta2 = beta2,
@@ -34,57 +35,57 @@ py::dict bound_of(double lambda, double steps, double parameters, double step_si
                              .excess_loss = excess_loss,
                              .lambda = lambda};
   const DAdamBound bound = dadam_bound(setting);
-  Dicts terms;
+  Records terms;
   for (const DAdamTerm& term : dadam_terms()) {
     const double value = bound.*term.value;
-    terms.push_back(py::dict("term"_a = term.name, "formula"_a = term.formula, "value"_a = value,
-                             "in_bound"_a = value * (term.times_per_step ? bound.per_step : 1)));
+    terms.push_back(Record("term"_a = term.name, "formula"_a = term.formula, "value"_a = value,
+                           "in_bound"_a = value * (term.times_per_step ? bound.per_step : 1)));
   }
-  return py::dict("terms"_a = terms, "per_step"_a = bound.per_step, "bound"_a = bound.total(),
-                  "known_at_start"_a = known_at_start(setting),
-                  "verdict"_a = name_of(verdict_on(bound, setting)));
+  return Record("terms"_a = terms, "per_step"_a = bound.per_step, "bound"_a = bound.total(),
+                "known_at_start"_a = known_at_start(setting),
+                "verdict"_a = name_of(verdict_on(bound, setting)));
 }
 
-Dicts rates_of(int workers, double rho, double steps, double sigma, double b,
-               int global_average_every) {
+Records rates_of(int workers, double rho, double steps, double sigma, double b,
+                 int global_average_every) {
   const RateSetting setting{
       .mixing = {.workers = workers, .rho = rho, .global_average_every = global_average_every},
       .steps = steps,
       .sigma = sigma,
       .b = b};
-  Dicts rates;
+  Records rates;
   for (const RateValue& value : evaluate_rates(setting)) {
-    Dicts terms;
+    Records terms;
     for (const RateTermValue& term : value.terms) {
-      terms.push_back(py::dict("term"_a = term.name, "order"_a = term.order, "value"_a = term.value,
-                               "even_from"_a = term.even_from));
+      terms.push_back(Record("term"_a = term.name, "order"_a = term.order, "value"_a = term.value,
+                             "even_from"_a = term.even_from));
     }
-    rates.push_back(py::dict("method"_a = name_of(value.rate.method),
-                             "loss"_a = name_of(value.rate.curvature), "terms"_a = terms,
-                             "sum"_a = value.sum, "note"_a = value.rate.note));
+    rates.push_back(Record("method"_a = name_of(value.rate.method),
+                           "loss"_a = name_of(value.rate.curvature), "terms"_a = terms,
+                           "sum"_a = value.sum, "note"_a = value.rate.note));
   }
   return rates;
 }
 
-Dicts transient_of(int workers, double rho, int global_average_every) {
-  Dicts rows;
+Records transient_of(int workers, double rho, int global_average_every) {
+  Records rows;
   for (const TransientRow& row : transient_rows()) {
     const double iterations = transient_iterations(row, {workers, rho, global_average_every});
-    rows.push_back(py::dict("method"_a = name_of(row.method), "loss"_a = name_of(row.curvature),
-                            "data"_a = name_of(row.data), "order"_a = product_text(factors_of(row)),
-                            "iterations"_a = iterations));
+    rows.push_back(Record("method"_a = name_of(row.method), "loss"_a = name_of(row.curvature),
+                          "data"_a = name_of(row.data), "order"_a = product_text(factors_of(row)),
+                          "iterations"_a = iterations));
   }
   return rows;
 }
 
-Dicts topologies_on(std::vector<int> workers_per_host) {
-  Dicts rows;
+Records topologies_on(std::vector<int> workers_per_host) {
+  Records rows;
   for (const TopologyComparison& row : compare_topologies({std::move(workers_per_host)})) {
     rows.push_back(
-        py::dict("topology"_a = row.order.topology, "communication"_a = row.order.communication,
-                 "order"_a = product_text(factors_of(row.order)),
-                 "printed_iterations"_a = row.printed_iterations, "neighbours"_a = row.neighbours,
-                 "rho"_a = row.rho, "iterations"_a = row.iterations));
+        Record("topology"_a = row.order.topology, "communication"_a = row.order.communication,
+               "order"_a = product_text(factors_of(row.order)),
+               "printed_iterations"_a = row.printed_iterations, "neighbours"_a = row.neighbours,
+               "rho"_a = row.rho, "iterations"_a = row.iterations));
   }
   return rows;
 }
@@ -115,22 +116,23 @@ void bind_theory(py::module_& module) {
         const MixingStrength mixing = theory_mixing(schedule);
         return std::pair(mixing.workers, mixing.rho);
       },
-      py::arg("schedule"), "Workers and effective rho.");
+      py::arg("schedule"),
+      "(workers, effective rho). ValueError where W is not doubly stochastic.");
   module.def("theory_bound", &bound_of, py::kw_only(), py::arg("lambda_"), py::arg("steps"),
              py::arg("parameters"), py::arg("step_size"), py::arg("beta1"), py::arg("beta2"),
              py::arg("epsilon"), py::arg("gradient_bound"), py::arg("smoothness"),
-             py::arg("excess_loss"), "Theorem 4.1 term by term.");
+             py::arg("excess_loss"), "The fields of ``gossamer.theory.Bound``.");
   module.def("theory_rates", &rates_of, py::kw_only(), py::arg("workers"), py::arg("rho"),
              py::arg("steps"), py::arg("sigma"), py::arg("b"), py::arg("global_average_every"),
-             "Convergence rates term by term.");
+             "The fields of each ``gossamer.theory.Rate``.");
   module.def("theory_transient", &transient_of, py::kw_only(), py::arg("workers"), py::arg("rho"),
-             py::arg("global_average_every"), "Transient iterations of methods.");
+             py::arg("global_average_every"), "The fields of each ``gossamer.theory.Transient``.");
   module.def("theory_topologies", &topologies_on, py::arg("workers_per_host"),
-             "The lecture's comparison of topologies.");
+             "The fields of each ``gossamer.theory.TopologyRow``.");
   module.def("theory_step_times", &step_pairs, py::arg("schedule"), py::kw_only(), py::arg("gamma"),
              py::arg("omega"), py::arg("sigma"), py::arg("buckets"), py::arg("forward_share"),
              py::arg("steps"), py::arg("seed"),
-             "(all-reduce, decentralized) in closed form, and by the recursion.");
+             "(all-reduce, decentralized) in closed form, and the same by the recursion.");
 }
 
 }  // namespace gossamer::python

@@ -10,7 +10,7 @@ namespace gossamer::python {
 
 void bind_trace(py::module_& module) {
   py::class_<Recorder, std::shared_ptr<Recorder>>(module, "Recorder",
-                                                  "What a worker did in its last steps.")
+                                                  "What a worker did in its last ``steps`` steps.")
       .def(py::init<int, std::int64_t>(), py::arg("rank"), py::arg("steps"))
       .def("resume", &Recorder::resume, "What was done until now belongs to no step.")
       .def(
@@ -20,9 +20,9 @@ void bind_trace(py::module_& module) {
             write_trace_file(trace_file_of(folder, rank), {&own, 1}, {std::move(hosts)});
           },
           py::call_guard<py::gil_scoped_release>(), py::arg("folder"), py::arg("rank"),
-          py::arg("workers_per_host"),
-          "Writes trace.rank<rank>.json.gz, whole or not at all; nothing before the engine has "
-          "started. IoError.");
+          py::arg("workers_per_host"), R"(
+        Writes trace.rank<rank>.json.gz, whole or not at all; nothing before an engine that it
+        was given to has started. Raises IoError.)");
   module.def(
       "remove_traces", [](const std::string& folder) { remove_traces(folder); }, py::arg("folder"),
       "Removes what traces a run has left in its folder.");

@@ -1,15 +1,16 @@
-/// Python's view of transports: tensors in, requests out; nothing blocks with the interpreter held.
-
 #include "bindings/transport.h"
+
+#include <pybind11/typing.h>
 
 #include <chrono>
 #include <optional>
 #include <string>
-#include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <utility>
 #include <vector>
 
+#include "bindings/transport_handle.h"
+#include "bindings/typing.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/base/launchers.h"
 #include "gossamer/base/timeout.h"
@@ -20,7 +21,6 @@ namespace gossamer::python {
 namespace {
 
 constexpr std::chrono::milliseconds kSignalPeriod{100};
-constexpr std::chrono::seconds kPatience{3};
 
 /// For as long as it lives, this thread is inside the transport and other threads may run Python.
 class Away {
@@ -118,18 +118,10 @@ auto away(Result (*function)(TransportHandle&, Arguments...)) {
   };
 }
 
-void close_all(Transport& transport) {
-  const TransportInfo info = transport.describe();
-  for (int peer = 0; peer < info.workers; ++peer) {
-    try {
-      if (peer != info.rank) transport.close(peer);
-    } catch (const std::invalid_argument&) {  // no edge to it
-    }
-  }
-}
+using TellWhom = py::typing::Callable<void(py::typing::List<int>, py::str)>;
 
 void begin_roll_call(TransportHandle& handle, std::vector<int> peers, bool compares_steps,
-                     const py::function& report, double patience_s) {
+                     const TellWhom& report, double patience_s) {
   // Let go with the interpreter held, whoever lets go.
   const std::shared_ptr<py::function> held(new py::function(report), [](py::function* function) {
     const py::gil_scoped_acquire interpreter;
@@ -147,15 +139,15 @@ void begin_roll_call(TransportHandle& handle, std::vector<int> peers, bool compa
   handle.begin_roll_call(std::move(options));
 }
 
-py::dict describe(const TransportHandle& handle) {
+Record describe(const TransportHandle& handle) {
   const TransportInfo info = handle.get()->describe();
   py::list edges;
   for (const EdgeBytes& edge : info.edges) {
     edges.append(py::dict(py::arg("peer") = edge.peer, py::arg("sent") = edge.sent,
                           py::arg("received") = edge.received));
   }
-  return py::dict(py::arg("name") = info.name, py::arg("rank") = info.rank,
-                  py::arg("workers") = info.workers, py::arg("edges") = edges);
+  return Record(py::arg("name") = info.name, py::arg("rank") = info.rank,
+                py::arg("workers") = info.workers, py::arg("edges") = edges);
 }
 
 /// Whatever kind of process group Python passes, by its pointer: torch's own holder types differ.
@@ -189,7 +181,9 @@ void stop_at_exit(const std::shared_ptr<TransportHandle>& handle) {
   py::module_::import("atexit").attr("register")(stop);
 }
 
-std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict& groups,
+using Groups = py::typing::Dict<int, py::object>;
+
+std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const Groups& groups,
                                            double linger_s) {
   C10dOptions options = c10d_options(rank, workers, groups);
   options.linger =
@@ -203,8 +197,10 @@ std::shared_ptr<TransportHandle> make_c10d(int rank, int workers, const py::dict
   return handle;
 }
 
+using Share = py::typing::Callable<std::vector<std::string>(py::str)>;
+
 std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::string& token,
-                                          const py::function& share, const std::string& address,
+                                          const Share& share, const std::string& address,
                                           bool share_memory, bool tls, std::uint64_t generation,
                                           double longest_silence_s) {
   const auto ask = [&share](const std::string& mine) {
@@ -227,71 +223,6 @@ std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::stri
 
 }  // namespace
 
-TransportHandle::~TransportHandle() {
-  std::optional<py::gil_scoped_release> no_gil;
-  if (PyGILState_Check() != 0) no_gil.emplace();
-  stop();
-}
-
-std::shared_ptr<Transport> TransportHandle::get() const {
-  const std::lock_guard lock(mutex_);
-  if (transport_) return transport_;
-  fail_argument({.place = "transport", .what = "the transport was stopped"});
-}
-
-void TransportHandle::begin_roll_call(RollCallOptions options) {
-  auto roll_call = std::make_shared<RollCall>(*get(), std::move(options));
-  const std::lock_guard lock(mutex_);
-  roll_call_ = std::move(roll_call);
-}
-
-std::shared_ptr<RollCall> TransportHandle::roll_call() const {
-  const std::lock_guard lock(mutex_);
-  return roll_call_;
-}
-
-void TransportHandle::stop() {
-  if (!home_.is_here()) {
-    abandon(roll_call_);
-    return abandon(transport_);
-  }
-  std::shared_ptr<Transport> last;
-  std::shared_ptr<RollCall> roll_call;
-  {
-    const std::lock_guard lock(mutex_);
-    last = std::move(transport_);
-    roll_call = std::move(roll_call_);
-  }
-  roll_call.reset();                                   // its requests, unless an engine has it too
-  if (last && last.use_count() > 1) close_all(*last);  // wakes the threads that are inside
-  const Deadline limit = Clock::now() + kPatience;
-  while (inside_ > 0 && Clock::now() < limit) std::this_thread::sleep_for(kSignalPeriod / 10);
-  last.reset();  // the requests end here, and only then their tensors
-  std::unordered_map<Request, at::Tensor> unused;
-  const std::lock_guard lock(mutex_);
-  unused.swap(tensors_);
-}
-
-void TransportHandle::keep(Request request, at::Tensor tensor) {
-  const std::lock_guard lock(mutex_);
-  tensors_.insert_or_assign(request, std::move(tensor));
-}
-
-void TransportHandle::land(Request request, const Status& status) {
-  const std::lock_guard lock(mutex_);
-  const auto kept = tensors_.find(request);
-  if (kept != tensors_.end()) gossamer::land(status, kept->second.data_ptr());
-}
-
-void TransportHandle::forget(Request request) {
-  at::Tensor unused;  // goes after the lock: freeing it may ask for the interpreter
-  const std::lock_guard lock(mutex_);
-  const auto kept = tensors_.find(request);
-  if (kept == tensors_.end()) return;
-  unused = std::move(kept->second);
-  tensors_.erase(kept);
-}
-
 C10dOptions c10d_options(int rank, int workers, const py::dict& groups) {
   C10dOptions options{.rank = rank, .workers = workers};
   for (const auto& [key, group] : groups) {
@@ -311,21 +242,32 @@ C10dOptions c10d_options(int rank, int workers, const py::dict& groups) {
   return options;
 }
 
-void bind_transport(py::module_& module) {
-  py::class_<Tag>(module, "Tag", "Matches a send to its receive; never used twice for one pair.")
+namespace {
+
+using TransportClass = py::class_<TransportHandle, std::shared_ptr<TransportHandle>>;
+
+void bind_tag(py::module_& module) {
+  py::class_<Tag>(module, "Tag",
+                  "Matches a send to its receive; never used twice for one pair of workers.")
       .def(py::init<std::int64_t, std::int32_t, std::int32_t>(), py::arg("step") = 0,
            py::arg("stream") = 0, py::arg("slot") = 0)
       .def_readonly("step", &Tag::step)
       .def_readonly("stream", &Tag::stream)
       .def_readonly("slot", &Tag::slot);
-  py::class_<TransportHandle, std::shared_ptr<TransportHandle>>(
-      module, "Transport",
-      "One worker's end. Requests are numbers; each must be waited for or released.")
+}
+
+void bind_handle(py::module_& module) {
+  TransportClass(module, "Transport", R"(
+    One worker's end. Requests are numbers; each must be waited for or released.
+
+    ValueError for a peer without an edge, a request that does not exist, and after ``stop``.
+    )")
       .def("send", away(&send), py::arg("peer"), py::arg("tensor"), py::arg("tag"), py::kw_only(),
            py::arg("timeout_s"),
            "Starts sending a contiguous CPU tensor, which must not change until the request ended.")
       .def("receive", away(&receive), py::arg("peer"), py::arg("tensor"), py::arg("tag"),
-           py::kw_only(), py::arg("timeout_s"), "Starts receiving exactly the tensor's bytes.")
+           py::kw_only(), py::arg("timeout_s"),
+           "Starts receiving exactly the tensor's bytes into a contiguous CPU tensor.")
       .def("done", away(&done), py::arg("request"),
            "True when the request is done, False while it is pending; raises what failed it.")
       .def("wait", away(&wait), py::arg("request"),
@@ -339,19 +281,42 @@ void bind_transport(py::module_& module) {
       .def("stop", &TransportHandle::stop, py::call_guard<py::gil_scoped_release>(),
            "Ends the transport: says good-bye to the peers and closes the groups.")
       .def("begin_roll_call", &begin_roll_call, py::arg("peers"), py::kw_only(),
-           py::arg("compares_steps"), py::arg("report"), py::arg("patience_s") = 10.0,
-           "From now on its workers tell each other what they have come to; report(ranks, where) "
-           "is told once per call whom this one has been waiting for.")
-      .def("describe", &describe, "Name, rank, workers, and payload bytes by peer.");
+           py::arg("compares_steps"), py::arg("report"), py::arg("patience_s") = 10.0, R"(
+        From now on its workers tell each other what they have come to; ``report(ranks, where)``
+        is told once per call whom this one has been waiting for, after ``patience_s``.)")
+      .def("describe", &describe, R"(
+        Name, rank, workers, and payload bytes by peer: ``edges`` has for each its peer, sent and
+        received.)");
+}
+
+}  // namespace
+
+void bind_transport(py::module_& module) {
+  bind_tag(module);
+  bind_handle(module);
   module.def("c10d_transport", &make_c10d, py::arg("rank"), py::arg("workers"), py::arg("groups"),
-             py::kw_only(), py::arg("linger_s") = 1.0,
-             "A transport over {peer: Gloo process group}; it takes the groups over.");
-  module.def(
-      "net_transport", &make_net, py::arg("rank"), py::arg("workers"), py::kw_only(),
-      py::arg("token"), py::arg("share"), py::arg("address") = "", py::arg("share_memory") = true,
-      py::arg("tls") = false, py::arg("generation") = 0, py::arg("longest_silence_s") = 30.0,
-      "A transport over shared memory inside a host and TCP between hosts; share(mine) gives "
-      "everybody's words by rank.");
+             py::kw_only(), py::arg("linger_s") = 1.0, R"(
+    A transport over {peer: Gloo process group of torch}; it takes the groups over.
+
+    ``linger_s``: how long its end waits for peers to take what was sent. ValueError for ranks out
+    of range, groups that do not have the two ends, and backends other than Gloo.
+    )");
+  module.def("net_transport", &make_net, py::arg("rank"), py::arg("workers"), py::kw_only(),
+             py::arg("token"), py::arg("share"), py::arg("address") = "",
+             py::arg("share_memory") = true, py::arg("tls") = false, py::arg("generation") = 0,
+             py::arg("longest_silence_s") = 30.0, R"(
+    A transport over shared memory inside a host and TCP between hosts.
+
+    ``token``: a secret that all workers of the job know. ``share(mine)`` gives everybody's words by
+    rank in exchange for this worker's; it is called once. ``address``: of an interface of this
+    host, in numbers, where workers connect that cannot share memory with this one; empty: nowhere.
+    Not ``share_memory``: TCP inside a host as well. ``tls``: what goes over TCP is encrypted and
+    authenticated by TLS 1.3 with a key from the token. ``generation``: how often a worker of this
+    rank has been there before; one that comes back takes its former self's place with all others. A
+    peer of which nothing has been heard for ``longest_silence_s`` costs the requests with it.
+    ValueError for ranks out of range, workers that cannot reach each other, and those of which only
+    some have ``tls``; IoError where the system gives no sockets or no memory.
+    )");
 }
 
 }  // namespace gossamer::python

@@ -17,7 +17,7 @@ if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_addresses=(setarch "$(u
 
 lint_python() {
   local files
-  mapfile -t files < <(our_files '*.py')
+  mapfile -t files < <(our_files '*.py' '*.pyi')
   .venv/bin/ruff check "${files[@]}" && .venv/bin/ruff format --check "${files[@]}" || return 1
   # Folder by folder: each has scripts of its own that import their neighbours, e.g. a run.py.
   local folder

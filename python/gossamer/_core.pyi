@@ -1,14 +1,9 @@
-"""The C++ side of gossamer."""
+"""The C++ side of gossamer. __torch_version__ is the torch whose headers it was compiled with."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
-
-__torch_version__: str
-"""Of the torch whose headers it was compiled with."""
-
-# Errors.
 
 class TransportError(RuntimeError):
     """A peer or a link did not do its part.
@@ -38,16 +33,6 @@ class IoError(OSError):
             print(error)
     """
 
-# The machine.
-
-def isa_name() -> str:
-    """The instruction set of the kernels: ref, avx2 or avx512.
-
-    ValueError where GOSSAMER_ISA names one that does not exist or that this machine lacks.
-    """
-
-# Transports.
-
 class Tag:
     """Matches a send to its receive; never used twice for one pair of workers."""
 
@@ -58,17 +43,6 @@ class Tag:
     def stream(self) -> int: ...
     @property
     def slot(self) -> int: ...
-
-class _EdgeBytes(TypedDict):
-    peer: int
-    sent: int
-    received: int
-
-class _TransportInfo(TypedDict):
-    name: str
-    rank: int
-    workers: int
-    edges: list[_EdgeBytes]
 
 class Transport:
     """One worker's end. Requests are numbers; each must be waited for or released.
@@ -111,15 +85,12 @@ class Transport:
         """From now on its workers tell each other what they have come to; ``report(ranks, where)``
         is told once per call whom this one has been waiting for, after ``patience_s``."""
 
-    def describe(self) -> _TransportInfo:
-        """Name, rank, workers, and payload bytes by peer."""
+    def describe(self) -> dict[str, Any]:
+        """Name, rank, workers, and payload bytes by peer: ``edges`` has for each its peer, sent and
+        received."""
 
 def c10d_transport(
-    rank: int,
-    workers: int,
-    groups: dict[int, Any],
-    *,
-    linger_s: float = 1.0,
+    rank: int, workers: int, groups: dict[int, Any], *, linger_s: float = 1.0
 ) -> Transport:
     """A transport over {peer: Gloo process group of torch}; it takes the groups over.
 
@@ -152,11 +123,59 @@ def net_transport(
     some have ``tls``; IoError where the system gives no sockets or no memory.
     """
 
+class FolderLock:
+    """One job at a time in a folder, until this or its process ends."""
+
+    def __init__(self, folder: str, who: str) -> None:
+        """IoError, which says who has it, where another job uses the folder."""
+
+    def check(self) -> None:
+        """IoError where another job has taken it over, on a file system without locks."""
+
 def started_together() -> tuple[str, str] | None:
     """Which launcher has started this process as one of several, and the variables that say so;
     None where no variable does."""
 
-def leave_signals_to_parent(signals: list[int]) -> None:
+def token_by_secret(nonce: str) -> str | None:
+    """The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set."""
+
+def random_digits() -> str:
+    """A number that nobody can guess; 64 digits."""
+
+def sealed(token: str, rank: int, words: str) -> str:
+    """A rank's words for a store that is not trusted."""
+
+def opened(token: str, rank: int, words: str) -> str:
+    """What was sealed; ValueError for anything else."""
+
+def seconds_awake() -> float:
+    """A clock for deadlines, in seconds, without the time in which this process stood still."""
+
+def is_loopback(address: str) -> bool:
+    """Whether an address, in numbers, leads to no other machine."""
+
+def machine_of_this_process() -> str:
+    """The same for all processes of one machine in one network namespace, and for no others; empty
+    where the system does not say."""
+
+def find_hosts(
+    places: Sequence[tuple[str, str, str, int, int]], who: str
+) -> tuple[list[int], list[str], str]:
+    """(workers per host, names of the hosts, warning) of places by rank.
+
+    A place: machine_of_this_process(), the machine's name, the launcher's number of the host or
+    nothing, its number of the worker on the host or -1, its number of the host's workers or 0. The
+    warning, if any, says where the launcher's words are not true. ValueError, with ``who`` as its
+    place, where a host's ranks do not follow each other.
+    """
+
+def reach_of_shared_memory() -> str:
+    """The same for all processes that can share memory with each other; empty where none can."""
+
+def first_difference(here: str, there: str) -> tuple[str, str]:
+    """The first lines of two texts that differ; "nothing" where a text has ended."""
+
+def leave_signals_to_parent(signals: Sequence[int]) -> None:
     """In a process that works for its parent: ends when the parent sends one of these, and ignores
     others' ones."""
 
@@ -178,166 +197,6 @@ class StopAgreement:
     def signal(self) -> int:
         """What this worker, or the one that passed the news on, was told; 0: nothing yet."""
 
-class FolderLock:
-    """One job at a time in a folder, until this or its process ends."""
-
-    def __init__(self, folder: str, who: str) -> None:
-        """IoError, which says who has it, where another job uses the folder."""
-
-    def check(self) -> None:
-        """IoError where another job has taken it over, on a file system without locks."""
-
-# Checkpoints.
-
-class Manifest:
-    """What a checkpoint says of itself; see docs/checkpoint.md."""
-
-    def __init__(
-        self,
-        *,
-        step: int,
-        created: str,
-        optimizer: str,
-        pattern: str,
-        model: Sequence[str],
-        groups: int,
-        losses: Sequence[tuple[int, float]],
-        files: Sequence[tuple[int, int]],
-    ) -> None:
-        """``files``: length and CRC-32 of each worker's file, in the order of the ranks."""
-
-    @property
-    def step(self) -> int: ...
-    @property
-    def workers(self) -> int: ...
-    @property
-    def optimizer(self) -> str: ...
-    @property
-    def pattern(self) -> str: ...
-    @property
-    def model(self) -> list[str]: ...
-    @property
-    def groups(self) -> int: ...
-    @property
-    def losses(self) -> list[tuple[int, float]]: ...
-    @property
-    def checksum(self) -> int: ...
-    def require_same_model(self, optimizer: str, model: Sequence[str]) -> None:
-        """ValueError with the first line that differs."""
-
-def parameter_key(name: str) -> str:
-    """The key of a parameter's values."""
-
-def buffer_key(name: str) -> str:
-    """The key of a buffer."""
-
-def mixed_key(name: str) -> str:
-    """The key of what travels of a parameter that is mixed in a wider dtype."""
-
-def optimizer_key(name: str, vector: str = "") -> str:
-    """The key of an optimizer's vector; without one, what all of the parameter begin with."""
-
-def pattern_key(pattern: str, vector: str, name: str) -> str:
-    """The key of a vector that a pattern keeps."""
-
-def group_key(group: int) -> str:
-    """What the keys of a group's settings begin with."""
-
-def model_line(kind: str, name: str, shape: Sequence[int], dtype: str) -> str:
-    """What a manifest says of a tensor of the model."""
-
-def begin_checkpoint(folder: str, step: int, attempt: str) -> tuple[str, bool]:
-    """The temporary folder, and whether this worker commits on its file system. IoError."""
-
-def temporary_checkpoint(folder: str, step: int, attempt: str) -> str:
-    """The temporary folder, as begin_checkpoint makes it."""
-
-def write_worker_file(
-    temporary: str,
-    rank: int,
-    tensors: Sequence[tuple[str, torch.Tensor]],
-    metadata: dict[str, str],
-) -> tuple[int, int]:
-    """Length and CRC-32 of the file, which is on the disk then.
-
-    IoError; ValueError for what the format cannot hold.
-    """
-
-def commit_checkpoint(temporary: str, folder: str, manifest: Manifest, here: Sequence[int]) -> str:
-    """Gives the checkpoint its name; the files of the ranks ``here`` must be there. IoError."""
-
-def abandon_checkpoint(temporary: str) -> None:
-    """Removes what will not be committed."""
-
-def prune_checkpoints(folder: str, keep: int) -> None:
-    """Removes all but the newest. IoError for what stays, which the next call tries again."""
-
-def checkpoints_in(folder: str) -> list[str]:
-    """The checkpoints that have a manifest, the newest first."""
-
-def read_checkpoint(checkpoint: str) -> Manifest:
-    """IoError, which names the newest earlier checkpoint."""
-
-def open_worker_file(checkpoint: str, manifest: Manifest, rank: int) -> TensorFile:
-    """The file of a rank. IoError unless it is what was written."""
-
-class TensorFile:
-    """A file of the format safetensors, in memory."""
-
-    def __init__(self, path: str) -> None:
-        """IoError for what is no such file."""
-
-    def keys(self) -> list[str]:
-        """The names of the tensors."""
-
-    @property
-    def metadata(self) -> dict[str, str]: ...
-    def tensor(self, key: str) -> torch.Tensor:
-        """A tensor in the file's memory, which stays as long as it does. IoError without one."""
-
-# How workers find each other.
-
-def token_by_secret(nonce: str) -> str | None:
-    """The job's token by GOSSAMER_SECRET_FILE or GOSSAMER_SECRET; None where neither is set."""
-
-def seconds_awake() -> float:
-    """A clock for deadlines, in seconds, without the time in which this process stood still."""
-
-def random_digits() -> str:
-    """A number that nobody can guess; 64 digits."""
-
-def sealed(token: str, rank: int, words: str) -> str:
-    """A rank's words for a store that is not trusted."""
-
-def opened(token: str, rank: int, words: str) -> str:
-    """What was sealed; ValueError for anything else."""
-
-def is_loopback(address: str) -> bool:
-    """Whether an address, in numbers, leads to no other machine."""
-
-def machine_of_this_process() -> str:
-    """The same for all processes of one machine in one network namespace, and for no others; empty
-    where the system does not say."""
-
-def find_hosts(
-    places: Sequence[tuple[str, str, str, int, int]], who: str
-) -> tuple[list[int], list[str], str]:
-    """(workers per host, names of the hosts, warning) of places by rank.
-
-    A place: machine_of_this_process(), the machine's name, the launcher's number of the host or
-    nothing, its number of the worker on the host or -1, its number of the host's workers or 0. The
-    warning, if any, says where the launcher's words are not true. ValueError, with ``who`` as its
-    place, where a host's ranks do not follow each other.
-    """
-
-def first_difference(here: str, there: str) -> tuple[str, str]:
-    """The first lines of two texts that differ; "nothing" where a text has ended."""
-
-def reach_of_shared_memory() -> str:
-    """The same for all processes that can share memory with each other; empty where none can."""
-
-# Schedules.
-
 class Schedule:
     """Which workers average with which, step by step.
 
@@ -352,6 +211,7 @@ class Schedule:
     @property
     def period(self) -> int:
         """Rounds until it repeats; 0: it does not."""
+
     @property
     def workers(self) -> int: ...
     @property
@@ -359,6 +219,7 @@ class Schedule:
     @property
     def loss_driven(self) -> bool:
         """Whether it follows the loss, which every step must say: ``gossip.observe(loss)``."""
+
     def on_hosts(self, workers_per_host: Sequence[int]) -> Schedule:
         """The same rounds for as many workers, who are elsewhere.
 
@@ -443,26 +304,16 @@ def is_schedule_file(topology: str) -> bool:
 def name_in_file(path: str) -> str:
     """The name of a file's schedule, with a digest of its weights. Raises IoError or ValueError."""
 
-class Forecast:
-    """What a method does on a cluster, by simulation."""
+def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
+    """Nobody mixes with anybody."""
 
-    @property
-    def method(self) -> str: ...
-    @property
-    def step_s(self) -> float:
-        """Mean over workers and steps."""
-    @property
-    def exposed_s(self) -> float:
-        """The part of it in which workers wait for others."""
-    @property
-    def model_s(self) -> float:
-        """``step_s`` by the recursion of the runtime model; NaN where it does not apply."""
-    @property
-    def link_busy(self) -> float:
-        """Share of the time in which the busiest direction of a link is full."""
-    @property
-    def bytes_per_host(self) -> list[float]:
-        """Sent to other hosts per step, without frames."""
+def topology_names() -> list[str]:
+    """The names that ``make_schedule`` takes.
+
+    Example::
+
+        assert "ring" in gossamer.topology_names()
+    """
 
 class Method:
     """A way to train, by the name that all commands take.
@@ -484,15 +335,19 @@ class Method:
     @property
     def averages_gradients(self) -> bool:
         """Over everybody in every step: ddp and allreduce."""
+
     @property
     def pattern(self) -> str:
         """A row of the table of patterns; or ddp."""
+
     @property
     def pattern_options(self) -> dict[str, float]:
         """The pattern's numbers that are not at their defaults."""
+
     @property
     def topology(self) -> str:
         """Its full name."""
+
     @property
     def codec(self) -> str: ...
     @property
@@ -502,9 +357,14 @@ class Method:
     @property
     def staleness(self) -> int:
         """Where it skips late neighbours."""
+
     @property
     def stagger(self) -> bool:
         """Whether bucket b follows the schedule at t + b."""
+
+    def __eq__(self, arg0: Any) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
     def schedule(
         self, workers_per_host: Sequence[int], *, link_rates: Sequence[float] = [], seed: int = 0
     ) -> Schedule:
@@ -517,6 +377,31 @@ class Method:
             assert schedule.workers == 4
         """
 
+class Forecast:
+    """What a method does on a cluster, by simulation."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def step_s(self) -> float:
+        """Mean over workers and steps."""
+
+    @property
+    def exposed_s(self) -> float:
+        """The part of it in which workers wait for others."""
+
+    @property
+    def model_s(self) -> float:
+        """``step_s`` by the recursion of the runtime model; NaN where it does not apply."""
+
+    @property
+    def link_busy(self) -> float:
+        """Share of the time in which the busiest direction of a link is full."""
+
+    @property
+    def bytes_per_host(self) -> list[float]:
+        """Sent to other hosts per step, without frames."""
+
 class RankedMethod:
     """A method and its time to the same loss."""
 
@@ -525,12 +410,15 @@ class RankedMethod:
     @property
     def step_s(self) -> float:
         """Mean time of a step."""
+
     @property
     def exposed_s(self) -> float:
         """The part of it in which workers wait for others."""
+
     @property
     def steps_ratio(self) -> float:
         """Steps over those of all-reduce; an estimate unless the workload has a measured one."""
+
     @property
     def total_s(self) -> float:
         """To the loss that all-reduce has after its steps."""
@@ -543,15 +431,19 @@ class Ranking:
     @property
     def methods(self) -> list[RankedMethod]:
         """The best first."""
+
     @property
     def reasons(self) -> list[str]:
         """Sentences: why the recommended one."""
+
     @property
     def doubts(self) -> list[str]:
         """Sentences: what the answer hangs on."""
+
     @property
     def workers_per_host(self) -> list[int]:
         """Of the cluster."""
+
     @property
     def link_rates(self) -> list[float]:
         """Of the cluster's hosts, in bytes per second; empty unless all are limited."""
@@ -579,40 +471,6 @@ def rank_methods(cluster: str, workload: str) -> Ranking:
         print(ranking.recommended, ranking.reasons)
     """
 
-def probe(
-    transport: Transport | None,
-    workers_per_host: Sequence[int],
-    time_steps: Callable[[Callable[[float], float]], list[tuple[float, float, float]]],
-    time_allreduce: Callable[[int], float],
-    *,
-    buckets: Sequence[int],
-    optimizer: str,
-    seconds: float,
-    timeout_s: float,
-) -> tuple[str, str]:
-    """The texts of cluster.toml and workload.toml, from measurements. Collective.
-
-    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s; then
-    ``time_steps`` gives the seconds of forward, backward and update of some steps of this worker.
-    It is given a function that returns the mean of a number over all workers, who wait for each
-    other in it. Where there are several hosts, ``time_allreduce`` gives the seconds of PyTorch's
-    all-reduce of so many fp32 elements, the same on all workers. TransportError for a worker that
-    is lost.
-    """
-
-def alone_schedule(workers_per_host: Sequence[int]) -> Schedule:
-    """Nobody mixes with anybody."""
-
-def topology_names() -> list[str]:
-    """The names that ``make_schedule`` takes.
-
-    Example::
-
-        assert "ring" in gossamer.topology_names()
-    """
-
-# Theory, for gossamer/theory.py.
-
 def theory_mixing(schedule: Schedule) -> tuple[int, float]:
     """(workers, effective rho). ValueError where W is not doubly stochastic."""
 
@@ -632,13 +490,7 @@ def theory_bound(
     """The fields of ``gossamer.theory.Bound``."""
 
 def theory_rates(
-    *,
-    workers: int,
-    rho: float,
-    steps: float,
-    sigma: float,
-    b: float,
-    global_average_every: int,
+    *, workers: int, rho: float, steps: float, sigma: float, b: float, global_average_every: int
 ) -> list[dict[str, Any]]:
     """The fields of each ``gossamer.theory.Rate``."""
 
@@ -663,7 +515,60 @@ def theory_step_times(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """(all-reduce, decentralized) in closed form, and the same by the recursion."""
 
-# Patterns.
+def probe(
+    transport: Transport | None,
+    workers_per_host: Sequence[int],
+    time_steps: Callable[[Callable[[float], float]], list[tuple[float, float, float]]],
+    time_allreduce: Callable[[int], float],
+    *,
+    buckets: Sequence[int],
+    optimizer: str,
+    seconds: float,
+    timeout_s: float,
+) -> tuple[str, str]:
+    """The texts of cluster.toml and workload.toml, from measurements. Collective.
+
+    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s; then
+    ``time_steps`` gives the seconds of forward, backward and update of some steps of this worker.
+    It is given a function that returns the mean of a number over all workers, who wait for each
+    other in it. Where there are several hosts, ``time_allreduce`` gives the seconds of PyTorch's
+    all-reduce of so many fp32 elements, the same on all workers. TransportError for a worker that
+    is lost.
+    """
+
+class Recorder:
+    """What a worker did in its last ``steps`` steps."""
+
+    def __init__(self, rank: int, steps: int) -> None: ...
+    def resume(self) -> None:
+        """What was done until now belongs to no step."""
+
+    def write(self, folder: str, rank: int, workers_per_host: Sequence[int]) -> None:
+        """Writes trace.rank<rank>.json.gz, whole or not at all; nothing before an engine that it
+        was given to has started. Raises IoError."""
+
+def remove_traces(folder: str) -> None:
+    """Removes what traces a run has left in its folder."""
+
+class Hyper:
+    """One parameter group's settings for the coming step."""
+
+    def __init__(self) -> None: ...
+    lr: float
+    weight_decay: float
+    beta1: float
+    beta2: float
+    eps: float
+    noise_share: float
+    momentum: float
+    dampening: float
+    nesterov: bool
+    accumulate: int
+    consensus: float
+    outer_every: int
+    outer_momentum: float
+    outer_lr: float
+    grad_scale: float
 
 class Pattern:
     """A row of the table of patterns."""
@@ -675,48 +580,31 @@ class Pattern:
     @property
     def optimizers(self) -> list[str]:
         """Those that it goes with; empty: all."""
+
     @property
     def own_step(self) -> bool:
-        """The row that does the same for parameters that something else steps; empty: none."""
+        """Whether it goes with optimizer "none" on parameters that something else has stepped."""
+
     @property
     def options(self) -> list[str]:
         """The attributes of Hyper that it reads beside the optimizer's."""
+
     @property
     def kept_state(self) -> dict[str, int]:
         """By name the state vectors that a step hands on to the next."""
+
     @property
     def mixes_momentum(self) -> bool: ...
     @property
     def above(self) -> float:
         """Where there is a condition on eigenvalues: all must be above this."""
+
     def unmet_condition(self, optimizer: str, schedule: Schedule, hyper: Hyper) -> str:
         """The first that is not met: optimizer, doubly_stochastic, static_symmetric, eigenvalues,
         outer_steps or global_averages; or none."""
 
 def patterns() -> list[Pattern]:
     """The table."""
-
-# The engine.
-
-class Hyper:
-    """One parameter group's settings for the coming step."""
-
-    lr: float
-    weight_decay: float
-    beta1: float
-    beta2: float
-    eps: float
-    noise_share: float
-    momentum: float
-    dampening: float
-    nesterov: bool
-    accumulate: int
-    grad_scale: float
-    consensus: float
-    outer_every: int
-    outer_momentum: float
-    outer_lr: float
-    def __init__(self) -> None: ...
 
 class StepReport:
     """What a step did on this worker."""
@@ -726,15 +614,19 @@ class StepReport:
     @property
     def grad_norm(self) -> float:
         """Of all gradients; 0 if not computed, as where they were checked on arrival."""
+
     @property
     def exposed_s(self) -> float:
         """Seconds spent waiting for other workers."""
+
     @property
     def skipped(self) -> int:
         """Neighbours' payloads, by bucket, that the step went on without."""
+
     @property
     def hidden_s(self) -> float:
         """Seconds in which payloads were under way without being waited for."""
+
     @property
     def distance(self) -> float:
         """The norm of what mixing moved the parameters by."""
@@ -768,20 +660,6 @@ def peers_of(options: EngineOptions, rank: int) -> list[int]:
 def can_be_fused(tensor: torch.Tensor) -> bool:
     """Whether fused optimizers can step this tensor."""
 
-class Recorder:
-    """What a worker did in its last ``steps`` steps."""
-
-    def __init__(self, rank: int, steps: int) -> None: ...
-    def resume(self) -> None:
-        """What was done until now belongs to no step."""
-
-    def write(self, folder: str, rank: int, workers_per_host: Sequence[int]) -> None:
-        """Writes trace.rank<rank>.json.gz, whole or not at all; nothing before an engine that it
-        was given to has started. Raises IoError."""
-
-def remove_traces(folder: str) -> None:
-    """Removes what traces a run has left in its folder."""
-
 class Engine:
     """Mixes and steps tensors, given as (name, tensor, parameter group); transport None is a worker
     alone. ValueError after ``close``, TransportError where another worker is lost."""
@@ -804,38 +682,16 @@ class Engine:
     def set_anchors(self) -> None:
         """Before start_at: what the pattern starts phases from is the parameters as they are."""
 
-    agreed_losses: list[tuple[int, float]]
-    """(step, loss) of what a schedule that follows the loss has been told so far; set it before
-    ``start_at``."""
+    @property
+    def agreed_losses(self) -> list[tuple[int, float]]:
+        """(step, loss) of what a schedule that follows the loss has been told so far; set it before
+        ``start_at``."""
 
+    @agreed_losses.setter
+    def agreed_losses(self, arg1: Sequence[tuple[int, float]]) -> None: ...
     def step(self, groups: Sequence[Hyper], skip: bool = False, loss: float = 0.0) -> StepReport:
         """Steps every tensor that has a gradient, unless ``skip``, and mixes all; ``loss`` is for
         schedules that follow it."""
-
-    def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:
-        """Whether these are its tensors, by group, as they were; frozen ones do not count."""
-    def set_state(self, tensor: int, k: int, values: torch.Tensor) -> None:
-        """Uses `values`, or a copy where its dtype or strides differ, as state vector k."""
-    def reset_state(self, tensor: int) -> None:
-        """Uses new state vectors, of zeros."""
-    def doubtful_gradients(self) -> list[int]:
-        """Which tensors' gradients are not all finite, or cannot be looked at here."""
-    def show_updates(self, tensor: int, number: torch.Tensor) -> None:
-        """Counts the tensor's steps there from now on."""
-    def state(self, tensor: int, k: int) -> torch.Tensor:
-        """State vector k of a tensor, which the engine uses."""
-
-    def pattern_state(self, tensor: int, k: int) -> torch.Tensor:
-        """The pattern's state vector k of a tensor: a view, in the dtype in which it is mixed."""
-
-    def home(self, tensor: int) -> torch.Tensor:
-        """What of a tensor was mixed last and travels next: itself, or its wider copy."""
-
-    def copy_updates(self, into: torch.Tensor) -> None:
-        """Writes how often each tensor has been stepped into a contiguous float32 tensor."""
-
-    def set_updates(self, tensor: int, updates: int) -> None:
-        """Says how often a tensor has been stepped."""
 
     @property
     def steps_done(self) -> int:
@@ -843,6 +699,36 @@ class Engine:
 
     def quiesce(self) -> None:
         """Waits until everything under way has left and arrived."""
+
+    def close(self) -> None:
+        """Ends gossiping; everything else is refused from then on."""
+
+    def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:
+        """Whether these are its tensors, by group, as they were; frozen ones do not count."""
+
+    def state(self, tensor: int, k: int) -> torch.Tensor:
+        """State vector k of a tensor, which the engine uses."""
+
+    def set_state(self, tensor: int, k: int, values: torch.Tensor) -> None:
+        """Uses `values`, or a copy where its dtype or strides differ, as state vector k."""
+
+    def reset_state(self, tensor: int) -> None:
+        """Uses new state vectors, of zeros."""
+
+    def pattern_state(self, tensor: int, k: int) -> torch.Tensor:
+        """The pattern's state vector k of a tensor: a view, in the dtype in which it is mixed."""
+
+    def home(self, tensor: int) -> torch.Tensor:
+        """What of a tensor was mixed last and travels next: itself, or its wider copy."""
+
+    def show_updates(self, tensor: int, number: torch.Tensor) -> None:
+        """Counts the tensor's steps there from now on."""
+
+    def copy_updates(self, into: torch.Tensor) -> None:
+        """Writes how often each tensor has been stepped into a contiguous float32 tensor."""
+
+    def set_updates(self, tensor: int, updates: int) -> None:
+        """Says how often a tensor has been stepped."""
 
     def barrier(self) -> None:
         """Waits for all ranks."""
@@ -889,21 +775,6 @@ class Engine:
     def average_missed(self) -> None:
         """Averages gradients if some are there that no backward pass has averaged. Collective."""
 
-    def set_averaging(self, enabled: bool) -> None:
-        """Whether backward passes average gradients, or step with them."""
-
-    def watch_gradients(
-        self, before_backward: Callable[[], list[Hyper] | None] | None = None
-    ) -> None:
-        """Checks gradients on arrival and, with ``in_backward``, steps with them.
-
-        ``before_backward`` gives the groups to step with, or None to leave all to ``step``.
-        """
-
-    @property
-    def early_buckets(self) -> int:
-        """How many buckets the backward passes of the last step have stepped."""
-
     def pass_without_backward(self) -> None:
         """Takes part in a backward pass of the others with what stands in ``.grad``. Collective."""
 
@@ -919,5 +790,28 @@ class Engine:
     def backward_hidden_s(self) -> float:
         """Seconds in which gradients were under way while backward passes went on."""
 
-    def close(self) -> None:
-        """Ends gossiping; everything else is refused from then on."""
+    def set_averaging(self, enabled: bool) -> None:
+        """Whether backward passes average gradients, or step with them."""
+
+    def watch_gradients(
+        self, before_backward: Callable[[], list[Hyper] | None] | None = None
+    ) -> None:
+        """Checks gradients on arrival and, with ``in_backward``, steps with them.
+
+        ``before_backward`` gives the groups to step with, or None to leave all to ``step``.
+        """
+
+    def doubtful_gradients(self) -> list[int]:
+        """Which tensors' gradients are not all finite, or cannot be looked at here."""
+
+    @property
+    def early_buckets(self) -> int:
+        """How many buckets the backward passes of the last step have stepped."""
+
+def isa_name() -> str:
+    """The instruction set of the kernels: ref, avx2 or avx512.
+
+    ValueError where GOSSAMER_ISA names one that does not exist or that this machine lacks.
+    """
+
+__torch_version__: str
