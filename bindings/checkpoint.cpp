@@ -69,8 +69,7 @@ Manifest make_manifest(std::int64_t step, std::string created, std::string optim
 
 void bind_manifest(py::module_& module) {
   py::class_<Manifest>(module, "Manifest",
-                       "What a checkpoint says of itself; see "
-                       "docs/checkpoint.md.")
+                       "What a checkpoint says of itself; see docs/checkpoint.md.")
       .def(py::init(&make_manifest), py::kw_only(), py::arg("step"), py::arg("created"),
            py::arg("optimizer"), py::arg("pattern"), py::arg("model"), py::arg("groups"),
            py::arg("losses"), py::arg("files"),
@@ -134,9 +133,11 @@ void bind_saving(py::module_& module) {
       py::arg("folder"), py::arg("step"), py::arg("attempt"),
       "The temporary folder, as begin_checkpoint makes it.");
   module.def("write_worker_file", &write_tensors, NoGil(), py::arg("temporary"), py::arg("rank"),
-             py::arg("tensors"), py::arg("metadata"),
-             "Length and CRC-32 of the file, which is on the disk then. IoError; ValueError for "
-             "what the format cannot hold.");
+             py::arg("tensors"), py::arg("metadata"), R"(
+    Length and CRC-32 of the file, which is on the disk then.
+
+    IoError; ValueError for what the format cannot hold.
+    )");
   module.def(
       "commit_checkpoint",
       [](const std::string& temporary, const std::string& folder, const Manifest& manifest,
@@ -156,6 +157,16 @@ void bind_saving(py::module_& module) {
 }
 
 void bind_loading(py::module_& module) {
+  py::class_<TensorFile>(module, "TensorFile", "A file of the format safetensors, in memory.")
+      .def(py::init([](const std::string& path) {
+             const py::gil_scoped_release no_gil;
+             return TensorFile(SafetensorsFile(path));
+           }),
+           py::arg("path"), "IoError for what is no such file.")
+      .def("keys", &TensorFile::keys, "The names of the tensors.")
+      .def_property_readonly("metadata", &TensorFile::metadata)
+      .def("tensor", &TensorFile::tensor, py::arg("key"),
+           "A tensor in the file's memory, which stays as long as it does. IoError without one.");
   module.def(
       "checkpoints_in",
       [](const std::string& folder) {
@@ -174,16 +185,6 @@ void bind_loading(py::module_& module) {
       },
       NoGil(), py::arg("checkpoint"), py::arg("manifest"), py::arg("rank"),
       "The file of a rank. IoError unless it is what was written.");
-  py::class_<TensorFile>(module, "TensorFile", "A file of the format safetensors, in memory.")
-      .def(py::init([](const std::string& path) {
-             const py::gil_scoped_release no_gil;
-             return TensorFile(SafetensorsFile(path));
-           }),
-           py::arg("path"), "IoError for what is no such file.")
-      .def("keys", &TensorFile::keys, "The names of the tensors.")
-      .def_property_readonly("metadata", &TensorFile::metadata)
-      .def("tensor", &TensorFile::tensor, py::arg("key"),
-           "A tensor in the file's memory, which stays as long as it does. IoError without one.");
 }
 
 }  // namespace

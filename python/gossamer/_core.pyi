@@ -1,6 +1,6 @@
 """The C++ side of gossamer. __torch_version__ is the torch whose headers it was compiled with."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -174,6 +174,112 @@ def reach_of_shared_memory() -> str:
 
 def first_difference(here: str, there: str) -> tuple[str, str]:
     """The first lines of two texts that differ; "nothing" where a text has ended."""
+
+class Manifest:
+    """What a checkpoint says of itself; see docs/checkpoint.md."""
+
+    def __init__(
+        self,
+        *,
+        step: int,
+        created: str,
+        optimizer: str,
+        pattern: str,
+        model: Sequence[str],
+        groups: int,
+        losses: Sequence[tuple[int, float]],
+        files: Sequence[tuple[int, int]],
+    ) -> None:
+        """``files``: length and CRC-32 of each worker's file, in the order of the ranks."""
+
+    @property
+    def step(self) -> int: ...
+    @property
+    def workers(self) -> int: ...
+    @property
+    def optimizer(self) -> str: ...
+    @property
+    def pattern(self) -> str: ...
+    @property
+    def model(self) -> list[str]: ...
+    @property
+    def groups(self) -> int: ...
+    @property
+    def losses(self) -> list[tuple[int, float]]: ...
+    @property
+    def checksum(self) -> int: ...
+    def require_same_model(self, optimizer: str, model: Sequence[str]) -> None:
+        """ValueError with the first line that differs."""
+
+def parameter_key(name: str) -> str:
+    """The key of a parameter's values."""
+
+def buffer_key(name: str) -> str:
+    """The key of a buffer."""
+
+def mixed_key(name: str) -> str:
+    """The key of what travels of a parameter that is mixed in a wider dtype."""
+
+def optimizer_key(name: str, vector: str = "") -> str:
+    """The key of an optimizer's vector; without one, what all of the parameter begin with."""
+
+def pattern_key(pattern: str, vector: str, name: str) -> str:
+    """The key of a vector that a pattern keeps."""
+
+def group_key(group: int) -> str:
+    """What the keys of a group's settings begin with."""
+
+def model_line(kind: str, name: str, shape: Sequence[int], dtype: str) -> str:
+    """What a manifest says of a tensor of the model."""
+
+def begin_checkpoint(folder: str, step: int, attempt: str) -> tuple[str, bool]:
+    """The temporary folder, and whether this worker commits on its file system. IoError."""
+
+def temporary_checkpoint(folder: str, step: int, attempt: str) -> str:
+    """The temporary folder, as begin_checkpoint makes it."""
+
+def write_worker_file(
+    temporary: str,
+    rank: int,
+    tensors: Sequence[tuple[str, torch.Tensor]],
+    metadata: Mapping[str, str],
+) -> tuple[int, int]:
+    """Length and CRC-32 of the file, which is on the disk then.
+
+    IoError; ValueError for what the format cannot hold.
+    """
+
+def commit_checkpoint(temporary: str, folder: str, manifest: Manifest, here: Sequence[int]) -> str:
+    """Gives the checkpoint its name; the files of the ranks ``here`` must be there. IoError."""
+
+def abandon_checkpoint(temporary: str) -> None:
+    """Removes what will not be committed."""
+
+def prune_checkpoints(folder: str, keep: int) -> None:
+    """Removes all but the newest. IoError for what stays, which the next call tries again."""
+
+class TensorFile:
+    """A file of the format safetensors, in memory."""
+
+    def __init__(self, path: str) -> None:
+        """IoError for what is no such file."""
+
+    def keys(self) -> list[str]:
+        """The names of the tensors."""
+
+    @property
+    def metadata(self) -> dict[str, str]: ...
+    def tensor(self, key: str) -> torch.Tensor:
+        """A tensor in the file's memory, which stays as long as it does. IoError without one."""
+
+def checkpoints_in(folder: str) -> list[str]:
+    """The checkpoints that have a manifest, the newest first."""
+
+def read_checkpoint(checkpoint: str) -> Manifest:
+    """IoError, which names the newest earlier checkpoint."""
+
+def open_worker_file(checkpoint: str, manifest: Manifest, rank: int) -> TensorFile:
+    """The file of a rank. IoError unless it is what was written."""
 
 def leave_signals_to_parent(signals: Sequence[int]) -> None:
     """In a process that works for its parent: ends when the parent sends one of these, and ignores
