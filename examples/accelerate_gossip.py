@@ -10,13 +10,12 @@ Data as in images_ddp.py.
 
 import argparse
 
+import gossamer
 import torch
 from accelerate import Accelerator
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
-
-import gossamer
 
 from idx_data import load
 

@@ -11,14 +11,13 @@ gzip); without, it makes up 2,000 images of ten classes.
 
 import argparse
 
+import gossamer
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
-
-import gossamer
 
 from idx_data import load
 

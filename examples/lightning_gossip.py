@@ -10,13 +10,12 @@ Lightning starts the processes itself. Data as in images_ddp.py.
 
 import argparse
 
+import gossamer.lightning  # noqa: F401 (makes the strategy known)
 import lightning
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
-
-import gossamer.lightning  # noqa: F401 (makes the strategy known)
 
 from idx_data import load
 

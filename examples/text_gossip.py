@@ -11,12 +11,11 @@ library.
 
 import argparse
 
+import gossamer
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
-
-import gossamer
 
 from text_data import load, windows
 
