@@ -117,7 +117,7 @@ void check_links(const ClusterSection& c) {
 /// The topology, the pattern and the numbers of both go together.
 void check_algorithm(const Recipe& recipe) {
   const AlgorithmSection& algorithm = recipe.algorithm;
-  const Hyper hyper = hyper_of(recipe);
+  const Hyper hyper = hyper_of(recipe.optimizer, algorithm);
   check_hyper(hyper);
   if (algorithm.topology != kAutoTopology) {
     const MethodSpec method = method_of(algorithm, recipe.run.seed);

@@ -30,7 +30,7 @@ TEST(RecipeMethod, NumbersOfTheAlgorithmReachTheOptimizer) {
   recipe.optimizer.hyper.lr = 0.5;
   recipe.algorithm.outer_every = 3;
   recipe.algorithm.consensus = 0.25;
-  const Hyper hyper = hyper_of(recipe);
+  const Hyper hyper = hyper_of(recipe.optimizer, recipe.algorithm);
   EXPECT_EQ(hyper.lr, 0.5);
   EXPECT_EQ(hyper.outer_every, 3);
   EXPECT_EQ(hyper.consensus, 0.25);

@@ -4,12 +4,12 @@
 
 namespace gossamer {
 
-Hyper hyper_of(const Recipe& recipe) {
-  Hyper hyper = recipe.optimizer.hyper;
-  hyper.outer_every = recipe.algorithm.outer_every;
-  hyper.outer_momentum = recipe.algorithm.outer_momentum;
-  hyper.outer_lr = recipe.algorithm.outer_lr;
-  hyper.consensus = recipe.algorithm.consensus;
+Hyper hyper_of(const OptimizerSection& optimizer, const AlgorithmSection& algorithm) {
+  Hyper hyper = optimizer.hyper;
+  hyper.outer_every = algorithm.outer_every;
+  hyper.outer_momentum = algorithm.outer_momentum;
+  hyper.outer_lr = algorithm.outer_lr;
+  hyper.consensus = algorithm.consensus;
   return hyper;
 }
 

@@ -137,6 +137,6 @@ MethodSpec method_of(const AlgorithmSection& algorithm, std::uint64_t seed);
 void set_method(const MethodSpec& method, AlgorithmSection& algorithm);
 
 /// The numbers of the optimizer with those of the algorithm.
-Hyper hyper_of(const Recipe& recipe);
+Hyper hyper_of(const OptimizerSection& optimizer, const AlgorithmSection& algorithm);
 
 }  // namespace gossamer

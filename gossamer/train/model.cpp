@@ -52,7 +52,7 @@ TrainModel make_train_model(const Recipe& recipe, const Task& task) {
 TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model) {
   const AlgorithmSection& algorithm = recipe.algorithm;
   const MethodSpec method = method_of(algorithm, recipe.run.seed);
-  const Hyper decayed = hyper_of(recipe);
+  const Hyper decayed = hyper_of(recipe.optimizer, algorithm);
   Hyper undecayed = decayed;
   undecayed.weight_decay = 0;
   return {.engine = {.schedule = make_schedule(method.schedule, host_shape_of(recipe.cluster)),
