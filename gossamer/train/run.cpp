@@ -8,6 +8,7 @@
 
 #include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
 #include "gossamer/engine/worker_threads.h"
@@ -159,11 +160,11 @@ double measure_compute_s(const Recipe& recipe, const Task& task) {
 }
 
 double allreduce_bytes_per_host(const HostShape& shape, std::int64_t parameters) {
-  std::vector<double> sent(static_cast<std::size_t>(shape.hosts()), 0.0);
+  std::vector<double> sent(at(shape.hosts()), 0.0);
   for (int rank = 0; rank < shape.workers(); ++rank) {
     const Plan plan = compile(complete_round(shape.workers()), shape, rank, parameters,
                               {.group_method = GroupMethod::ring, .finished_averages = true});
-    sent[static_cast<std::size_t>(shape.host_of(rank))] +=
+    sent[at(shape.host_of(rank))] +=
         static_cast<double>(traffic(plan, shape, rank).between_hosts) * size_of(DType::f32);
   }
   return *std::ranges::max_element(sent);

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "gossamer/base/index.h"
+
 namespace gossamer {
 
 RunTrace::RunTrace(HostShape shape, int steps, std::filesystem::path file)
@@ -12,7 +14,7 @@ RunTrace::RunTrace(HostShape shape, int steps, std::filesystem::path file)
 }
 
 Recorder* RunTrace::recorder(int rank) {
-  return recorders_.empty() ? nullptr : &recorders_[static_cast<std::size_t>(rank)];
+  return recorders_.empty() ? nullptr : &recorders_[at(rank)];
 }
 
 void RunTrace::around(const std::function<void()>& work) {

@@ -250,8 +250,8 @@ class Worker {
       }
     });
     const double n = shape_.workers();
-    double sums[3] = {own.loss_sum, static_cast<double>(own.count),
-                      static_cast<double>(own.correct)};
+    double sums[] = {own.loss_sum, static_cast<double>(own.count),
+                     static_cast<double>(own.correct)};
     engine_.collectives().mean(sums);
     return {sums[0] * n, std::llround(sums[1] * n), std::llround(sums[2] * n)};
   }
@@ -267,7 +267,7 @@ class Worker {
   TrainSummary summary(const Evaluation& evaluation) {
     const auto timed =
         static_cast<double>(std::max<std::int64_t>(1, engine_.steps_done() - timed_from_step_));
-    double means[5] = {timed_s_, exposed_s_, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
+    double means[] = {timed_s_, exposed_s_, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
     engine_.collectives().mean(means);
     const double per_host = static_cast<double>(shape_.workers()) / shape_.hosts();
     return {.steps = engine_.steps_done(),

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "gossamer/algo/pattern.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/program_run.h"
 
@@ -87,7 +88,7 @@ TEST(LabCommand, RunsEveryPattern) {
   }
   const auto of = [&](std::string_view name) {
     const auto row = std::ranges::find(patterns(), name, &Pattern::name) - patterns().begin();
-    return found[static_cast<std::size_t>(row)]["mse"][1].get<double>();
+    return found[at(row)]["mse"][1].get<double>();
   };
   EXPECT_NE(of("slowmo"), found.back()["mse"][1].get<double>());
 }

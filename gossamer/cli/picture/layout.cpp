@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "gossamer/base/index.h"
+
 namespace gossamer {
 namespace {
 
@@ -82,7 +84,7 @@ PictureLayout lay_out(const HostShape& shape) {
   const double radius = std::max(64.0, circle_radius(largest + kBoxGap, hosts));
   PictureLayout layout;
   for (int host = 0; host < hosts; ++host) {
-    const int workers = shape.workers_per_host[static_cast<std::size_t>(host)];
+    const int workers = shape.workers_per_host[at(host)];
     Box box = box_for(workers);
     box.host = host;
     box.middle = on_circle(radius, host, hosts);
@@ -121,9 +123,9 @@ PictureLayout lay_out_grid(const HostShape& shape, int rows, int columns) {
   } else if (shape.hosts() < shape.workers()) {
     // Beside the link upwards of its first worker.
     for (int host = 0, worker = 0; host < shape.hosts(); ++host) {
-      const PicturePoint first = layout.workers[static_cast<std::size_t>(worker)];
+      const PicturePoint first = layout.workers[at(worker)];
       layout.host_names.push_back({first.x + kNameHalfWidth, first.y - kCell / 2 - kNameGap});
-      worker += shape.workers_per_host[static_cast<std::size_t>(host)];
+      worker += shape.workers_per_host[at(host)];
     }
   }
   layout.extent = (std::max(rows, columns) * kGridCell + kPadding) / 2;

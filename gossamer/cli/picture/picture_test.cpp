@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/cli/picture/layout.h"
 #include "gossamer/cli/picture/matrix.h"
 #include "gossamer/cli/topology/report.h"
@@ -36,7 +37,7 @@ TEST(LayOutGrid, PlacesWorkersRowByRow) {
   const PictureLayout layout = lay_out_grid(even_hosts(2, 3), 2, 3);
   for (int worker = 0; worker < 6; ++worker) {
     const PicturePoint& first = layout.workers[0];
-    const PicturePoint& own = layout.workers[static_cast<std::size_t>(worker)];
+    const PicturePoint& own = layout.workers[at(worker)];
     EXPECT_EQ(own.x - first.x, worker % 3 * kGridCell);
     EXPECT_EQ(own.y - first.y, worker / 3 * kGridCell);
   }

@@ -1,6 +1,6 @@
 #include "gossamer/cli/picture/style.h"
 
-#include <array>
+#include <iterator>
 
 namespace gossamer {
 namespace {
@@ -10,17 +10,10 @@ struct Shades {
   const char* dark;
 };
 
-constexpr std::array<Shades, 11> kShades{{{"#64748b", "#94a3b8"},
-                                          {"#2563eb", "#60a5fa"},
-                                          {"#ea580c", "#fb923c"},
-                                          {"#059669", "#34d399"},
-                                          {"#9333ea", "#c084fc"},
-                                          {"#db2777", "#f472b6"},
-                                          {"#0891b2", "#22d3ee"},
-                                          {"#ca8a04", "#facc15"},
-                                          {"#dc2626", "#f87171"},
-                                          {"#475569", "#94a3b8"},
-                                          {"#94a3b8", "#7c8aa0"}}};
+constexpr Shades kShades[] = {
+    {"#64748b", "#94a3b8"}, {"#2563eb", "#60a5fa"}, {"#ea580c", "#fb923c"}, {"#059669", "#34d399"},
+    {"#9333ea", "#c084fc"}, {"#db2777", "#f472b6"}, {"#0891b2", "#22d3ee"}, {"#ca8a04", "#facc15"},
+    {"#dc2626", "#f87171"}, {"#475569", "#94a3b8"}, {"#94a3b8", "#7c8aa0"}};
 
 constexpr const char* kShapes = R"(<style>
 text { font-family: Inter, "Helvetica Neue", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #1e293b; }
@@ -64,9 +57,9 @@ std::string stroked(int colour) { return " class=\"s" + std::to_string(colour) +
 
 std::string picture_style() {
   std::string out = kShapes;
-  for (std::size_t c = 0; c < kShades.size(); ++c) out += rule(c, kShades[c].light);
+  for (std::size_t c = 0; c < std::size(kShades); ++c) out += rule(c, kShades[c].light);
   out += kDarkShapes;
-  for (std::size_t c = 0; c < kShades.size(); ++c) out += rule(c, kShades[c].dark);
+  for (std::size_t c = 0; c < std::size(kShades); ++c) out += rule(c, kShades[c].dark);
   return out + "}\n</style>\n";
 }
 

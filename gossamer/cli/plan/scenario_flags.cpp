@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/amount.h"
 #include "gossamer/cli/command_line.h"
@@ -68,7 +69,7 @@ ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
                               : given;
     file.cluster.hosts.push_back({workers, link, {inside, 0}});
   }
-  file.speeds.assign(static_cast<std::size_t>(shape.workers()), 1);
+  file.speeds.assign(at(shape.workers()), 1);
   check_cluster(file.cluster);
   return file;
 }

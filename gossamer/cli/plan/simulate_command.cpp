@@ -9,6 +9,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/gzip.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/json.h"
 #include "gossamer/base/timeline.h"
 #include "gossamer/base/units.h"
@@ -121,11 +122,11 @@ double factor_of(const std::string& text, const std::string& flag, const std::st
 void slow_down(Workload& workload, const std::vector<std::string>& words, int workers) {
   if (words.empty()) return;
   std::vector<double>& factors = workload.compute.factors;
-  if (factors.empty()) factors.assign(static_cast<std::size_t>(workers), 1);
+  if (factors.empty()) factors.assign(at(workers), 1);
   for (const std::string& word : words) {
     const auto parts = parts_of(word, ":", "--slow", "WORKER:FACTOR");
     const int worker = index_of(parts[0], workers, "--slow", word);
-    factors[static_cast<std::size_t>(worker)] *= factor_of(parts[1], "--slow", word);
+    factors[at(worker)] *= factor_of(parts[1], "--slow", word);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <map>
 
+#include "gossamer/base/index.h"
 #include "gossamer/cli/topology/report.h"
 #include "gossamer/recipe/host_shape.h"
 
@@ -36,7 +37,7 @@ std::string shape_of(const Round& round) {
   if (is_partition(round)) return text;
   std::size_t edges = 0;
   for (int i = 0; i < round.workers; ++i) {
-    for (const Entry& entry : round.rows[static_cast<std::size_t>(i)]) edges += entry.worker != i;
+    for (const Entry& entry : round.rows[at(i)]) edges += entry.worker != i;
   }
   return edges == 0 ? "everybody alone" : std::to_string(edges) + " weights";
 }

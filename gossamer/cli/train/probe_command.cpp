@@ -4,6 +4,7 @@
 
 #include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/base/units.h"
 #include "gossamer/cli/train/commands.h"
@@ -42,12 +43,11 @@ Json to_json(const ProbedJob& probed) {
   Json hosts = Json::array();
   const HostShape shape = probed.cluster.cluster.shape();
   for (int h = 0; h < shape.hosts(); ++h) {
-    const HostSpec& host = probed.cluster.cluster.hosts[static_cast<std::size_t>(h)];
-    hosts.push_back(
-        {{"workers", host.workers},
-         {"link", to_json(host.link)},
-         {"inside", to_json(host.inside)},
-         {"speed", probed.cluster.speeds[static_cast<std::size_t>(shape.first_rank(h))]}});
+    const HostSpec& host = probed.cluster.cluster.hosts[at(h)];
+    hosts.push_back({{"workers", host.workers},
+                     {"link", to_json(host.link)},
+                     {"inside", to_json(host.inside)},
+                     {"speed", probed.cluster.speeds[at(shape.first_rank(h))]}});
   }
   const Workload& workload = probed.workload.workload;
   return {{"hosts", hosts},
@@ -64,8 +64,8 @@ void print_table(const ProbedJob& probed, const std::filesystem::path& out) {
   std::printf("%-6s%-9s%14s%10s%16s%10s%8s\n", "host", "workers", "link", "latency", "inside",
               "latency", "speed");
   for (int h = 0; h < shape.hosts(); ++h) {
-    const auto& [workers, link, inside] = probed.cluster.cluster.hosts[static_cast<std::size_t>(h)];
-    const double speed = probed.cluster.speeds[static_cast<std::size_t>(shape.first_rank(h))];
+    const auto& [workers, link, inside] = probed.cluster.cluster.hosts[at(h)];
+    const double speed = probed.cluster.speeds[at(shape.first_rank(h))];
     std::printf("%-6d%-9d%14s%10s%16s%10s%8.2f\n", h, workers,
                 format_rate(link.rate_bytes_per_s).c_str(), format_duration(link.latency_s).c_str(),
                 format_rate(inside.rate_bytes_per_s).c_str(),

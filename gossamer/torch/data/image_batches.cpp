@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 
 namespace gossamer {
@@ -133,7 +134,7 @@ ImageSplit split_images(const ImageSet& images, double validation_fraction) {
 std::vector<std::int64_t> sorted_by_class(const ImageSet& images,
                                           std::vector<std::int64_t> samples) {
   std::stable_sort(samples.begin(), samples.end(), [&](std::int64_t a, std::int64_t b) {
-    return images.labels[static_cast<std::size_t>(a)] < images.labels[static_cast<std::size_t>(b)];
+    return images.labels[at(a)] < images.labels[at(b)];
   });
   return samples;
 }
@@ -159,7 +160,7 @@ std::vector<std::int64_t> image_indices(std::int64_t training_count, const Image
 std::vector<PixelScale> pixel_scales(const ImageSet& images,
                                      const std::vector<std::int64_t>& samples) {
   const std::int64_t size = images.pixels_per_channel();
-  std::vector<Histogram> histograms(static_cast<std::size_t>(images.channels));
+  std::vector<Histogram> histograms(at(images.channels));
   for (const std::int64_t sample : samples) {
     const auto* pixels = images.pixels.data() + sample * images.pixels_per_image();
     for (Histogram& histogram : histograms) {
@@ -194,7 +195,7 @@ Batch image_batch(const ImageSet& images, const std::vector<PixelScale>& scales,
       pixels += size;
       inputs += size;
     }
-    *targets++ = images.labels[static_cast<std::size_t>(samples[k])];
+    *targets++ = images.labels[at(samples[k])];
   }
   return batch;
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/torch/data/read_bytes.h"
 
@@ -63,7 +64,7 @@ Batch pair_batch(const std::vector<PiecePair>& pairs, const std::vector<std::int
   std::size_t source_length = 0;
   std::size_t target_length = 0;
   for (const std::int64_t i : chosen) {
-    const PiecePair& pair = pairs[static_cast<std::size_t>(i)];
+    const PiecePair& pair = pairs[at(i)];
     source_length = std::max(source_length, pair.source.size() + 1);
     target_length = std::max(target_length, pair.target.size() + 1);
   }
@@ -78,7 +79,7 @@ Batch pair_batch(const std::vector<PiecePair>& pairs, const std::vector<std::int
   auto* input = batch.inputs.mutable_data_ptr<std::int64_t>();
   auto* target = batch.targets.mutable_data_ptr<std::int64_t>();
   for (const std::int64_t i : chosen) {
-    const PiecePair& pair = pairs[static_cast<std::size_t>(i)];
+    const PiecePair& pair = pairs[at(i)];
     *std::ranges::copy(pair.source, source).out = Vocabulary::kEnd;
     input[0] = Vocabulary::kBegin;
     std::ranges::copy(pair.target, input + 1);
@@ -128,7 +129,7 @@ Batches token_batches(const std::vector<std::int64_t>& lengths, const TokenBatch
   Batches batches;
   std::int64_t longest = 0;  // of the batch being filled
   for (const std::int64_t pair : by_length(lengths, plan.jitter, key)) {
-    const std::int64_t length = lengths[static_cast<std::size_t>(pair)];
+    const std::int64_t length = lengths[at(pair)];
     if (length > plan.tokens) {
       fail_argument({.place = "translation",
                      .what = "every pair must fit in a global batch of " +

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/base/test_errors.h"
 #include "gossamer/torch/data/translation.h"
@@ -125,7 +126,7 @@ TEST(TokenBatches, HaveEveryPairOnceAndNoTokenTooMany) {
         std::int64_t longest = 0;
         for (const std::int64_t pair : batch) {
           EXPECT_TRUE(seen.insert(pair).second);
-          longest = std::max(longest, lengths[static_cast<std::size_t>(pair)]);
+          longest = std::max(longest, lengths[at(pair)]);
         }
         EXPECT_LE(longest * std::ssize(batch), 120);
         EXPECT_FALSE(batch.empty());
@@ -237,10 +238,10 @@ TEST_F(TranslationFiles, BatchesAreTheSameInWhateverOrderTheyAreAskedFor) {
   for (std::int64_t step = 0; step < steps; ++step) {
     forwards.push_back(task.training_batch(step, {0, 1}).inputs);
   }
-  EXPECT_FALSE(forwards.front().equal(forwards[static_cast<std::size_t>(task.steps_per_epoch)]));
+  EXPECT_FALSE(forwards.front().equal(forwards[at(task.steps_per_epoch)]));
   for (std::int64_t step = steps - 1; step >= 0; --step) {
     const Batch batch = other.training_batch(step, {0, 1});
-    EXPECT_TRUE(batch.inputs.equal(forwards[static_cast<std::size_t>(step)])) << step;
+    EXPECT_TRUE(batch.inputs.equal(forwards[at(step)])) << step;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/torch/data/content.h"
 #include "gossamer/torch/data/image_batches.h"
 #include "gossamer/torch/data/text.h"
@@ -41,7 +42,7 @@ struct ImageTask {
 
   Batch batch(std::int64_t step, Shard shard) const {
     auto samples = image_indices(static_cast<std::int64_t>(training.size()), plan, step, shard);
-    for (std::int64_t& sample : samples) sample = training[static_cast<std::size_t>(sample)];
+    for (std::int64_t& sample : samples) sample = training[at(sample)];
     return image_batch(images, scales, samples, moves_of(augmentation, plan.seed, step, samples));
   }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 
 namespace gossamer {
@@ -58,7 +59,7 @@ std::vector<std::int64_t> fixed_offsets(const std::vector<CorpusSpan>& spans, st
   if (count <= most) return all;
   std::vector<std::int64_t> chosen;
   for (std::int64_t i = 0; i < most; ++i) {
-    chosen.push_back(all[static_cast<std::size_t>(i * count / most)]);
+    chosen.push_back(all[at(i * count / most)]);
   }
   return chosen;
 }

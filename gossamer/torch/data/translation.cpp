@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/torch/data/content.h"
 #include "gossamer/torch/data/parallel_text.h"
 #include "gossamer/torch/data/validation_batches.h"
@@ -78,7 +79,7 @@ class PairTask {
     const std::int64_t epoch = epoch_of(step);
     const Batches& batches = batches_of(epoch);
     const std::int64_t first = epoch > 0 ? ends_[static_cast<std::size_t>(epoch) - 1] : 0;
-    return batches[static_cast<std::size_t>(step - first)];
+    return batches[at(step - first)];
   }
 
   /// Epochs differ in their numbers of batches, so all before it are counted first.

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/torch/data/vocabulary.h"
 
 namespace gossamer {
@@ -116,8 +117,8 @@ std::vector<Pieces> decode(const Model& model, const at::Tensor& sources,
   const at::NoGradGuard no_grad;
   const std::int64_t count = sources.size(0);
   const at::Tensor memory = model.encode(sources).view({count, sources.size(1), -1});
-  std::vector<Search> searches(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) searches[static_cast<std::size_t>(i)].sentence = i;
+  std::vector<Search> searches(at(count));
+  for (std::int64_t i = 0; i < count; ++i) searches[at(i)].sentence = i;
   std::vector<Pieces> translations(searches.size());
   for (std::int64_t length = 1; !searches.empty(); ++length) {
     const Rows rows = rows_of(searches);
@@ -135,8 +136,7 @@ std::vector<Pieces> decode(const Model& model, const at::Tensor& sources,
       const bool done = static_cast<std::int64_t>(search.ended.size()) >= options.beam ||
                         length >= options.longest;
       if (done) {
-        translations[static_cast<std::size_t>(search.sentence)] =
-            best(search, options.length_power);
+        translations[at(search.sentence)] = best(search, options.length_power);
       }
       return done;
     });

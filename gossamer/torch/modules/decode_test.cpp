@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "gossamer/base/index.h"
 #include "gossamer/torch/modules/encoder_decoder.h"
 
 namespace gossamer {
@@ -112,7 +113,7 @@ TEST(Decode, GreedyOfATransformerIsTheArgmaxOfItsLogits) {
       if (piece == kEnd) break;
       said.push_back(piece);
     }
-    EXPECT_EQ(together[static_cast<std::size_t>(i)], said) << i;
+    EXPECT_EQ(together[at(i)], said) << i;
   }
 }
 

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include <array>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@
 namespace gossamer {
 namespace {
 
-constexpr std::array<std::int64_t, 4> kBlocks{3, 4, 6, 3};
+constexpr std::int64_t kBlocks[] = {3, 4, 6, 3};
 constexpr std::int64_t kExpansion = 4;
 
 /// 1×1 to fewer channels, 3×3 there, 1×1 to `kExpansion` times as many.
@@ -52,7 +52,7 @@ struct Resnet50 : torch::nn::Module {
     stem = register_module("stem", std::make_shared<ConvNorm>(stem_shape, norm));
     std::int64_t channels = options.stem;
     std::int64_t inner = options.stem;
-    for (std::size_t stage = 0; stage < kBlocks.size(); ++stage, inner *= 2) {
+    for (std::size_t stage = 0; stage < std::size(kBlocks); ++stage, inner *= 2) {
       for (std::int64_t b = 0; b < kBlocks[stage]; ++b) {
         const std::int64_t stride = stage > 0 && b == 0 ? 2 : 1;
         blocks.push_back(

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 
 namespace gossamer {
 namespace {
@@ -33,7 +34,7 @@ int array_of(FlatLayout& layout, DType dtype) {
 void place_slots(std::span<const ParameterInfo> parameters, FlatLayout& layout) {
   for (std::size_t i = parameters.size(); i-- > 0;) {
     const int index = array_of(layout, parameters[i].dtype);
-    ArrayLayout& array = layout.arrays[static_cast<std::size_t>(index)];
+    ArrayLayout& array = layout.arrays[at(index)];
     const std::int64_t count = parameters[i].count();
     layout.slots.push_back(
         {.info = parameters[i], .array = index, .offset = array.count, .count = count});
@@ -54,7 +55,7 @@ std::int64_t bucket_count(const ArrayLayout& array, const LayoutOptions& options
 }
 
 void cut_buckets(int index, const LayoutOptions& options, FlatLayout& layout) {
-  const ArrayLayout& array = layout.arrays[static_cast<std::size_t>(index)];
+  const ArrayLayout& array = layout.arrays[at(index)];
   const std::int64_t units = array.count / kBucketAlignment;
   const std::int64_t cuts = bucket_count(array, options);
   for (std::int64_t k = 0; k < cuts; ++k) {
@@ -83,8 +84,8 @@ void fill_segments(FlatLayout& layout) {
   for (std::size_t s = 0; s < layout.slots.size(); ++s) {
     ParameterSlot& slot = layout.slots[s];
     const bool last = s + 1 == layout.slots.size() || layout.slots[s + 1].array != slot.array;
-    const std::int64_t end = last ? layout.arrays[static_cast<std::size_t>(slot.array)].count
-                                  : layout.slots[s + 1].offset;
+    const std::int64_t end =
+        last ? layout.arrays[at(slot.array)].count : layout.slots[s + 1].offset;
     slot.first_bucket = -1;
     slot.last_bucket = -1;
     for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
@@ -124,7 +125,7 @@ std::vector<std::int64_t> bucket_sizes(const FlatLayout& layout) {
 }
 
 std::string name_at(const FlatLayout& layout, int bucket, std::int64_t element) {
-  const BucketLayout& cut = layout.buckets.at(static_cast<std::size_t>(bucket));
+  const BucketLayout& cut = layout.buckets.at(at(bucket));
   const std::int64_t position = cut.first + element;
   for (const ParameterSlot& slot : layout.slots) {
     const bool is_inside =

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "gossamer/base/index.h"
+
 namespace gossamer {
 namespace {
 
@@ -28,9 +30,9 @@ TEST(FlatLayout, SegmentsCoverEveryBucketAndBucketsEveryArray) {
           covered += segment.count;
         }
         EXPECT_EQ(covered, bucket.count);
-        EXPECT_EQ(bucket.first, ends[static_cast<std::size_t>(bucket.array)]);
+        EXPECT_EQ(bucket.first, ends[at(bucket.array)]);
         EXPECT_EQ(bucket.count % kBucketAlignment, 0);
-        ends[static_cast<std::size_t>(bucket.array)] += bucket.count;
+        ends[at(bucket.array)] += bucket.count;
       }
       for (std::size_t a = 0; a < ends.size(); ++a) EXPECT_EQ(ends[a], layout.arrays[a].count);
     }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "gossamer/base/index.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/torch/modules/transformer.h"
@@ -152,7 +153,7 @@ TEST(ManyWorkers, AllReduceEqualsOneWorkerOnTheWholeBatch) {
             const Batch all = byte_batch_of(step);
             return Batch{all.inputs.slice(0, rank, rank + 1), all.targets.slice(0, rank, rank + 1)};
           });
-    models[static_cast<std::size_t>(rank)] = model;
+    models[at(rank)] = model;
   });
   for (const Model& model : models) {
     EXPECT_EQ(relative_difference(model, models[0]), 0);

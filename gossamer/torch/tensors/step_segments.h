@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/torch/tensors/flat_layout.h"
 
 namespace gossamer {
@@ -22,7 +23,7 @@ class StepClasses {
     const auto found = std::ranges::find(known_, std::pair{group, t});
     if (found != known_.end()) return static_cast<int>(found - known_.begin());
     known_.emplace_back(group, t);
-    classes_.push_back(groups_[static_cast<std::size_t>(group)]);
+    classes_.push_back(groups_[at(group)]);
     classes_.back().t = t;
     return static_cast<int>(known_.size()) - 1;
   }
@@ -46,14 +47,13 @@ class SegmentLists {
   std::int64_t end_of(std::size_t s) const {
     const int array = layout_.slots[s].array;
     const bool last = s + 1 == layout_.slots.size() || layout_.slots[s + 1].array != array;
-    return last ? layout_.arrays[static_cast<std::size_t>(array)].count
-                : layout_.slots[s + 1].offset;
+    return last ? layout_.arrays[at(array)].count : layout_.slots[s + 1].offset;
   }
 
   /// Elements [begin, end) of the slot's array, which may go through several buckets. `like` says
   /// what they are; its pointers are those of the first.
   void add(const ParameterSlot& slot, std::int64_t begin, std::int64_t end, Segment like) {
-    const DType dtype = layout_.arrays[static_cast<std::size_t>(slot.array)].dtype;
+    const DType dtype = layout_.arrays[at(slot.array)].dtype;
     auto b = static_cast<std::size_t>(std::max(slot.first_bucket, 0));
     for (; b < lists_.size() && begin < end; ++b) {
       const BucketLayout& bucket = layout_.buckets[b];

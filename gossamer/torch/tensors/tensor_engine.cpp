@@ -8,6 +8,7 @@
 
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/engine/agreement.h"
 #include "gossamer/engine/trace_file.h"
 #include "gossamer/torch/tensors/tensor_types.h"
@@ -280,18 +281,18 @@ std::vector<at::Tensor> TensorEngine::tensors() const {
 
 void TensorEngine::set_updates(int tensor, std::int64_t updates) {
   refuse_in_step("loading an optimizer state");
-  updates_.at(static_cast<std::size_t>(tensor)) = updates;
+  updates_.at(at(tensor)) = updates;
   const at::Tensor& shown = place_of(tensor).shown_updates;
   if (shown.defined()) *shown.mutable_data_ptr<float>() = static_cast<float>(updates);
 }
 
 at::Tensor TensorEngine::home(int tensor) const {
   const Place& place = place_of(tensor);
-  return place.is_home ? tensors_[static_cast<std::size_t>(tensor)].tensor.detach() : place.home;
+  return place.is_home ? tensors_[at(tensor)].tensor.detach() : place.home;
 }
 
 at::Tensor TensorEngine::state(int tensor, int k) {
-  at::Tensor& values = place_of(tensor).states.at(static_cast<std::size_t>(k));
+  at::Tensor& values = place_of(tensor).states.at(at(k));
   if (!values.defined()) values = large_zeros_like(home(tensor));
   return values;
 }
@@ -301,7 +302,7 @@ void TensorEngine::set_state(int tensor, int k, const at::Tensor& values) {
   const at::Tensor like = home(tensor);
   const bool fits = can_be_fused(values) && values.scalar_type() == like.scalar_type() &&
                     values.sizes() == like.sizes() && values.strides() == like.strides();
-  at::Tensor& mine = place_of(tensor).states.at(static_cast<std::size_t>(k));
+  at::Tensor& mine = place_of(tensor).states.at(at(k));
   mine = fits ? values.detach() : at::empty_like(like).copy_(values);
 }
 
@@ -317,8 +318,8 @@ void TensorEngine::show_updates(int tensor, const at::Tensor& number) {
 
 at::Tensor TensorEngine::pattern_state(int tensor, int k) const {
   const ParameterSlot& slot = layout_.slots[place_of(tensor).slot];
-  const auto& arrays = pattern_states_.at(static_cast<std::size_t>(k));
-  return view_like(arrays[static_cast<std::size_t>(slot.array)], slot.offset, home(tensor));
+  const auto& arrays = pattern_states_.at(at(k));
+  return view_like(arrays[at(slot.array)], slot.offset, home(tensor));
 }
 
 void TensorEngine::copy_in() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/torch/tensors/arrivals.h"
 #include "gossamer/torch/tensors/flat_layout.h"
@@ -108,9 +109,7 @@ class TensorEngine {
   StepReport step(std::span<const Hyper> groups, bool skip = false, double loss = 0);
 
   std::vector<at::Tensor> tensors() const;
-  const std::string& name(int tensor) const {
-    return tensors_.at(static_cast<std::size_t>(tensor)).name;
-  }
+  const std::string& name(int tensor) const { return tensors_.at(at(tensor)).name; }
   int count() const { return static_cast<int>(tensors_.size()); }
   /// The optimizer's state vector `k` of a tensor, with its shape and strides; of zeros at first.
   at::Tensor state(int tensor, int k);
@@ -129,7 +128,7 @@ class TensorEngine {
   /// What of a tensor was mixed last and travels next: itself, or its wider copy.
   at::Tensor home(int tensor) const;
   /// How often a tensor has been stepped.
-  std::int64_t updates(int tensor) const { return updates_.at(static_cast<std::size_t>(tensor)); }
+  std::int64_t updates(int tensor) const { return updates_.at(at(tensor)); }
   void set_updates(int tensor, std::int64_t updates);
 
   /// The mean over all workers in place of the local values, and back; see Engine. Collective.
@@ -191,8 +190,8 @@ class TensorEngine {
                                    const std::function<Segment(std::size_t)>& segment);
   void locate();
   bool is_as_made(std::size_t i, const at::Tensor& tensor) const;
-  Place& place_of(int tensor) { return places_.at(static_cast<std::size_t>(tensor)); }
-  const Place& place_of(int tensor) const { return places_.at(static_cast<std::size_t>(tensor)); }
+  Place& place_of(int tensor) { return places_.at(at(tensor)); }
+  const Place& place_of(int tensor) const { return places_.at(at(tensor)); }
   std::string describe() const;
   void check_agreement();
   void begin_trace();
