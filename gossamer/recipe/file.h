@@ -8,8 +8,9 @@
 
 namespace gossamer {
 
-/// Overwrites the fields that the file has. Unknown sections, keys and words, wrong types and
-/// unreadable files throw, naming file, line, and the nearest valid word.
+/// Overwrites the fields that the file has. Unknown sections and keys, wrong types and unreadable
+/// files throw, naming file, line, and the nearest valid word; unknown words of choices throw as
+/// well.
 void read_recipe(const std::string& path, Recipe& recipe);
 /// The same of a text; `name` stands for the file in messages.
 void read_recipe_text(std::string_view text, std::string_view name, Recipe& recipe);
