@@ -179,7 +179,7 @@ void* carried_error(const BucketState& state, const Pattern& pattern, int stage,
   return state.codec[earlier + k].data();
 }
 
-void read_payload(const BucketState& state, Payload payload, ElementRange range, std::byte* into,
+void read_payload(const BucketState& state, Payload payload, PayloadPart range, std::byte* into,
                   CopyElements copy) {
   auto [begin, count] = range;
   const DType dtype = state.dtype();

@@ -84,12 +84,12 @@ void* carried_error(const BucketState& state, const Pattern& pattern, int stage,
 
 /// elements::copy or one like it.
 using CopyElements = void (*)(DType dtype, void* into, const void* from, std::int64_t count);
-struct ElementRange {
+struct PayloadPart {
   std::int64_t begin = 0;
   std::int64_t count = 0;
 };
 /// Writes the elements of a range of a payload with `copy`; zeros where there are none.
-void read_payload(const BucketState& state, Payload payload, ElementRange range, std::byte* into,
+void read_payload(const BucketState& state, Payload payload, PayloadPart range, std::byte* into,
                   CopyElements copy);
 
 /// A range of elements that lies in one segment and one piece.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kDecodedAtOnce = 32 * kCodecBlock;
 
 /// The elements of the payload that a plan sends as they are.
-ElementRange sent_range(const Plan& plan) {
+PayloadPart sent_range(const Plan& plan) {
   std::int64_t begin = plan.count;
   std::int64_t end = 0;
   for (const Phase& phase : plan.phases) {
@@ -69,7 +69,7 @@ void Outbox::forget_digests() {
 
 PayloadRef Outbox::hand_over(const Leaving& leaving) const {
   const Memory payload = payload_of(state_, leaving.payload);
-  const ElementRange range = sent_range(*leaving.plan);
+  const PayloadPart range = sent_range(*leaving.plan);
   if (memory_.data == nullptr || range.count == 0) {
     return {.data = payload.data, .owner = payload.owner};
   }
@@ -107,7 +107,7 @@ void Outbox::remember(const Leaving& leaving) {
   sent.data = into;
   sent.digests.clear();
   if (late_ == Late::skip) {
-    const ElementRange all{0, state_.bucket.count};
+    const PayloadPart all{0, state_.bucket.count};
     return read_payload(state_, leaving.payload, all, into, elements::copy_streaming);
   }
   for (const Segment& segment : state_.bucket.segments) {
