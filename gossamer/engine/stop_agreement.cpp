@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <span>
 
 #include "gossamer/engine/tags.h"
@@ -10,6 +11,7 @@ namespace gossamer {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgain{5};
+constexpr std::chrono::seconds kLastWords{2};
 
 Tag tag_of(std::int32_t word) { return {.step = 0, .stream = stream::kStop, .slot = word}; }
 
@@ -35,12 +37,29 @@ StopAgreement::StopAgreement(Transport& transport, std::int64_t done)
 }
 
 StopAgreement::~StopAgreement() {
+  try {
+    deliver();
+  } catch (const std::exception&) {  // the transport has ended, and with it whoever waits
+  }
   for (const auto& ear : ears_) transport_.release(ear->request);
   for (const auto& mouth : mouths_) transport_.release(mouth->request);
 }
 
+/// A send that is released before it has left is taken back. Who has found out early would keep the
+/// others waiting for ever.
+void StopAgreement::deliver() {
+  const Deadline limit = Clock::now() + kLastWords;
+  for (const auto& mouth : mouths_) {
+    if (mouth->word != Word::largest) continue;
+    while (transport_.poll(mouth->request).state == Status::State::pending &&
+           Clock::now() < limit) {
+      transport_.progress(Clock::now() + kLookAgain);
+    }
+  }
+}
+
 void StopAgreement::say(int peer, Word word, std::int64_t value) {
-  mouths_.push_back(std::make_unique<Mouth>(Mouth{.value = value}));
+  mouths_.push_back(std::make_unique<Mouth>(Mouth{.word = word, .value = value}));
   Mouth& mouth = *mouths_.back();
   mouth.request = transport_.send(peer, tag_of(static_cast<std::int32_t>(word)),
                                   std::as_bytes(std::span(&mouth.value, 1)), Deadline::max());

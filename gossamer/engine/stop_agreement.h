@@ -27,6 +27,7 @@ class StopAgreement {
   /// Expects news from the neighbours in the tree, to which collectives talk anyway. `done`: steps
   /// that this worker has done.
   explicit StopAgreement(Transport& transport, std::int64_t done = 0);
+  /// Neighbours that wait for the agreed step have got it before, if they still live.
   ~StopAgreement();
   StopAgreement(const StopAgreement&) = delete;
   StopAgreement& operator=(const StopAgreement&) = delete;
@@ -52,11 +53,13 @@ class StopAgreement {
     std::int64_t value = 0;
   };
   struct Mouth {
+    Word word = Word::stop;
     Request request = 0;
     std::int64_t value = 0;
   };
 
   void say(int peer, Word word, std::int64_t value);
+  void deliver();
   bool hear(Ear& ear);
   void take(const Ear& ear);
   void hear_all(int told);

@@ -114,6 +114,22 @@ TEST(StopAgreement, HoldsBetweenProcesses) {
   expect_one_end({.workers = 3, .told = {0}, .over_net = true});
 }
 
+/// Who knows the step first leaves at once; the others are told nevertheless.
+TEST(StopAgreement, WhoLeavesAtOnceHasToldTheOthers) {
+  for (const bool over_net : {false, true}) {
+    for (int round = 0; round < 20; ++round) {
+      run_workers(transports({.workers = 4, .over_net = over_net}), [](Transport& transport) {
+        const Deadline limit = Clock::now() + std::chrono::seconds(20);
+        const auto give_up = [&] {
+          if (Clock::now() > limit) throw std::runtime_error("it waits for ever");
+        };
+        StopAgreement agreement(transport, 7);
+        EXPECT_TRUE(agreement.is_last(7, SIGTERM, give_up));
+      });
+    }
+  }
+}
+
 /// At the end of a run workers leave one after another, which is no reason to stop.
 TEST(StopAgreement, WhoLeavesTellsNobodyToStop) {
   run_workers(transports({.workers = 3}), [](Transport& transport) {
