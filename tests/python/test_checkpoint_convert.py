@@ -118,6 +118,15 @@ def test_load_says_how_to_convert() -> None:
         gossip.load(OLD)
 
 
+def test_a_save_over_it_is_found(tmp_path: Path) -> None:
+    shutil.copytree(OLD, tmp_path / "old")
+    model = Small()
+    with Gossip(model, torch.optim.AdamW(model.parameters())) as gossip:
+        gossip.save(tmp_path / "old")
+        gossip.load(tmp_path / "old")
+        assert gossip.stats()["steps"] == 0
+
+
 def flipped(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-3] ^= 4

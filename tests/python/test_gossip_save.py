@@ -13,6 +13,7 @@ import pytest
 import torch
 from gossip_scenarios_basic import TIMEOUT_S
 from gossip_support import ROOT, difference, mlp, pair, same_state, train
+from package_runs import run
 from safetensors import safe_open
 from torch.optim import LBFGS, SGD, Adam
 
@@ -337,6 +338,26 @@ def test_files_are_json_and_safetensors_and_nothing_is_pickled(tmp_path: Path) -
     sources = [path.read_text() for path in (ROOT / "python").rglob("*.py")]
     assert len(sources) > 10
     assert not any(re.search(r"\bpickle|torch\.(load|save)\b", source) for source in sources)
+
+
+WITHOUT_THEM = """
+import sys
+sys.modules.update(dict.fromkeys(["numpy", "safetensors"]))  # importing them fails
+import torch, gossamer
+model = torch.nn.Linear(3, 2)
+optimizer = torch.optim.AdamW(model.parameters())
+with gossamer.Gossip(model, optimizer) as gossip:
+    model(torch.ones(3)).sum().backward()
+    optimizer.step()
+    gossip.save(sys.argv[1])
+    gossip.load(sys.argv[1])
+    print(gossip.stats()["steps"])
+"""
+
+
+def test_neither_numpy_nor_the_package_safetensors_is_needed(tmp_path: Path) -> None:
+    done = run(["-W", "ignore", "-c", WITHOUT_THEM, str(tmp_path)])
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
 def test_another_format_is_told(tmp_path: Path) -> None:

@@ -130,6 +130,21 @@ def test_a_document_of_anything(parts: Parts, tmp_path: Path, document: Any) -> 
     )
 
 
+@pytest.mark.parametrize("vector", ["exp_avg", "step"])
+def test_optimizer_state_of_another_shape(parts: Parts, tmp_path: Path, vector: str) -> None:
+    model, optimizer, gossip = parts
+    before = model[2].bias.clone()
+
+    def change(tensors: Any, document: Any) -> Any:
+        tensors[f"optimizer/2.bias/{vector}"] = torch.zeros(2)
+        return tensors, document
+
+    rewrite(tmp_path, 0, change)
+    assert "does not hold what a worker has" in refusal(gossip, tmp_path)
+    assert torch.equal(model[2].bias, before)
+    assert int(optimizer.state[model[2].bias]["step"]) == 2
+
+
 def test_tensors_of_another_shape_or_dtype_change_nothing(parts: Parts, tmp_path: Path) -> None:
     model, _, gossip = parts
     before = model[2].bias.clone()

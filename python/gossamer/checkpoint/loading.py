@@ -16,7 +16,7 @@ from gossamer import _core
 from gossamer._core import IoError
 from gossamer.checkpoint import worker_file
 from gossamer.checkpoint.problems import as_problem
-from gossamer.checkpoint.worker_file import Source, WorkerFile, understood
+from gossamer.checkpoint.worker_file import Restored, Source, WorkerFile, understood
 from gossamer.checkpoint.worker_means import means_of
 from gossamer.session.team import Team
 from gossamer.step.carried import Carried
@@ -46,6 +46,7 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
         source = _source(world, path, manifest)
         with understood(path):
             found = worker_file.restored(source, trained)
+            _check_state(trained, found)
             carried = Carried(losses=manifest.losses)
             if manifest.workers == world.size:
                 carried = _carried(team, trained, source, carried)
@@ -107,11 +108,11 @@ def _paths(world: World, folder: Path) -> list[str]:
     if len(groups) == 1:
         places += groups
     for place in places:
-        if (place / "manifest.json").exists():
-            return [str(place)]
         paths = _core.checkpoints_in(str(place))
         if paths:
             return paths
+        if (place / "manifest.json").exists():
+            return [str(place)]
     return []
 
 
@@ -136,6 +137,22 @@ def _source(world: World, path: str, manifest: _core.Manifest) -> Source:
     file = _core.open_worker_file(path, manifest, world.rank)
     with understood(path):
         return WorkerFile(file)
+
+
+def _check_state(trained: Trained, found: Restored) -> None:
+    """What the engine keeps of a fused optimizer must be what it can take."""
+    rule = trained.rule
+    if rule is None:
+        return
+    for parameter, entry in found.state:
+        for vector in rule.state:
+            value = entry.get(vector)
+            if value is not None and value.shape != parameter.shape:
+                raise ValueError(
+                    f"{vector} of {list(value.shape)} for a parameter of {list(parameter.shape)}"
+                )
+        if rule.counts and "step" in entry:
+            int(entry["step"])
 
 
 def _carried(team: Team, trained: Trained, source: Source, carried: Carried) -> Carried:
