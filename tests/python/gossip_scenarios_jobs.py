@@ -14,7 +14,7 @@ from torch.optim import SGD
 from gossamer import IoError
 
 SAVES = 40
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0  # others may use the disk, too
 BETWEEN_S = 0.005
 
 

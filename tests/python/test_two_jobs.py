@@ -20,7 +20,9 @@ SAID = re.compile(r"another job uses .*a job that saves with gossamer.Gossip, pr
 def test_no_save_is_lost(repetition: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_TEST_FOLDER", str(tmp_path))
     with ThreadPoolExecutor() as pool:
-        launches = [pool.submit(gossip_ranks.run, ["contested"], [2]) for _ in range(2)]
+        launches = [
+            pool.submit(gossip_ranks.run, ["contested"], [2], timeout_s=450) for _ in range(2)
+        ]
         jobs = [gossip_ranks.results(launch.result(), "contested") for launch in launches]
     refused = [len(ranks[0]["refused"]) for ranks in jobs]
     print(f"{repetition}: saves refused to the two jobs {refused}")
