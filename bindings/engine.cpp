@@ -64,6 +64,14 @@ void bind_options(py::module_& module) {
              "The ranks that a worker exchanges anything with, ascending.");
   module.def("can_be_fused", &can_be_fused, py::arg("tensor"),
              "Whether fused optimizers can step this tensor.");
+  module.def(
+      "can_pin",
+      [](const at::Device& device) {
+        std::vector<std::byte> page(1 << 16);
+        return PinnedRange(device, page).is_pinned();
+      },
+      py::arg("device"),
+      "Whether a device can copy from and to memory that others read, without waiting.");
 }
 
 using Losses = std::vector<std::pair<std::int64_t, double>>;

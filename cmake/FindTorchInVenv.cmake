@@ -4,7 +4,7 @@
 # and sets global flags; the wheel needs an include path, three libraries and an rpath. The wheel's
 # place and version come from its metadata: importing torch would cost seconds per configure.
 
-set(GOSSAMER_TORCH_SERIES "2.13")
+set(GOSSAMER_TORCH_SERIES "2.13" CACHE STRING "The series of torch to build for")
 string(REPLACE "." "\\." gossamer_torch_pattern ${GOSSAMER_TORCH_SERIES})
 
 set(GOSSAMER_PYTHON "" CACHE FILEPATH

@@ -82,4 +82,5 @@ if(GOSSAMER_TESTS)
   # Tests of C++ that need what only Python can make.
   gossamer_python_module(gossamer_python_test _core_test ${gossamer_python_tests})
   target_link_libraries(gossamer_python_test PRIVATE GTest::gtest)
+  add_subdirectory(${CMAKE_SOURCE_DIR}/tests/device ${CMAKE_BINARY_DIR}/tests/device)
 endif()

@@ -122,6 +122,12 @@ void write_parameters(const Bucket& bucket, const std::byte* from) {
   });
 }
 
+void clear_parameters(const Bucket& bucket) {
+  for_each_parameter(bucket, [&](const Segment& segment, std::byte* values) {
+    elements::clear(bucket.dtype, values, segment.count);
+  });
+}
+
 std::byte* parameter_at(const Bucket& bucket, const Segment& segment, std::int64_t offset) {
   return address_in(bucket.dtype, segment, offset, segment.x, bucket.x.data);
 }

@@ -65,6 +65,7 @@ void check_segments(const Bucket& bucket, std::span<const Segment> segments);
 /// Copies all parameters, one after the other as in the bucket; leaves gaps alone.
 void read_parameters(const Bucket& bucket, std::byte* into);
 void write_parameters(const Bucket& bucket, const std::byte* from);
+void clear_parameters(const Bucket& bucket);
 
 /// Where element `offset` of the bucket, which lies in the segment, is.
 std::byte* parameter_at(const Bucket& bucket, const Segment& segment, std::int64_t offset);

@@ -80,8 +80,9 @@ void Engine::make_outboxes(Lends lends) {
   }
   if (bytes == 0) return;
   const auto shared = are_lent ? shared_memory_for(lends, bytes) : nullptr;
-  if (!shared) outboxes_ = make_aligned_bytes(bytes);
-  std::byte* begin = shared ? shared->data() : outboxes_.get();
+  if (!shared) own_outboxes_ = make_aligned_bytes(bytes);
+  std::byte* begin = shared ? shared->data() : own_outboxes_.get();
+  outbox_memory_ = {begin, bytes};
   for (const auto& lane : lanes_) {
     lane->outbox().use({begin, lane->outbox().is_lent() ? Owner(shared) : Owner()});
     begin += lane->outbox().bytes();
@@ -156,6 +157,7 @@ void Engine::start() {
     read_parameters(bucket, values.data());
     collectives_.broadcast(values);
     write_parameters(bucket, values.data());
+    if (bucket.device != nullptr) bucket.device->load();
   }
   set_anchors();
   start_at(0);

@@ -51,6 +51,8 @@ class Engine {
   /// leaves parameters and state as they were, except for buckets that stepped in the backward.
   StepReport step(double loss = 0);
 
+  /// Where payloads lie that are copied to be sent; empty: nowhere.
+  std::span<std::byte> outboxes() const { return outbox_memory_; }
   /// Waits until everything under way has left and arrived and no peer reads this worker's memory;
   /// consumes nothing. Collective where buckets have spares.
   void quiesce();
@@ -121,7 +123,8 @@ class Engine {
   const Optimizer& optimizer_;
   const bool alternates_;
   std::unique_ptr<WorkerPool> pool_;
-  AlignedBytes outboxes_;  ///< where peers read none in place
+  AlignedBytes own_outboxes_;  ///< where peers read none in place
+  std::span<std::byte> outbox_memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   ExchangeRunner runner_;
   Collectives collectives_;

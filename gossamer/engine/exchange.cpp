@@ -71,6 +71,8 @@ void Exchange::start(const PayloadRef& payload, double timeout_s) {
   timeout_s_ = timeout_s;
   started_at_ = Clock::now();
   deadline_ = deadline_after(timeout_s);
+  by_runner_ = spec_.plan->phases.size() > 1 || payload_.is_ready;
+  awaits_payload_.store(static_cast<bool>(payload_.is_ready), std::memory_order_release);
   started_ = true;
 }
 
@@ -86,7 +88,16 @@ bool Exchange::advance() {
   return ended_.load(std::memory_order_relaxed);
 }
 
+bool Exchange::has_payload() {
+  if (!payload_.is_ready) return true;
+  if (!payload_.is_ready()) return false;
+  payload_.is_ready = nullptr;
+  awaits_payload_.store(false, std::memory_order_release);
+  return true;
+}
+
 void Exchange::step_phases() {
+  if (!has_payload()) return check_device_deadline();
   while (phase_ < spec_.plan->phases.size()) {
     if (!sent_) post_sends();
     if (!collect(receives_)) return check_deadline(deadline_);
@@ -110,6 +121,17 @@ void Exchange::check_deadline(Deadline deadline) const {
                         .operation = receiving ? "receive" : "send",
                         .elapsed_s = std::chrono::duration<double>(now - started_at_).count(),
                         .reason = "deadline passed; the peer is late or gone"});
+}
+
+void Exchange::check_device_deadline() const {
+  const auto now = Clock::now();
+  if (now < deadline_) return;
+  const int rank = transport_.describe().rank;
+  throw TransportError({.rank = rank,
+                        .peer = rank,
+                        .operation = "copy of the parameters from the device",
+                        .elapsed_s = std::chrono::duration<double>(now - started_at_).count(),
+                        .reason = "deadline passed; the device has not come to it"});
 }
 
 void Exchange::post_receives() {
@@ -263,6 +285,7 @@ void Exchange::make_own(int buffer) {
 void Exchange::end(std::exception_ptr error) {
   error_ = std::move(error);
   if (error_) release_all();
+  awaits_payload_.store(false, std::memory_order_release);
   ended_.store(true, std::memory_order_release);
   changed_.notify_all();
 }

@@ -54,6 +54,8 @@ class Arena {
 
 /// Writes elements [offset, offset + count) of a payload.
 using ReadPayload = std::function<void(std::int64_t offset, std::int64_t count, std::byte* into)>;
+/// Whether a payload that comes from a device is there; called from any thread, may throw.
+using IsReady = std::function<bool()>;
 
 /// What an exchange sends: the elements of its Plan's buffer 0. They must not change before the
 /// exchange has ended or, with an owner, before wait_all_back() has returned.
@@ -64,6 +66,7 @@ struct PayloadRef {
   ReadPayload read = nullptr;
   const void* lent = nullptr;  ///< a copy to send instead; null: none
   Owner owner = nullptr;       ///< given if peers may read in place, see Note [Lent payloads]
+  IsReady is_ready = nullptr;  ///< nothing is sent before; null: it is there
 };
 
 /// What an exchange works with. Plan and arena must outlive it.
@@ -83,8 +86,8 @@ class ExchangeRunner;
 
 /// One Plan under way. Note [Exchange state]: `mutex_` guards everything below it; `advance` is
 /// called by the launching thread, by the one that waits and by the runner's. Only a Plan of
-/// several phases needs the runner: with one phase there is nothing to do between posting and
-/// waiting, and waking a thread for it would cost more than the exchange.
+/// several phases, or a payload that is not there yet, needs the runner: else there is nothing to
+/// do between posting and waiting, and waking a thread would cost more than the exchange.
 ///
 /// Note [Receive early]: receives may be posted long before the payload that this worker sends is
 /// ready. A peer that sends then finds the landing buffer and copies while its payload is still in
@@ -115,6 +118,8 @@ class Exchange {
   /// Likewise, by buffer of the Plan.
   std::span<const std::byte* const> buffers() const { return bases_; }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
+  /// Whether its payload is not there yet, so that no event of the transport will wake anybody.
+  bool awaits_payload() const { return awaits_payload_.load(std::memory_order_acquire); }
   /// From start() until the last payload had arrived; empty where nothing was to be received.
   Interval journey() const { return {started_at_, arrived_}; }
 
@@ -130,7 +135,8 @@ class Exchange {
     Codec codec = Codec::fp32;  ///< of what arrives
   };
 
-  bool needs_runner() const { return spec_.plan->phases.size() > 1; }
+  bool needs_runner() const { return by_runner_; }
+  bool has_payload();
   Tag tag(std::int32_t slot) const { return {spec_.step, spec_.stream, slot}; }
   void post_receives();
   void code();
@@ -138,6 +144,7 @@ class Exchange {
             const std::byte* from);
   void post_sends();
   void check_deadline(Deadline deadline) const;
+  void check_device_deadline() const;
   bool collect(std::vector<Open>& open);
   void add_up();
   void make_own(int buffer);
@@ -149,6 +156,8 @@ class Exchange {
   const ExchangeSpec spec_;
   const WhileWaiting while_waiting_;
   std::atomic<bool> ended_ = false;
+  std::atomic<bool> awaits_payload_ = false;
+  bool by_runner_ = false;  ///< since start()
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -6,6 +6,13 @@
 #include "gossamer/base/timeout.h"
 
 namespace gossamer {
+namespace {
+
+// A device wakes nobody: it is asked, less often the longer it takes.
+constexpr std::chrono::microseconds kShortestDeviceNap{100};
+constexpr std::chrono::microseconds kLongestDeviceNap{2000};
+
+}  // namespace
 
 ExchangeRunner::ExchangeRunner(Transport& transport, double timeout_s, WhileWaiting while_waiting)
     : transport_(transport), timeout_s_(timeout_s), while_waiting_(std::move(while_waiting)) {
@@ -45,6 +52,7 @@ void ExchangeRunner::attend(std::function<void()> attend) {
 void ExchangeRunner::run(const std::stop_token& stop) {
   std::vector<std::shared_ptr<Exchange>> active;
   std::function<void()> attend;
+  std::chrono::microseconds nap = kShortestDeviceNap;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -56,9 +64,14 @@ void ExchangeRunner::run(const std::stop_token& stop) {
     if (attend) attend();
     for (const auto& exchange : active) exchange->advance();
     const bool any_open = std::ranges::any_of(active, [](const auto& e) { return !e->ended(); });
+    const bool looks_often =
+        std::ranges::any_of(active, [](const auto& e) { return e->awaits_payload(); });
     active.clear();
     if (stop.stop_requested()) return;
-    if (any_open || attend) transport_.progress(Clock::now() + kLongestNap);
+    nap = looks_often ? std::min(2 * nap, kLongestDeviceNap) : kShortestDeviceNap;
+    if (any_open || attend) {
+      transport_.progress(Clock::now() + (looks_often ? Clock::duration(nap) : kLongestNap));
+    }
   }
 }
 

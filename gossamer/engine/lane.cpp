@@ -18,6 +18,10 @@ bool same_works(std::span<const Segment> a, std::span<const Segment> b) {
   });
 }
 
+bool mixes(const Plan& plan) {
+  return std::ranges::any_of(plan.pieces, [](const Piece& piece) { return !piece.terms.empty(); });
+}
+
 }  // namespace
 
 Lane::Lane(BucketState state, const EngineOptions& options, Lends lends)
@@ -165,11 +169,18 @@ void Lane::prepare(const PassNumbers& numbers) {
 Combined Lane::combine(const PassNumbers& numbers) {
   GOSSAMER_ASSERT(expects(number_));
   Arrived arrived = traffic_->arrived();
+  DeviceBucket* const device = state_.bucket.device;
+  const bool corrects = device != nullptr && mixes(*plan_of(number_));
+  if (corrects) {
+    device->begin_correction();
+    clear_parameters(state_.bucket);
+  }
   Combined combined{.distance = 0, .skipped = arrived.skipped, .journeys = {}};
   combined.distance = visit_dtype(state_.dtype(), [&]<class T>(T) {
     const Passes<T>& passes = pattern_.passes<T>();
     return sweep<T>(has_next_stage() ? passes.middle : passes.combine, numbers, &arrived);
   });
+  if (corrects) device->add_correction();
   combined.journeys = std::move(arrived.journeys);
   traffic_->finish();
   plans_[at(number_ % 2)] = nullptr;

@@ -10,6 +10,7 @@
 #include "gossamer/algo/pass.h"
 #include "gossamer/base/codec.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/engine/device_bucket.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/method.h"
 #include "gossamer/graph/schedule.h"
@@ -52,6 +53,9 @@ struct Bucket {
   std::vector<void*> optimizer_state = {};
   /// The same for the pattern's own state vectors.
   std::vector<void*> pattern_state = {};
+  /// Of a scattered bucket with parameters on a device: then the segments say where the correction
+  /// is formed, see Note [Parameters on a device]. Must outlive the engine.
+  DeviceBucket* device = nullptr;
   Memory spare = {};  ///< room for `count` elements more, or null; see wants_spares()
 };
 

@@ -84,6 +84,7 @@ PayloadRef Outbox::gather(const Leaving& leaving) {
   const Plan& plan = *leaving.plan;
   const Payload payload = leaving.payload;
   if (plan.phases.empty()) return {};
+  if (state_.bucket.device != nullptr) return copy_out(leaving);
   const bool is_read_once = late_ == Late::wait && codes_payload_only(plan);
   if (is_read_once && (!leaving.is_relative || keeps_all(plan))) {
     return {.read = [this, payload](std::int64_t begin, std::int64_t count, std::byte* into) {
@@ -97,6 +98,15 @@ PayloadRef Outbox::gather(const Leaving& leaving) {
     read_payload(state_, payload, {0, plan.count}, into, elements::copy_streaming);
   }
   return {.data = into, .owner = memory_.owner};
+}
+
+/// From a device; what the mix will be relative to, too.
+PayloadRef Outbox::copy_out(const Leaving& leaving) {
+  std::byte* const into = box(leaving);
+  DeviceBucket* const device = state_.bucket.device;
+  sent_[leaving.k] = {.data = into, .digests = {}};
+  device->copy_out(into);
+  return {.data = into, .owner = memory_.owner, .is_ready = [device] { return device->is_out(); }};
 }
 
 /// Copies a payload as what the mix will be relative to, see Note [What was sent].

@@ -67,6 +67,7 @@ class Outbox {
   std::byte* box(const Leaving& leaving) const;
   PayloadRef hand_over(const Leaving& leaving) const;
   PayloadRef gather(const Leaving& leaving);
+  PayloadRef copy_out(const Leaving& leaving);
   void remember(const Leaving& leaving);
 
   const BucketState& state_;

@@ -1,6 +1,7 @@
 #include "gossamer/recipe/launcher_env.h"
 
 #include <charconv>
+#include <cstdint>
 #include <limits>
 #include <utility>
 

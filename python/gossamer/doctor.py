@@ -24,7 +24,7 @@ import torch
 import torch.distributed as dist
 
 from gossamer import _built, _core
-from gossamer.diagnosis import links, ranks
+from gossamer.diagnosis import device_links, links, ranks
 from gossamer.workers import machine
 
 Result = TypeVar("Result")
@@ -180,10 +180,10 @@ def _host(mine: ranks.Findings) -> dict[str, Any]:
             f"/dev/shm has {size >> 20} MiB, too little for data loaders with worker processes; "
             "start the container with --shm-size=1g or --ipc=host"
         )
-    if torch.cuda.is_available():
+    if torch.cuda.is_available() and torch.cuda.device_count() < workers:
         mine.warnings.append(
-            "this host has a GPU, and parameters on a GPU are not served yet; train on the CPU, or "
-            "stay with DistributedDataParallel on the GPU"
+            f"{workers} workers share {torch.cuda.device_count()} GPUs; start one per GPU, or "
+            "train on the CPU"
         )
     if workers > cores:
         mine.warnings.append(
@@ -284,7 +284,7 @@ def _print_facts(mine: ranks.Findings) -> None:
             "cores": f"{host['cores']:g}, workers: {host['workers']}",
             "/dev/shm": f"{host['shm_free_bytes'] / gib:.2f} GiB free of "
             f"{host['shm_bytes'] / gib:.2f} GiB",
-            "parameters": "in CPU memory; on a GPU they are not served yet",
+            "parameters": device_links.describe(),
         },
     )
 

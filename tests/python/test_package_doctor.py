@@ -115,15 +115,25 @@ def test_a_worker_that_does_not_come_is_a_problem_and_no_hang() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_gpu_is_not_served_yet() -> None:
-    assert "on a GPU they are not served yet" in run(DOCTOR).stdout
+def test_where_parameters_may_be() -> None:
+    assert "in CPU memory; there is no GPU here" in run(DOCTOR).stdout
     code = (
-        "import torch; from gossamer import doctor; torch.cuda.is_available = lambda: {}; "
-        "print(doctor._look_around().warnings)"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import gossamer, device_backend; device_backend.install()\n"
+        "from gossamer.diagnosis import device_links; print(device_links.describe())"
     )
-    for has_gpu in (True, False):
-        said = run(["-c", code.format(has_gpu)]).stdout
-        assert ("parameters on a GPU are not served yet" in said) == has_gpu
+    assert 'or on testdev ("cwa", "atc"): ' in run(["-c", code]).stdout
+
+
+def test_several_workers_on_a_gpu_are_a_warning() -> None:
+    code = (
+        "import torch; from gossamer import doctor; torch.cuda.is_available = lambda: True; "
+        "torch.cuda.device_count = lambda: {}; print(doctor._look_around().warnings)"
+    )
+    many = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    for gpus in (1, 2):
+        said = run(["-c", code.format(gpus)], many).stdout
+        assert ("2 workers share 1 GPUs" in said) == (gpus == 1)
 
 
 def test_a_warning_where_gloo_stays_inside_but_workers_are_elsewhere() -> None:

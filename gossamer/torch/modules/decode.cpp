@@ -72,12 +72,12 @@ void grow(Search& search, const at::Tensor& log_p, std::int64_t beam) {
 }
 
 /// Row by row: whose prefix, and of which sentence.
-struct Rows {
+struct LivePrefixes {
   at::Tensor prefixes;   // i64 [rows, length]
   at::Tensor sentences;  // i64 [rows]
 };
 
-Rows rows_of(const std::vector<Search>& searches) {
+LivePrefixes rows_of(const std::vector<Search>& searches) {
   std::vector<std::int64_t> flat;
   std::vector<std::int64_t> sentences;
   for (const Search& search : searches) {
@@ -121,7 +121,7 @@ std::vector<Pieces> decode(const Model& model, const at::Tensor& sources,
   for (std::int64_t i = 0; i < count; ++i) searches[at(i)].sentence = i;
   std::vector<Pieces> translations(searches.size());
   for (std::int64_t length = 1; !searches.empty(); ++length) {
-    const Rows rows = rows_of(searches);
+    const LivePrefixes rows = rows_of(searches);
     const Batch prefixes{.inputs = rows.prefixes,
                          .sources = sources.index_select(0, rows.sentences)};
     const at::Tensor seen = memory.index_select(0, rows.sentences);

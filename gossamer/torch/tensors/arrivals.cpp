@@ -11,6 +11,10 @@
 namespace gossamer {
 namespace {
 
+// How torch keeps a node of the graph: an intrusive pointer or, before 2.12, a shared one.
+using Accumulator =
+    decltype(torch::autograd::impl::grad_accumulator(std::declval<const at::Tensor&>()));
+
 /// A number made of four elements.
 std::uint64_t sample_of(const at::Tensor& tensor) {
   const bool readable = tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
@@ -34,7 +38,7 @@ const void* data_of(const at::Tensor& gradient) {
 }
 
 /// Null where the tensor can have no gradient.
-c10::intrusive_ptr<torch::autograd::Node> accumulator_of(const at::Tensor& tensor) {
+Accumulator accumulator_of(const at::Tensor& tensor) {
   using torch::autograd::impl::grad_accumulator;
   if (tensor.requires_grad()) return grad_accumulator(tensor);
   if (!torch::autograd::isDifferentiableType(tensor.scalar_type()) || tensor.is_inference()) {
@@ -67,7 +71,7 @@ bool GradientMark::is_of(const at::Tensor& gradient) const {
 }
 
 struct Arrivals::Hook {
-  c10::intrusive_ptr<torch::autograd::Node> accumulator;  // else the tensor lets go of it
+  Accumulator accumulator;  // else the tensor lets go of it
   std::uintptr_t key = 0;
 
   ~Hook() { accumulator->del_post_hook(key); }

@@ -78,8 +78,13 @@ TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions
       seen_(tensors_.size()),
       options_(std::move(options)),
       engine_(engine_options(), transport, (place_tensors(), buckets())) {
+  if (stage_) pinned_ = std::make_unique<PinnedRange>(stage_->device(), engine_.outboxes());
   Recorder* const recorder = options_.engine.recorder;
   if (recorder != nullptr) passes_ = std::make_unique<PassWatch>(this->tensors(), *recorder);
+}
+
+TensorEngine::~TensorEngine() {
+  if (stage_) stage_->finish();  // before the outboxes go that it writes
 }
 
 /// Gradients are checked here, where they are known to be checked already.
@@ -92,8 +97,47 @@ EngineOptions TensorEngine::engine_options() const {
   return engine;
 }
 
+/// Where any tensor is on a device.
+void TensorEngine::make_stage() {
+  const auto is_there = [](const NamedTensor& named) { return !named.tensor.device().is_cpu(); };
+  const auto first = std::ranges::find_if(tensors_, is_there);
+  if (first == tensors_.end()) return;
+  const at::Device device = first->tensor.device();
+  for (const NamedTensor& named : tensors_) {
+    const at::Tensor& tensor = named.tensor;
+    if (tensor.device() != device) {
+      refuse(named, "is not on " + device.str() + ", where '" + first->name + "' is",
+             "move all of the model to one device");
+    }
+    const bool is_number =
+        tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble;
+    if (!is_number || !tensor.is_non_overlapping_and_dense()) {
+      refuse(named, "must be dense and of float32 or float64 to be mixed on a device",
+             "keep parameters in float32 and compute under torch.autocast");
+    }
+  }
+  const EngineOptions& engine = options_.engine;
+  const bool is_served = engine.pattern == "cwa" || engine.pattern == "atc";
+  if (!is_served || engine.late != Late::wait) {
+    refuse(*first,
+           "is on a device, where " +
+               (is_served ? std::string("late=\"skip\"") : "pattern=\"" + engine.pattern + "\"") +
+               " is not there yet",
+           "use pattern=\"cwa\" or \"atc\" and late=\"wait\", or a model in CPU memory");
+  }
+  stage_ = std::make_unique<DeviceStage>(device, layout_);
+}
+
+void TensorEngine::stage_tensors() {
+  if (!stage_) return;
+  std::vector<at::Tensor> by_slot;
+  for (const std::size_t i : tensor_of_slot_) by_slot.push_back(tensors_[i].tensor);
+  stage_->locate(by_slot);
+}
+
 void TensorEngine::place_tensors() {
   const at::NoGradGuard no_grad;
+  make_stage();
   const bool fused = options_.engine.optimizer != "none";
   state_vectors_ = find_optimizer(options_.engine.optimizer).state.size();
   places_.resize(tensors_.size());
@@ -114,9 +158,10 @@ void TensorEngine::place_tensors() {
     place.strides = tensor.strides().vec();
     place.dtype = tensor.scalar_type();
     if (!place.is_home) {
+      const ParameterSlot& slot = layout_.slots[s];
       const at::Tensor values = as_real(tensor.detach());
-      place.home =
-          at::empty(values.sizes(), at::dtype(to_scalar_type(layout_.slots[s].info.dtype)));
+      place.home = stage_ ? view_like(stage_->host_array(slot.array), slot.offset, tensor)
+                          : at::empty(values.sizes(), at::dtype(to_scalar_type(slot.info.dtype)));
       place.home.copy_(values);
     }
   }
@@ -150,6 +195,7 @@ std::vector<Bucket> TensorEngine::buckets() {
         .dtype = dtype, .count = layout.count, .segments = segments_of(b, [this](std::size_t i) {
                                                  return segment_of(i, kNoStep, nullptr);
                                                })};
+    if (stage_) bucket.device = stage_->bucket(static_cast<int>(b));
     for (const auto& state : pattern_states_) {
       auto* const begin = static_cast<std::byte*>(state[array].mutable_data_ptr());
       bucket.pattern_state.push_back(begin + skipped);
@@ -190,6 +236,7 @@ void TensorEngine::locate() {
                            return segment_of(i, kNoStep, nullptr);
                          }));
   }
+  stage_tensors();
 }
 
 std::string TensorEngine::describe() const {

@@ -14,6 +14,7 @@
 
 #include "gossamer/base/index.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/torch/devices/device_stage.h"
 #include "gossamer/torch/tensors/arrivals.h"
 #include "gossamer/torch/tensors/flat_layout.h"
 #include "gossamer/torch/tensors/pass_watch.h"
@@ -51,11 +52,15 @@ bool can_be_fused(const at::Tensor& tensor);
 /// Note [Where parameters are]: parameters stay where torch has put them, and are looked for anew
 /// whenever the engine runs, so that their owner may give them other memory, or share it, like that
 /// of any tensor. A state vector is a tensor of its own, too. A tensor that cannot be fused (half
-/// precision, complex, on a device) is mixed through a copy of its own in float32 or float64, its
-/// home, which goes in before each step and out after it. Such tensors need optimizer "none". What
+/// precision, complex) is mixed through a copy of its own in float32 or float64, its home, which
+/// goes in before each step and out after it. Such tensors need optimizer "none". What
 /// changes between two steps is kept by the mix, see Note [Scattered buckets]; dtype, shape and
 /// strides must not change. A tensor without gradient is mixed but not stepped, and its update
 /// count rests, as in torch.optim.
+///
+/// Tensors on a device are all on the same one, in float32 or float64, without gaps. Their homes
+/// are in pinned memory: there the correction is formed, and a copy of the tensor stands there
+/// while something else than a step is done with it. See Note [Parameters on a device].
 ///
 /// Note [Checked on arrival]: a gradient is checked when autograd has just written it, while it is
 /// in the cache. step() reads only those again that are not as they were seen, and is the one that
@@ -77,6 +82,7 @@ class TensorEngine {
 
   TensorEngine(const TensorEngine&) = delete;
   TensorEngine& operator=(const TensorEngine&) = delete;
+  ~TensorEngine();
 
   /// Checks that all workers have the same tensors and options, gives everybody rank 0's values and
   /// starts. Collective; throws std::invalid_argument on every worker where they differ.
@@ -182,7 +188,9 @@ class TensorEngine {
 
   EngineOptions engine_options() const;
   bool checks_itself() const { return options_.engine.check_gradients && !options_.measures_norm; }
+  void make_stage();
   void place_tensors();
+  void stage_tensors();
   std::vector<Bucket> buckets();
   void list_buckets();
   Segment segment_of(std::size_t i, int group, const void* g);
@@ -228,7 +236,9 @@ class TensorEngine {
   bool stepping_enabled_ = true;
   int early_buckets_ = 0;
   TensorEngineOptions options_;
+  std::unique_ptr<DeviceStage> stage_;  ///< null: all tensors are in CPU memory
   Engine engine_;
+  std::unique_ptr<PinnedRange> pinned_;  ///< the outboxes
   BeforeBackward before_backward_;
   std::unique_ptr<PassWatch> passes_;  ///< null: nothing is recorded
   std::unique_ptr<Arrivals> arrivals_;

@@ -11,7 +11,7 @@ from gossamer.records import tracing
 from gossamer.session import patterns, planning, settings
 from gossamer.session.settings import Settings
 from gossamer.step import backward
-from gossamer.tensors import parameters, trained, wrappers
+from gossamer.tensors import devices, parameters, trained, wrappers
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import Seat, World, meet
 
@@ -72,6 +72,7 @@ def _checked(given: Given, asked: Settings) -> Trained:
     tracing.prepare_folder("metrics", asked.metrics)
     parameters.check_unused(optimizer)
     found = trained.read(given.model, optimizer)
+    devices.check(found.named, asked.pattern, asked.late)
     patterns.check_optimizer(asked.pattern, found.rule, optimizer)
     backward.check_arguments(asked.update, asked.pattern, found.rule, given.model, given.ddp)
     wrappers.check_apart(given.ddp, found.named, given.seat.group, asked.pattern)

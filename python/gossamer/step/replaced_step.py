@@ -42,6 +42,11 @@ def scaling(optimizer: torch.optim.Optimizer) -> tuple[float, bool]:
     return (1.0 if grad_scale is None else 1.0 / float(grad_scale)), skip
 
 
+def has_scaler(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether a GradScaler has asked for anything in this step."""
+    return getattr(optimizer, "found_inf", None) is not None
+
+
 def scale_gradients(tensors: Iterable[torch.Tensor], scale: float) -> None:
     """In place."""
     if scale == 1:

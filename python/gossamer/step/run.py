@@ -22,7 +22,7 @@ from gossamer.session.team import AVERAGED, UNEVEN, Team
 from gossamer.step import backward, consensus, replaced_step, restart
 from gossamer.step.carried import Carried, carried_by, carry
 from gossamer.step.losses import StepLoss
-from gossamer.tensors import parameters, plain, shards
+from gossamer.tensors import devices, parameters, plain, shards
 from gossamer.tensors.fused import FusedState
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import explain
@@ -50,6 +50,7 @@ class Run:
         self._unsynced = 0  # blocks of no_sync() that are open
         self._trusts_versions = trusts_versions
         self._own_amp = replaced_step.knows_scaler(optimizer)
+        self._late_check = self._late_check_for(session, trained)
         engine = self._engine_for(session, trained)
         self.team = Team(session, engine)
         self.state = self._state_for(trained, engine)
@@ -196,13 +197,16 @@ class Run:
     def _unfused_step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The optimizer's own step, then the mix."""
         trained, settings, engine = self.trained, self.session.settings, self.team.engine
-        scale, skip = replaced_step.scaling(trained.optimizer)
         loss = None
+        if self._late_check is not None and not replaced_step.has_scaler(trained.optimizer):
+            self._late_check.note(engine.steps_done + 1)
+        scale, skip = (1.0, False) if self._own_amp else replaced_step.scaling(trained.optimizer)
         if self._own_amp:  # scales and skips by itself
             loss = own_step(*args, **kwargs)
         elif not skip:
             replaced_step.scale_gradients(trained.tensors, scale)
-            if settings.check_gradients and not args and not kwargs:
+            checks = settings.check_gradients and self._late_check is None
+            if checks and not args and not kwargs:
                 # A closure would make new ones.
                 doubtful = [trained.named[i] for i in engine.doubtful_gradients()]
                 rank, step = self.session.world.rank, engine.steps_done + 1
@@ -271,6 +275,7 @@ class Run:
         engine = self._engine_for(self.session, self.trained)
         self.team.follow(engine)
         self.state = self._state_for(self.trained, engine)
+        self._late_check = self._late_check_for(self.session, self.trained)
         engine.agreed_losses = losses
         engine.set_anchors()
         if carried is not None:
@@ -294,6 +299,12 @@ class Run:
             bucket_bytes=session.bucket_bytes(trained.bytes),
             recorder=self.trace.recorder,
         )
+
+    def _late_check_for(self, session: Session, trained: Trained) -> devices.LateCheck | None:
+        is_there = devices.device_of(trained.model) is not None
+        if not (is_there and session.settings.check_gradients):
+            return None
+        return devices.LateCheck(trained.named, session.world.rank)
 
     def _state_for(self, trained: Trained, engine: _core.Engine) -> FusedState | None:
         if trained.rule is None:
@@ -319,6 +330,8 @@ class Run:
             engine.set_averaging(self._unsynced == 0)
         elif session.settings.update == "backward":
             backward.step_in_backward(engine, WeakMethod(self.before_backward))
+        elif self._late_check is not None:
+            return  # reading a gradient on arrival would wait for the device
         elif session.settings.check_gradients and self._trusts_versions:
             engine.watch_gradients()
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from gossamer.tensors import plain, shards
+from gossamer.tensors import devices, plain, shards
 from gossamer.tensors.fused import Rule, fused_kind
 
 Named = tuple[str, torch.Tensor, int]
@@ -23,10 +23,10 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
     """The optimizer's parameters in its order, frozen ones as well.
 
     Raises ValueError for one that is not the model's, stands there twice or has no values yet, for
-    two trainable ones that share memory, and for a model on another device than the CPU.
+    two trainable ones that share memory, and for a model on several devices.
     """
     shards.reshard(model)  # else it has other parameters than the optimizer
-    refuse_other_devices(model)
+    devices.device_of(model)
     names = {id(p): name.replace("_orig_mod.", "") for name, p in model.named_parameters()}
     found: list[Named] = []
     seen: set[int] = set()
@@ -108,20 +108,6 @@ class Tree:
             and [*map(id, module._modules.values())] == modules
             for module, parameters, modules in self._parts
         )
-
-
-def refuse_other_devices(model: nn.Module) -> None:
-    """Raises ValueError for a parameter or buffer on a GPU or another device with memory."""
-    places = [("parameter", *named) for named in model.named_parameters()]
-    places += [("buffer", *named) for named in model.named_buffers()]
-    for kind, name, tensor in places:
-        if tensor.device.type not in ("cpu", "meta"):
-            raise ValueError(
-                f"[Gossip] {kind} '{name.replace('_orig_mod.', '')}' must be in CPU memory, got "
-                f"one on {tensor.device}; parameters on a GPU are not served yet: train on the "
-                'CPU with model.to("cpu") before the optimizer is made, or stay with '
-                "DistributedDataParallel there"
-            )
 
 
 def describe(model: nn.Module, named: Iterable[Named]) -> list[str]:

@@ -1,0 +1,331 @@
+// A device of torch's for tests: memory that the host cannot read but through copies, streams,
+// events and pinned memory. See device_queues.h. `_test_device.install()` registers it.
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/GeneratorForPrivateuseone.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/native/CPUFallback.h>
+#include <ATen/ops/_copy_from_and_resize_native.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <sys/mman.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/library.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "tests/device/device_queues.h"
+
+namespace test_device {
+namespace {
+
+constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
+const c10::Device kDevice(kType, 0);
+thread_local std::int64_t current_stream = 0;
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+std::size_t pages(std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+/// Memory of the device: nobody on the host may touch it, but while Open is there.
+struct Memory final : c10::Allocator {
+  c10::DataPtr allocate(std::size_t bytes) override {
+    if (bytes == 0) return {nullptr, nullptr, [](void*) {}, kDevice};
+    const std::size_t whole = pages(bytes);
+    void* const at = ::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    TORCH_CHECK(at != MAP_FAILED, "the test device is out of memory");
+    return {at, new std::pair(at, whole), &give_back, kDevice};
+  }
+  static void give_back(void* context) {
+    const std::unique_ptr<std::pair<void*, std::size_t>> mine(
+        static_cast<std::pair<void*, std::size_t>*>(context));
+    ::munmap(mine->first, mine->second);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
+  void copy_data(void* into, const void* from, std::size_t bytes) const override {
+    std::memcpy(into, from, bytes);
+  }
+};
+
+Memory& memory() {
+  static Memory it;
+  return it;
+}
+
+struct Open {
+  explicit Open(const at::Tensor& tensor) {
+    if (tensor.device().type() != kType || tensor.storage().nbytes() == 0) return;
+    begin = const_cast<void*>(tensor.storage().data());
+    bytes = pages(tensor.storage().nbytes());
+    ::mprotect(begin, bytes, PROT_READ | PROT_WRITE);
+  }
+  ~Open() {
+    if (begin != nullptr) ::mprotect(begin, bytes, PROT_NONE);
+  }
+  Open(const Open&) = delete;
+  Open& operator=(const Open&) = delete;
+  void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// The tensor as one of the CPU over the same memory.
+at::Tensor on_cpu(const at::Tensor& tensor) {
+  if (tensor.device().type() != kType) return tensor;
+  return at::from_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(),
+                       at::dtype(tensor.scalar_type()));
+}
+
+void copy_now(const at::Tensor& from, const at::Tensor& into) {
+  const Open open_from(from);
+  const Open open_into(into);
+  const at::AutoDispatchBelowADInplaceOrView plain;
+  on_cpu(into).copy_(on_cpu(from));
+}
+
+/// Pinned memory is the CPU's; it is known by its address.
+struct PinnedMemory final : c10::Allocator {
+  c10::DataPtr allocate(std::size_t bytes) override {
+    c10::DataPtr plain = c10::GetAllocator(c10::kCPU)->allocate(bytes);
+    const Lock lock(queues().mutex());
+    ranges.insert({plain.get(), bytes});
+    return plain;
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void* into, const void* from, std::size_t bytes) const override {
+    std::memcpy(into, from, bytes);
+  }
+  std::set<std::pair<void*, std::size_t>> ranges;
+};
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return 1; }
+  void setCurrentDevice(c10::DeviceIndex) const override {}
+  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
+  at::Allocator* getPinnedMemoryAllocator() const override {
+    static PinnedMemory* const pinned = new PinnedMemory;
+    return pinned;
+  }
+  bool isPinnedPtr(const void* data) const override {
+    const auto& ranges = static_cast<PinnedMemory*>(getPinnedMemoryAllocator())->ranges;
+    for (const auto& [begin, bytes] : ranges) {
+      const auto* first = static_cast<const char*>(begin);
+      if (data >= first && data < first + bytes) return true;
+    }
+    return false;
+  }
+};
+
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return kType; }
+  c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
+  c10::Device getDevice() const override { return kDevice; }
+  void setDevice(c10::Device) const override {}
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+
+  static c10::Stream stream(std::int64_t id) {
+    return c10::Stream(c10::Stream::UNSAFE, kDevice, id);
+  }
+  c10::Stream getStream(c10::Device) const override { return stream(current_stream); }
+  c10::Stream getDefaultStream(c10::Device) const override { return stream(0); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return next_stream(); }
+  c10::Stream getNewStream(c10::Device, int) const override { return next_stream(); }
+  static c10::Stream next_stream() {
+    const Lock lock(queues().mutex());
+    return stream(queues().new_stream());
+  }
+  c10::Stream exchangeStream(c10::Stream next) const override {
+    return stream(std::exchange(current_stream, next.id()));
+  }
+
+  static Queues::Event& of(void* event) { return *static_cast<Queues::Event*>(event); }
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
+              const c10::EventFlag) const override {
+    const Lock lock(queues().mutex());
+    if (*event == nullptr) *event = new Queues::Event;
+    of(*event) = queues().record(stream.id());
+  }
+  void block(void* event, const c10::Stream&) const override {
+    const Lock lock(queues().mutex());
+    if (event != nullptr) queues().run(of(event).stream, of(event).position);
+  }
+  bool queryEvent(void* event) const override {
+    const Lock lock(queues().mutex());
+    return event == nullptr || queues().query(of(event));
+  }
+  void synchronizeEvent(void* event) const override {
+    const Lock lock(queues().mutex());
+    if (event != nullptr) queues().wait(of(event));
+  }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    delete static_cast<Queues::Event*>(event);
+  }
+  bool queryStream(const c10::Stream& stream) const override {
+    const Lock lock(queues().mutex());
+    queues().run_all(stream.id());
+    return true;
+  }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    const Lock lock(queues().mutex());
+    queues().run_all(stream.id());
+  }
+  void synchronizeDevice(const c10::DeviceIndex) const override {
+    const Lock lock(queues().mutex());
+    queues().run_everything();
+  }
+};
+
+// Operators.
+
+/// What an operator copies to run on the CPU is no copy of the program's.
+thread_local int operators_open = 0;
+
+void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  {
+    const Lock lock(queues().mutex());
+    queues().run_all(current_stream);
+    queues().run_some();
+  }
+  ++operators_open;
+  try {
+    at::native::cpu_fallback(op, stack);
+  } catch (...) {
+    --operators_open;
+    throw;
+  }
+  --operators_open;
+}
+
+at::Tensor empty(c10::IntArrayRef size, std::optional<c10::ScalarType> dtype,
+                 std::optional<c10::Layout>, std::optional<c10::Device>, std::optional<bool>,
+                 std::optional<c10::MemoryFormat> format) {
+  return at::detail::empty_generic(size, &memory(),
+                                   c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                   c10::dtype_or_default(dtype), format);
+}
+
+at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
+                         std::optional<c10::ScalarType> dtype, std::optional<c10::Layout>,
+                         std::optional<c10::Device>, std::optional<bool>) {
+  return at::detail::empty_strided_generic(size, stride, &memory(),
+                                           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                           c10::dtype_or_default(dtype));
+}
+
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& into, bool non_blocking) {
+  const Lock lock(queues().mutex());
+  Queues& all = queues();
+  const bool is_out = into.device().is_cpu();
+  const bool is_in = from.device().is_cpu();
+  if (operators_open > 0) {
+    all.run_all(current_stream);
+    copy_now(from, into);
+    return into;
+  }
+  if (is_out) all.counts.bytes_out += static_cast<std::int64_t>(into.nbytes());
+  if (is_in) all.counts.bytes_in += static_cast<std::int64_t>(into.nbytes());
+  if (non_blocking && (is_out || is_in)) {
+    ++all.counts.late_copies;
+    all.add(current_stream, [from, into] { copy_now(from, into); });
+    return into;
+  }
+  all.run_all(current_stream);
+  if (is_out || is_in) ++all.counts.blocking_copies;
+  copy_now(from, into);
+  return into;
+}
+
+/// What the fallback calls for results.
+at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& into) {
+  if (into.sizes() != from.sizes()) {
+    TORCH_CHECK(into.numel() == 0, "the test device resizes empty tensors only");
+    at::Tensor room = empty(from.sizes(), from.scalar_type(), {}, {}, {}, {});
+    into.unsafeGetTensorImpl()->set_storage_keep_dtype(room.storage());
+    into.unsafeGetTensorImpl()->set_sizes_contiguous(from.sizes());
+  }
+  copy_now(from, into);
+  return into;
+}
+
+at::Scalar local_scalar_dense(const at::Tensor& self) {
+  const Lock lock(queues().mutex());
+  ++queues().counts.scalar_reads;
+  queues().run_all(current_stream);
+  const Open open(self);
+  return at::_local_scalar_dense(on_cpu(self));
+}
+
+at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride,
+                      std::optional<std::int64_t> offset) {
+  return at::native::as_strided_tensorimpl(self, size, stride, offset);
+}
+at::Tensor view(const at::Tensor& self, c10::IntArrayRef size) {
+  return at::native::view(self, size);
+}
+at::Tensor reshape_alias(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride) {
+  return at::native::_reshape_alias(self, size, stride);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, module) {
+  module.impl("empty.memory_format", TORCH_FN(empty));
+  module.impl("empty_strided", TORCH_FN(empty_strided));
+  module.impl("_copy_from", TORCH_FN(copy_from));
+  module.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+  module.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+  module.impl("as_strided", TORCH_FN(as_strided));
+  module.impl("view", TORCH_FN(view));
+  module.impl("_reshape_alias", TORCH_FN(reshape_alias));
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, module) {
+  module.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
+}
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+
+Counts take_counts() {
+  const Lock lock(queues().mutex());
+  return std::exchange(queues().counts, {});
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_test_device, module) {
+  module.def("install", [] {
+    static bool is_there = false;
+    if (!std::exchange(is_there, true)) at::RegisterPrivateUse1HooksInterface(new Hooks);
+  });
+  module.def("seed", [](std::uint64_t seed, int most_looks) {
+    const Lock lock(queues().mutex());
+    queues().seed(seed);
+    queues().set_most_looks(most_looks);
+  });
+  module.def("counts", [] {
+    const Counts c = take_counts();
+    return std::map<std::string, std::int64_t>{{"blocking_copies", c.blocking_copies},
+                                               {"late_copies", c.late_copies},
+                                               {"bytes_out", c.bytes_out},
+                                               {"bytes_in", c.bytes_in},
+                                               {"scalar_reads", c.scalar_reads},
+                                               {"host_waits", c.host_waits},
+                                               {"queries", c.queries}};
+  });
+}
+
+}  // namespace test_device

@@ -1,0 +1,35 @@
+"""The test device, "testdev": memory that the host cannot read, streams, events, pinned memory."""
+
+import types
+
+import torch
+
+from gossamer import _test_device
+
+NAME = "testdev"
+
+
+def install() -> None:
+    """Makes ``torch.device("testdev")`` known; once per process."""
+    if hasattr(torch, NAME):
+        return
+    torch.utils.rename_privateuse1_backend(NAME)
+    module = types.ModuleType(NAME)
+    module.is_available = lambda: True
+    module.device_count = lambda: 1
+    module.current_device = lambda: 0
+    module._is_in_bad_fork = lambda: False
+    module.manual_seed_all = lambda seed: None
+    module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16, torch.float32]
+    torch._register_device_module(NAME, module)
+    _test_device.install()
+
+
+def seed(number: int, most_looks: int = 3) -> None:
+    """When late copies land, and how often an event is not over yet."""
+    _test_device.seed(number, most_looks)
+
+
+def counts() -> dict[str, int]:
+    """What was done since the last call."""
+    return _test_device.counts()
