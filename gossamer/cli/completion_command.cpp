@@ -6,6 +6,7 @@
 
 #include "gossamer/algo/choices.h"
 #include "gossamer/algo/pattern.h"
+#include "gossamer/base/codec.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
@@ -48,7 +49,7 @@ std::string words_for(const CommandPage& page, const FlagPage& flag) {
   if (name == "--optimizer") {
     return joined(optimizer_choices(), [](const auto& each) { return each; });
   }
-  if (name == "--codec") return "fp32 bf16 int8";
+  if (name == "--codec") return joined(kCodecs, [](const auto& each) { return each.name; });
   if (name == "--transport") return "auto threads net";
   return "";
 }
