@@ -10,6 +10,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/train_help.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -50,7 +51,7 @@ std::string words_for(const CommandPage& page, const FlagPage& flag) {
     return joined(optimizer_choices(), [](const auto& each) { return each; });
   }
   if (name == "--codec") return joined(kCodecs, [](const auto& each) { return each.name; });
-  if (name == "--transport") return "auto threads net";
+  if (name == "--transport") return joined(kTransports, [](const auto& each) { return each; });
   return "";
 }
 
