@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "gossamer/algo/choices.h"
@@ -30,6 +32,25 @@ constexpr Optimizer kOptimizers[] = {
      kAccumAdamState, accum_adam_pass<float>, accum_adam_pass<double>},
     {"accum_adamw", "AccumAdam with decoupled weight decay", kAccumAdamState,
      accum_adamw_pass<float>, accum_adamw_pass<double>},
+};
+
+/// A number that patterns have beside the optimizer's.
+struct Option {
+  std::string_view name;  ///< that of the member
+  std::variant<double Hyper::*, int Hyper::*> member;
+  bool (*is_valid)(double value);
+  std::string_view range;
+};
+
+constexpr Option kOptions[] = {
+    {"consensus", &Hyper::consensus, [](double v) { return v > 0 && v <= 1; }, "in (0, 1]"},
+    {"outer_every", &Hyper::outer_every, [](double v) { return v >= 0; }, "not negative"},
+    {"outer_momentum", &Hyper::outer_momentum, [](double v) { return v >= 0 && v < 1; },
+     "in [0, 1)"},
+    {"noise_share", &Hyper::noise_share, [](double v) { return v > 0 && v <= 1; },
+     "above 0 and at most 1"},
+    {"outer_lr", &Hyper::outer_lr, [](double v) { return std::isfinite(v) && v > 0; },
+     "finite and positive"},
 };
 
 void check(bool valid, std::string_view key, std::string_view range, double got) {
@@ -69,6 +90,15 @@ void check_optimizer_choice(std::string_view name) {
                  .remedy = "choose one of: " + names});
 }
 
+void set_option(Hyper& hyper, std::string_view name, double value) {
+  const auto found = std::ranges::find(kOptions, name, &Option::name);
+  GOSSAMER_ASSERT(found != std::end(kOptions));
+  const auto set = [&](auto member) {
+    hyper.*member = static_cast<std::remove_cvref_t<decltype(hyper.*member)>>(value);
+  };
+  std::visit(set, found->member);
+}
+
 void check_hyper(const Hyper& h) {
   check(std::isfinite(h.lr) && h.lr >= 0, "lr", "finite and not negative", h.lr);
   check(std::isfinite(h.weight_decay) && h.weight_decay >= 0, "weight_decay",
@@ -80,13 +110,11 @@ void check_hyper(const Hyper& h) {
   check(h.dampening >= 0 && h.dampening <= 1, "dampening", "in [0, 1]", h.dampening);
   check(!h.nesterov || h.dampening == 0, "dampening", "0 with nesterov", h.dampening);
   check(h.accumulate >= 1, "accumulate", "at least 1", h.accumulate);
-  check(h.consensus > 0 && h.consensus <= 1, "consensus", "in (0, 1]", h.consensus);
-  check(h.outer_every >= 0, "outer_every", "not negative", h.outer_every);
-  check(h.outer_momentum >= 0 && h.outer_momentum < 1, "outer_momentum", "in [0, 1)",
-        h.outer_momentum);
-  check(h.noise_share > 0 && h.noise_share <= 1, "noise_share", "above 0 and at most 1",
-        h.noise_share);
-  check(std::isfinite(h.outer_lr) && h.outer_lr > 0, "outer_lr", "finite and positive", h.outer_lr);
+  for (const Option& option : kOptions) {
+    const double value =
+        std::visit([&](auto member) { return static_cast<double>(h.*member); }, option.member);
+    check(option.is_valid(value), option.name, option.range, value);
+  }
 }
 
 }  // namespace gossamer

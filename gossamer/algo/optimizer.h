@@ -35,6 +35,9 @@ std::span<const Optimizer> optimizers();
 /// Throws std::invalid_argument that lists the valid names.
 const Optimizer& find_optimizer(std::string_view name);
 
+/// Sets a number that is a pattern's own, by its name in PatternFacts::options.
+void set_option(Hyper& hyper, std::string_view name, double value);
+
 /// Throws std::invalid_argument for a value out of its range, naming the key.
 void check_hyper(const Hyper& hyper);
 

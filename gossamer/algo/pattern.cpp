@@ -1,6 +1,7 @@
 #include "gossamer/algo/pattern.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ const Passes<T>& passes_of(std::string_view name) {
 /// The rows of the facts with their passes.
 const std::vector<Pattern>& table() {
   static const std::vector<Pattern> rows = [] {
+    GOSSAMER_ASSERT(std::size(kPasses<float>) == pattern_facts().size());
     std::vector<Pattern> made;
     for (const PatternFacts& facts : pattern_facts()) {
       made.push_back({facts, passes_of<float>(facts.name), passes_of<double>(facts.name)});

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 
+#include "gossamer/base/test_errors.h"
 #include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/topology.h"
 
@@ -25,6 +27,20 @@ std::string refusal(const char* pattern, const char* optimizer, const Schedule& 
 
 void expect_words(const std::string& text, std::initializer_list<const char*> words) {
   for (const char* word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
+}
+
+TEST(Options, OfEveryPatternAreNumbersThatAreSetAndChecked) {
+  for (const Pattern& pattern : patterns()) {
+    for (const std::string_view option : pattern.options) {
+      SCOPED_TRACE(option);
+      Hyper hyper;
+      set_option(hyper, option, 1 - (option == "outer_momentum"));
+      EXPECT_NO_THROW(check_hyper(hyper));
+      set_option(hyper, option, -1);
+      const std::string said = message_of<std::invalid_argument>([&] { check_hyper(hyper); });
+      expect_words(said, {std::string(option).c_str()});
+    }
+  }
 }
 
 TEST(CheckPattern, AnEigenvalueOnTheBorderIsTooLow) {

@@ -1,9 +1,11 @@
 #pragma once
 /// The forms in which a payload crosses hosts, and how many bytes each takes.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 #include "gossamer/base/dtype.h"
@@ -28,14 +30,23 @@ struct CodecFacts {
   bool carries_error = false;
 };
 
-/// In the order of the enumeration. What codes and decodes is in kernels/codec.cpp, by this order.
+/// In the order of the enumeration. What codes and decodes is in KernelTable::codecs, by this
+/// order.
 inline constexpr CodecFacts kCodecs[] = {
     {.name = "fp32"},
     {.name = "bf16", .element_bytes = 2},
     {.name = "int8", .element_bytes = 1, .block = kCodecBlock, .carries_error = true},
 };
-inline constexpr Codec kAllCodecs[] = {Codec::fp32, Codec::bf16, Codec::int8};
-static_assert(std::size(kCodecs) == std::size(kAllCodecs));
+
+/// Those of the table.
+inline constexpr auto kAllCodecs = [] {
+  std::array<Codec, std::size(kCodecs)> all{};
+  for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<Codec>(k);
+  return all;
+}();
+
+/// Those that round: all but fp32.
+inline constexpr std::span<const Codec> kLossyCodecs = std::span(kAllCodecs).subspan(1);
 
 constexpr const CodecFacts& facts_of(Codec codec) {
   return kCodecs[static_cast<std::size_t>(codec)];

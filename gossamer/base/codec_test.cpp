@@ -8,9 +8,7 @@ namespace gossamer {
 namespace {
 
 TEST(Codec, IsFoundByItsName) {
-  for (const Codec codec : {Codec::fp32, Codec::bf16, Codec::int8}) {
-    EXPECT_EQ(find_codec(name_of(codec)), codec);
-  }
+  for (const Codec codec : kAllCodecs) EXPECT_EQ(find_codec(name_of(codec)), codec);
   EXPECT_EQ(find_codec("int8"), Codec::int8);
   EXPECT_THROW(find_codec("BF16"), std::invalid_argument);
   EXPECT_THROW(find_codec(""), std::invalid_argument);

@@ -6,9 +6,11 @@
 
 #include "gossamer/algo/choices.h"
 #include "gossamer/algo/pattern.h"
+#include "gossamer/base/codec.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/commands.h"
+#include "gossamer/cli/train_help.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -48,8 +50,8 @@ std::string words_for(const CommandPage& page, const FlagPage& flag) {
   if (name == "--optimizer") {
     return joined(optimizer_choices(), [](const auto& each) { return each; });
   }
-  if (name == "--codec") return "fp32 bf16 int8";
-  if (name == "--transport") return "auto threads net";
+  if (name == "--codec") return joined(kCodecs, [](const auto& each) { return each.name; });
+  if (name == "--transport") return joined(kTransports, [](const auto& each) { return each; });
   return "";
 }
 

@@ -22,6 +22,9 @@ struct TrainCommandHelp {
 extern const TrainCommandHelp kTrainHelp;
 extern const TrainCommandHelp kProbeHelp;
 
+/// What --transport takes.
+inline constexpr std::string_view kTransports[] = {"auto", "threads", "net"};
+
 /// What `train` and `probe` read beside the fields of a recipe.
 struct TrainLine {
   bool json = false;

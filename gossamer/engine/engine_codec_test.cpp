@@ -36,7 +36,7 @@ Case case_of(const std::string& topology, const HostShape& shape, Codec codec,
 const std::vector<HostShape> kShapes{even_hosts(4, 2), {{1, 2, 3}}, even_hosts(5, 1), {{3, 2}}};
 
 TEST(EngineCodec, WorkerMeanMovesByMinusLrTimesTheMeanGradient) {
-  for (const Codec codec : {Codec::bf16, Codec::int8}) {
+  for (const Codec codec : kLossyCodecs) {
     for (const HostShape& shape : kShapes) {
       for (const std::string topology : {"ring", "aer", "complete", "one_peer_exponential"}) {
         for (const std::string pattern :
@@ -105,7 +105,7 @@ TEST(EngineCodec, WorkersOfOneHostSendUncoded) {
 }
 
 TEST(EngineCodec, AllReduceLeavesAllWorkersWithTheSameBits) {
-  for (const Codec codec : {Codec::bf16, Codec::int8}) {
+  for (const Codec codec : kLossyCodecs) {
     for (const HostShape& shape : kShapes) {
       SCOPED_TRACE(std::string(name_of(codec)) + ", " + std::to_string(shape.hosts()) + " hosts");
       const Matrix end =

@@ -125,7 +125,7 @@ TEST(EngineScattered, WhatChangesBetweenStepsIsKeptAndMovesNobodyElse) {
 }
 
 TEST(EngineScattered, CodingKeepsTheMeanWhateverChangesBetweenSteps) {
-  for (const Codec codec : {Codec::bf16, Codec::int8}) {
+  for (const Codec codec : kLossyCodecs) {
     for (const std::string topology : {"ring", "complete", "one_peer_ring"}) {
       for (const HostShape& shape : {HostShape{{1, 1, 1}}, HostShape{{2, 1}}}) {
         const Schedule schedule = make_topology(topology, {.shape = shape});

@@ -85,7 +85,6 @@ void check_method(const MethodSpec& method, const HostShape& shape);
 struct MethodField {
   std::string_view key;
   std::string_view word;  ///< empty: the value is a word of its own, such as int8
-  std::string_view help;
   void (*set)(MethodSpec& method, const std::string& value);
   std::string (*get)(const MethodSpec& method);
 };

@@ -28,7 +28,7 @@ MethodSpec any_method(Rng& rng) {
     method.options.push_back({std::string(option), option == "outer_every" ? 4 : 0.625});
   }
   std::ranges::sort(method.options, {}, &PatternOption::name);
-  method.codec = one_of(rng, {Codec::fp32, Codec::bf16, Codec::int8});
+  method.codec = kAllCodecs[rng.below(kAllCodecs.size())];
   method.update = one_of(rng, {std::optional<UpdateAt>(), std::optional(UpdateAt::step),
                                std::optional(UpdateAt::backward)});
   method.group_method =

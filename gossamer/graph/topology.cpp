@@ -1,7 +1,6 @@
 #include "gossamer/graph/topology.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -12,7 +11,7 @@
 namespace gossamer {
 namespace {
 
-constexpr std::array<Topology, 16> kTopologies{{
+constexpr Topology kTopologies[] = {
     {"complete", "", "everybody averages with everybody in every step", make_complete},
     {"ring", "", "two neighbours, weights 1/3", make_ring},
     {"directed_ring", "", "hears from i - 1, weights 1/2", make_directed_ring},
@@ -35,7 +34,7 @@ constexpr std::array<Topology, 16> kTopologies{{
      make_alternating_exponential_ring},
     {"fitted", "", "hosts average in pairs, as often as the rates of their links allow",
      make_fitted},
-}};
+};
 
 void check_shape(const HostShape& shape) {
   if (shape.hosts() == 0) {

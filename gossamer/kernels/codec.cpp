@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <string>
 
 #include "gossamer/base/errors.h"
@@ -45,24 +44,32 @@ void decode_add_uncoded(const Decoding<T>& job) {
   }
 }
 
-/// What a codec does, beside its facts in base/codec.h.
 template <class T>
-struct Coding {
-  void (*encode)(const Encoding<T>&);
-  void (*decode)(const Decoding<T>&);
-  void (*decode_add)(const Decoding<T>&);
-};
+CodecKernels<T> kernels_of(Codec codec) {
+  if (codec == Codec::fp32) return {encode_uncoded<T>, decode_uncoded<T>, decode_add_uncoded<T>};
+  return active_kernels<T>().codecs[static_cast<std::size_t>(codec)];
+}
 
-template <class T>
-Coding<T> coding_of(Codec codec) {
-  const KernelTable<T>& kernels = active_kernels<T>();
-  const Coding<T> codings[] = {
-      {encode_uncoded<T>, decode_uncoded<T>, decode_add_uncoded<T>},
-      {kernels.encode_bf16, kernels.decode_bf16, kernels.decode_add_bf16},
-      {kernels.encode_int8, kernels.decode_int8, kernels.decode_add_int8},
-  };
-  static_assert(std::size(codings) == std::size(kCodecs));
-  return codings[static_cast<std::size_t>(codec)];
+/// Of codes of 16 bits, with the bits of their exponent.
+bool are_finite_codes(std::span<const std::byte> coded, unsigned exponent) {
+  unsigned any = 0;  // without a branch, for speed
+  for (std::size_t at = 0; at + sizeof(std::uint16_t) <= coded.size(); at += 2) {
+    std::uint16_t code = 0;
+    std::memcpy(&code, coded.data() + at, sizeof(code));
+    any |= static_cast<unsigned>((code & exponent) == exponent);
+  }
+  return any == 0;
+}
+
+/// Of blocks with a scale.
+bool are_finite_scales(std::span<const std::byte> coded) {
+  bool is_finite = true;
+  for (std::size_t at = 0; at + sizeof(float) <= coded.size(); at += kCodecBlockBytes) {
+    float scale = 0;
+    std::memcpy(&scale, coded.data() + at, sizeof(scale));
+    is_finite = is_finite && std::isfinite(scale);
+  }
+  return is_finite;
 }
 
 void require_size(bool good, std::string_view place, std::string_view what, std::size_t got,
@@ -109,40 +116,33 @@ void encode(Codec codec, const EncodeArgs<T>& args) {
                         .own = static_cast<T>(args.own),
                         .keep = static_cast<T>(args.keep),
                         .error = args.error};
-  coding_of<T>(codec).encode(job);
+  kernels_of<T>(codec).encode(job);
 }
 
 template <class T>
 void decode(Codec codec, std::span<const std::byte> coded, std::int64_t offset, std::span<T> into) {
   const Decoding<T> job = decoding("decode", codec, coded, offset, into);
-  coding_of<T>(codec).decode(job);
+  kernels_of<T>(codec).decode(job);
 }
 
 template <class T>
 void decode_add(Codec codec, std::span<const std::byte> coded, std::int64_t offset,
                 std::span<T> into) {
   const Decoding<T> job = decoding("decode_add", codec, coded, offset, into);
-  coding_of<T>(codec).decode_add(job);
+  kernels_of<T>(codec).decode_add(job);
 }
 
 bool decodes_to_finite(Codec codec, std::span<const std::byte> coded) {
-  if (codec == Codec::int8) {
-    bool is_finite = true;
-    for (std::size_t at = 0; at + sizeof(float) <= coded.size(); at += kCodecBlockBytes) {
-      float scale = 0;
-      std::memcpy(&scale, coded.data() + at, sizeof(scale));
-      is_finite = is_finite && std::isfinite(scale);
-    }
-    return is_finite;
+  GOSSAMER_ASSERT(codec != Codec::fp32);
+  switch (codec) {
+    case Codec::fp32:
+      break;
+    case Codec::bf16:
+      return are_finite_codes(coded, 0x7f80U);
+    case Codec::int8:
+      return are_finite_scales(coded);
   }
-  constexpr unsigned kExponent = 0x7f80U;
-  unsigned any = 0;  // without a branch, for speed
-  for (std::size_t at = 0; at + sizeof(std::uint16_t) <= coded.size(); at += 2) {
-    std::uint16_t code = 0;
-    std::memcpy(&code, coded.data() + at, sizeof(code));
-    any |= static_cast<unsigned>((code & kExponent) == kExponent);
-  }
-  return any == 0;
+  return false;
 }
 
 template void encode(Codec, const EncodeArgs<float>&);

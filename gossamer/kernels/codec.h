@@ -37,7 +37,7 @@ struct EncodeArgs {
 template <class T>
 void encode(Codec codec, const EncodeArgs<T>& args);
 
-/// Whether no element of a coded vector decodes to infinity or NaN. For bf16 and int8.
+/// Whether no element of a coded vector decodes to infinity or NaN. Not for fp32.
 bool decodes_to_finite(Codec codec, std::span<const std::byte> coded);
 
 /// into ← elements [offset, offset + into.size()) of a coded vector, of which `coded` holds at

@@ -154,12 +154,9 @@ constexpr KernelTable<T> kFastTable{
     .sum_squares = fast_sum_squares<T>,
     .distance_squares = fast_distance_squares<T>,
     .all_finite = fast_all_finite<T>,
-    .encode_bf16 = fast_encode_bf16<T>,
-    .encode_int8 = fast_encode_int8<T>,
-    .decode_bf16 = fast_decode_bf16<T, false>,
-    .decode_int8 = fast_decode_int8<T, false>,
-    .decode_add_bf16 = fast_decode_bf16<T, true>,
-    .decode_add_int8 = fast_decode_int8<T, true>,
+    .codecs = {{},
+               {fast_encode_bf16<T>, fast_decode_bf16<T, false>, fast_decode_bf16<T, true>},
+               {fast_encode_int8<T>, fast_decode_int8<T, false>, fast_decode_int8<T, true>}},
 };
 
 }  // namespace

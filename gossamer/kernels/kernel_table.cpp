@@ -55,13 +55,11 @@ constexpr KernelTable<T> kRefTable{
     .sum_squares = ref::sum_squares<T>,
     .distance_squares = ref::distance_squares<T>,
     .all_finite = ref::all_finite<T>,
-    .encode_bf16 = ref::encode_bf16<T>,
-    .encode_int8 = ref::encode_int8<T>,
-    .decode_bf16 = ref::decode_bf16<T>,
-    .decode_int8 = ref::decode_int8<T>,
-    .decode_add_bf16 = ref::decode_add_bf16<T>,
-    .decode_add_int8 = ref::decode_add_int8<T>,
+    .codecs = {{},
+               {ref::encode_bf16<T>, ref::decode_bf16<T>, ref::decode_add_bf16<T>},
+               {ref::encode_int8<T>, ref::decode_int8<T>, ref::decode_add_int8<T>}},
 };
+static_assert(has_all_codecs(kRefTable<float>), "a codec of base/codec.h has no row above");
 
 const KernelTable<float>* floats(Isa isa) {
   switch (isa) {

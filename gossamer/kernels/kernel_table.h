@@ -4,7 +4,9 @@
 /// copy.h.
 
 #include <cstddef>
+#include <iterator>
 
+#include "gossamer/base/codec.h"
 #include "gossamer/kernels/isa.h"
 #include "gossamer/kernels/mix.h"
 
@@ -111,6 +113,14 @@ struct Decoding {
   std::size_t count = 0;
 };
 
+/// What a codec does.
+template <class T>
+struct CodecKernels {
+  void (*encode)(const Encoding<T>&) = nullptr;
+  void (*decode)(const Decoding<T>&) = nullptr;
+  void (*decode_add)(const Decoding<T>&) = nullptr;
+};
+
 template <class T>
 struct KernelTable {
   double (*mix_only)(Range, const MixArgs<T>&);
@@ -123,13 +133,19 @@ struct KernelTable {
   double (*sum_squares)(Range, const T* a);
   double (*distance_squares)(Range, const T* a, const T* b);
   bool (*all_finite)(Range, const T* a);
-  void (*encode_bf16)(const Encoding<T>&);
-  void (*encode_int8)(const Encoding<T>&);
-  void (*decode_bf16)(const Decoding<T>&);
-  void (*decode_int8)(const Decoding<T>&);
-  void (*decode_add_bf16)(const Decoding<T>&);
-  void (*decode_add_int8)(const Decoding<T>&);
+  CodecKernels<T> codecs[std::size(kCodecs)];  ///< by codec; fp32 has none, it is a copy
 };
+
+/// For static_assert: every codec has its coding.
+template <class T>
+constexpr bool has_all_codecs(const KernelTable<T>& table) {
+  for (const Codec codec : kLossyCodecs) {
+    const CodecKernels<T>& passes = table.codecs[static_cast<std::size_t>(codec)];
+    const bool is_whole = passes.encode != nullptr && passes.decode != nullptr;
+    if (!is_whole || passes.decode_add == nullptr) return false;
+  }
+  return true;
+}
 
 using CopyFunction = void (*)(void* destination, const void* source, std::size_t bytes);
 

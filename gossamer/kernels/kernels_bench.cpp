@@ -231,15 +231,16 @@ void encode_by(const KernelTable<float>& kernels, Codec codec, Buffers& w) {
                             .kept = w.out.data(),
                             .keep = 1,
                             .error = w.g.data()};
-  (codec == Codec::bf16 ? kernels.encode_bf16 : kernels.encode_int8)(job);
+  const CodecKernels<float>& passes = kernels.codecs[static_cast<std::size_t>(codec)];
+  passes.encode(job);
   const Decoding<float> back{.coded = job.coded, .into = w.b.data(), .count = job.count};
-  (codec == Codec::bf16 ? kernels.decode_bf16 : kernels.decode_int8)(back);
-  (codec == Codec::bf16 ? kernels.decode_add_bf16 : kernels.decode_add_int8)(back);
+  passes.decode(back);
+  passes.decode_add(back);
 }
 
 void check_codecs_against_ref() {
   constexpr std::size_t kCount = 65536 - 3;
-  for (const Codec codec : {Codec::bf16, Codec::int8}) {
+  for (const Codec codec : kLossyCodecs) {
     Buffers slow(kCount), fast(kCount);
     encode_by(kernel_table<float>(Isa::ref), codec, slow);
     encode_by(active_kernels<float>(), codec, fast);

@@ -43,7 +43,7 @@ TEST(HostLoads, AreThoseOfEveryWorkersPlan) {
   for (GroupMethod method : {GroupMethod::ring, GroupMethod::direct}) {
     payloads.push_back({.elements = 1000, .plan = {.group_method = method}});
   }
-  for (Codec codec : {Codec::bf16, Codec::int8}) {
+  for (Codec codec : kLossyCodecs) {
     payloads.push_back({.elements = 1000, .plan = {.codec = codec}});
     payloads.push_back({.elements = 1000, .plan = {.separate_neighbours = true, .codec = codec}});
   }

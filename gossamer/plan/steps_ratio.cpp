@@ -11,8 +11,16 @@ constexpr double kDisagreement = 0.22;
 constexpr double kOwnNormalisation = 0.15;
 
 void add_codec(Codec codec, StepsRatio& ratio) {
-  if (codec == Codec::bf16) ratio.parts.push_back({0.005, "payloads of bf16"});
-  if (codec == Codec::int8) ratio.parts.push_back({0.01, "payloads of int8"});
+  switch (codec) {
+    case Codec::fp32:
+      return;
+    case Codec::bf16:
+      ratio.parts.push_back({0.005, "payloads of bf16"});
+      return;
+    case Codec::int8:
+      ratio.parts.push_back({0.01, "payloads of int8"});
+      return;
+  }
 }
 
 double disagreement(int workers, double rho, const Target& target) {

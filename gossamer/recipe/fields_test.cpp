@@ -13,7 +13,9 @@ namespace gossamer {
 namespace {
 
 const RecipeField& field(const std::vector<RecipeField>& fields, std::string_view key) {
-  return *std::ranges::find(fields, key, &RecipeField::key);
+  const auto found = std::ranges::find(fields, key, &RecipeField::key);
+  if (found == fields.end()) throw std::logic_error("no field " + std::string(key));
+  return *found;
 }
 
 TEST(Fields, AKeyIsThereOnceOverAllSections) {  // it is a flag

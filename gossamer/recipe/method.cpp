@@ -1,6 +1,7 @@
-// The method of a run: [algorithm] as a MethodSpec, and back.
+// The method of a run: [algorithm] as a MethodSpec, and back, and as numbers of the passes.
 
 #include <algorithm>
+#include <type_traits>
 
 #include "gossamer/base/json.h"
 #include "gossamer/base/units.h"
@@ -16,6 +17,8 @@ struct Key {
   std::string_view key;  ///< of method_fields()
   std::string (*get)(const A& algorithm);
   void (*set)(A& algorithm, const std::string& value);
+  /// Of options: the number for the passes.
+  void (*hand_over)(const A& algorithm, Hyper& hyper) = nullptr;
 };
 
 /// 0 stands for what a field is without it.
@@ -43,17 +46,22 @@ void set_word(A& algorithm, const std::string& value) {
   }
 }
 
-/// An option of the pattern that is at its default says nothing.
-template <auto member>
-std::string option(const A& algorithm) {
-  const auto value = algorithm.*member;
-  return value == A{}.*member ? "" : Json(value).dump();
-}
-
-template <auto member>
-void set_option(A& algorithm, const std::string& value) {
-  using Number = std::remove_cvref_t<decltype(algorithm.*member)>;
-  algorithm.*member = value.empty() ? A{}.*member : static_cast<Number>(std::stod(value));
+/// An option of the pattern; at its default it says nothing.
+template <auto member, auto in_hyper>
+constexpr Key option(std::string_view key) {
+  using Number = std::remove_cvref_t<decltype(A{}.*member)>;
+  return {
+      .key = key,
+      .get =
+          [](const A& algorithm) {
+            const Number value = algorithm.*member;
+            return value == A{}.*member ? std::string() : Json(value).dump();
+          },
+      .set =
+          [](A& algorithm, const std::string& value) {
+            algorithm.*member = value.empty() ? A{}.*member : static_cast<Number>(std::stod(value));
+          },
+      .hand_over = [](const A& algorithm, Hyper& hyper) { hyper.*in_hyper = algorithm.*member; }};
 }
 
 constexpr Key kKeys[] = {
@@ -76,10 +84,10 @@ constexpr Key kKeys[] = {
        a.late = v.empty() ? Late::wait : Late::skip;
        a.staleness = v.empty() ? 1 : std::stoll(v);
      }},
-    {"outer_every", option<&A::outer_every>, set_option<&A::outer_every>},
-    {"outer_momentum", option<&A::outer_momentum>, set_option<&A::outer_momentum>},
-    {"outer_lr", option<&A::outer_lr>, set_option<&A::outer_lr>},
-    {"consensus", option<&A::consensus>, set_option<&A::consensus>},
+    option<&A::outer_every, &Hyper::outer_every>("outer_every"),
+    option<&A::outer_momentum, &Hyper::outer_momentum>("outer_momentum"),
+    option<&A::outer_lr, &Hyper::outer_lr>("outer_lr"),
+    option<&A::consensus, &Hyper::consensus>("consensus"),
 };
 
 const MethodField& field_of(std::string_view key) {
@@ -117,6 +125,14 @@ void set_method(const MethodSpec& method, AlgorithmSection& algorithm) {
   if (averages_gradients(method) && !method.group_method && !is_ddp) {
     algorithm.group_method = GroupMethod::hierarchical;
   }
+}
+
+Hyper hyper_of(const OptimizerSection& optimizer, const AlgorithmSection& algorithm) {
+  Hyper hyper = optimizer.hyper;
+  for (const Key& key : kKeys) {
+    if (key.hand_over != nullptr) key.hand_over(algorithm, hyper);
+  }
+  return hyper;
 }
 
 }  // namespace gossamer

@@ -18,6 +18,20 @@ TEST(RecipeMethod, AMethodThatIsSetComesBack) {
   }
 }
 
+/// noise_share is a number of [optimizer].
+TEST(RecipeMethod, EveryOptionOfAPatternComesBack) {
+  for (const Pattern& pattern : patterns()) {
+    for (const std::string_view option : pattern.options) {
+      if (option == "noise_share") continue;
+      MethodSpec method{.pattern = std::string(pattern.name)};
+      method.options = {{std::string(option), option == "outer_every" ? 4 : 0.625}};
+      AlgorithmSection algorithm;
+      set_method(method, algorithm);
+      EXPECT_EQ(method_of(algorithm, 0).options, method.options) << pattern.name << " " << option;
+    }
+  }
+}
+
 TEST(RecipeMethod, DdpIsTrainedAsAllreduceWithARing) {
   AlgorithmSection algorithm;
   set_method(parse_method("ddp"), algorithm);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "gossamer/algo/choices.h"
 #include "gossamer/algo/pattern.h"
@@ -12,13 +13,14 @@
 
 namespace gossamer {
 
-const char* const kLabMethodHelp =
+namespace {
+
+constexpr const char* kHelp =
     R"(A method is PATTERN@TOPOLOGY, a topology (for cwa), or allreduce, and after colons what differs
 from the defaults: lazy, rounds=K, local=H, average=H, adaptive=H (applied in this order), degree=K,
 optimizer=NAME, lr=, and its numbers: momentum=, nesterov, beta1=, beta2=, eps=, accumulate=,
-weight_decay=, and the pattern's: outer_every=, outer_momentum=, outer_lr=, consensus=.)";
-
-namespace {
+weight_decay=, and the pattern's:
+)";
 
 struct Number {
   std::string_view key;
@@ -90,6 +92,20 @@ void check_untimed(const std::string& text, const MethodSpec& method) {
 
 }  // namespace
 
+std::string lab_method_help() {
+  std::vector<std::string_view> options;
+  for (const Pattern& pattern : patterns()) {
+    for (const std::string_view option : pattern.options) {
+      if (std::ranges::find(options, option) == options.end()) options.push_back(option);
+    }
+  }
+  std::string text = kHelp;
+  for (const std::string_view option : options) {
+    text += std::string(option) + (option == options.back() ? "=." : "=, ");
+  }
+  return text;
+}
+
 Contender parse_lab_method(const std::string& text, const HostShape& shape,
                            const LabOptions& defaults) {
   Contender contender{.name = text, .options = defaults};
@@ -100,11 +116,9 @@ Contender parse_lab_method(const std::string& text, const HostShape& shape,
       });
   check_untimed(text, method);
   options.pattern = find_pattern(method.pattern).name;
-  options.hyper.outer_every = static_cast<int>(option_of(method, "outer_every", 0));
-  options.hyper.outer_momentum = option_of(method, "outer_momentum", Hyper{}.outer_momentum);
-  options.hyper.outer_lr = option_of(method, "outer_lr", Hyper{}.outer_lr);
-  options.hyper.consensus = option_of(method, "consensus", Hyper{}.consensus);
-  options.hyper.noise_share = option_of(method, "noise_share", options.hyper.noise_share);
+  for (const PatternOption& option : method.options) {
+    set_option(options.hyper, option.name, option.value);
+  }
   options.schedule = facts_of(method).rounds == Rounds::complete
                          ? complete_schedule(shape)
                          : make_schedule(method.schedule, shape);

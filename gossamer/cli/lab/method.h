@@ -14,6 +14,6 @@ Contender parse_lab_method(const std::string& text, const HostShape& shape,
                            const LabOptions& defaults);
 
 /// For --help: what a method is.
-extern const char* const kLabMethodHelp;
+std::string lab_method_help();
 
 }  // namespace gossamer

@@ -100,7 +100,7 @@ void add_options(CLI::App& app, Options& o) {
   CLI::Option* csv = app.add_flag(
       "--csv", o.csv, "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
   app.add_flag("--json", o.json, "print one JSON object with the curves")->excludes(csv);
-  app.footer(std::string(kLabMethodHelp) + "\n" + kFooter);
+  app.footer(lab_method_help() + "\n" + kFooter);
 }
 
 /// Flags of another problem than the one that is asked for.

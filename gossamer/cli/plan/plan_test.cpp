@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/algo/choices.h"
 #include "gossamer/base/json.h"
 #include "gossamer/cli/program_run.h"
+#include "gossamer/plan/workload_file.h"
 
 namespace gossamer {
 namespace {
@@ -30,6 +32,14 @@ TEST(PlanCommand, PrintsTheGoldenTables) {
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     EXPECT_EQ(result.out, golden(name, result.out)) << arguments;
+  }
+}
+
+/// The layer plan cannot see the table of optimizers.
+TEST(PlanCommand, AWorkloadMayNameEveryOptimizer) {
+  for (const std::string_view name : optimizer_choices()) {
+    const std::string text = "parameters = 1\ncompute = \"1s\"\n[target]\noptimizer = \"";
+    EXPECT_EQ(parse_workload(text + std::string(name) + "\"", "w.toml").target.optimizer, name);
   }
 }
 

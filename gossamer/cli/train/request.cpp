@@ -17,7 +17,6 @@
 namespace gossamer {
 namespace {
 
-constexpr std::string_view kTransports[] = {"auto", "threads", "net"};
 constexpr std::string_view kAutoResume = "--auto-resume";
 
 /// The run that a command with --auto-resume goes on with; empty where it begins one.

@@ -1,0 +1,25 @@
+"""Lists in Python that say again what a table in C++ says."""
+
+import re
+
+import pytest
+from project import ROOT
+
+CODECS = re.findall(r'\{\.name = "(\w+)"', (ROOT / "gossamer/base/codec.h").read_text())
+
+
+@pytest.mark.parametrize(
+    ("file", "place", "expected"),
+    [
+        ("python/gossamer/session/settings.py", r'"codec": \((.+?)\)', CODECS),
+        ("python/gossamer/report/run.py", r"_CODECS = \((.+?)\)", CODECS[1:]),
+        ("tests/python/gossip_scenarios_codecs.py", r"CODECS = \((.+?)\)", CODECS),
+    ],
+)
+def test_python_knows_every_codec(file: str, place: str, expected: list[str]) -> None:
+    found = re.search(place, (ROOT / file).read_text(), re.DOTALL)
+    assert found and re.findall(r'"(\w+)"', found[1]) == expected
+
+
+def test_the_table_of_codecs_was_found() -> None:
+    assert CODECS[:3] == ["fp32", "bf16", "int8"]
