@@ -766,6 +766,9 @@ def peers_of(options: EngineOptions, rank: int) -> list[int]:
 def can_be_fused(tensor: torch.Tensor) -> bool:
     """Whether fused optimizers can step this tensor."""
 
+def can_pin(device: torch.device) -> bool:
+    """Whether a device can copy from and to memory that others read, without waiting."""
+
 class Engine:
     """Mixes and steps tensors, given as (name, tensor, parameter group); transport None is a worker
     alone. ValueError after ``close``, TransportError where another worker is lost."""

@@ -11,19 +11,12 @@
 #include "gossamer/base/index.h"
 #include "gossamer/engine/agreement.h"
 #include "gossamer/engine/trace_file.h"
+#include "gossamer/torch/devices/served.h"
 #include "gossamer/torch/tensors/tensor_types.h"
 #include "gossamer/torch/tensors/tensor_views.h"
 
 namespace gossamer {
 namespace {
-
-[[noreturn]] void refuse(const NamedTensor& named, const std::string& what,
-                         const std::string& remedy) {
-  fail_argument({.place = kGossip,
-                 .what = "parameter '" + named.name + "' " + what,
-                 .got = named.tensor.toString() + " on " + named.tensor.device().str(),
-                 .remedy = remedy});
-}
 
 /// Gives a tensor whose elements overlap or leave gaps memory without either.
 void make_dense(at::Tensor& tensor) {
@@ -52,8 +45,8 @@ FlatLayout layout_of(std::span<const NamedTensor> tensors, const LayoutOptions& 
   for (const NamedTensor& named : tensors) {
     const bool floats = at::isFloatingType(named.tensor.scalar_type()) || named.tensor.is_complex();
     if (named.tensor.layout() != at::kStrided || !floats) {
-      refuse(named, "must be a dense tensor of floating-point numbers",
-             "convert it, or freeze it with requires_grad_(False)");
+      refuse_tensor(named, "must be a dense tensor of floating-point numbers",
+                    "convert it, or freeze it with requires_grad_(False)");
     }
     infos.push_back({.name = named.name,
                      .dtype = mixing_dtype(named.tensor),
@@ -97,37 +90,6 @@ EngineOptions TensorEngine::engine_options() const {
   return engine;
 }
 
-/// Where any tensor is on a device.
-void TensorEngine::make_stage() {
-  const auto is_there = [](const NamedTensor& named) { return !named.tensor.device().is_cpu(); };
-  const auto first = std::ranges::find_if(tensors_, is_there);
-  if (first == tensors_.end()) return;
-  const at::Device device = first->tensor.device();
-  for (const NamedTensor& named : tensors_) {
-    const at::Tensor& tensor = named.tensor;
-    if (tensor.device() != device) {
-      refuse(named, "is not on " + device.str() + ", where '" + first->name + "' is",
-             "move all of the model to one device");
-    }
-    const bool is_number =
-        tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble;
-    if (!is_number || !tensor.is_non_overlapping_and_dense()) {
-      refuse(named, "must be dense and of float32 or float64 to be mixed on a device",
-             "keep parameters in float32 and compute under torch.autocast");
-    }
-  }
-  const EngineOptions& engine = options_.engine;
-  const bool is_served = engine.pattern == "cwa" || engine.pattern == "atc";
-  if (!is_served || engine.late != Late::wait) {
-    refuse(*first,
-           "is on a device, where " +
-               (is_served ? std::string("late=\"skip\"") : "pattern=\"" + engine.pattern + "\"") +
-               " is not there yet",
-           "use pattern=\"cwa\" or \"atc\" and late=\"wait\", or a model in CPU memory");
-  }
-  stage_ = std::make_unique<DeviceStage>(device, layout_);
-}
-
 void TensorEngine::stage_tensors() {
   if (!stage_) return;
   std::vector<at::Tensor> by_slot;
@@ -137,7 +99,9 @@ void TensorEngine::stage_tensors() {
 
 void TensorEngine::place_tensors() {
   const at::NoGradGuard no_grad;
-  make_stage();
+  if (const auto device = device_of(tensors_, options_.engine)) {
+    stage_ = std::make_unique<DeviceStage>(*device, layout_);
+  }
   const bool fused = options_.engine.optimizer != "none";
   state_vectors_ = find_optimizer(options_.engine.optimizer).state.size();
   places_.resize(tensors_.size());
@@ -146,8 +110,8 @@ void TensorEngine::place_tensors() {
     tensor_of_slot_.push_back(i);
     at::Tensor& tensor = tensors_[i].tensor;
     if (fused && !can_be_fused(tensor)) {
-      refuse(tensors_[i], "cannot be stepped by a fused optimizer",
-             "let its own optimizer step it");
+      refuse_tensor(tensors_[i], "cannot be stepped by a fused optimizer",
+                    "let its own optimizer step it");
     }
     if (fused && !tensor.is_non_overlapping_and_dense()) make_dense(tensor);
     Place& place = places_[i];
@@ -294,8 +258,8 @@ bool TensorEngine::is_as_made(std::size_t i, const at::Tensor& tensor) const {
 /// What was sent of it was laid out as it was then.
 void TensorEngine::check_place(std::size_t i) const {
   if (is_as_made(i, tensors_[i].tensor)) return;
-  refuse(tensors_[i], "has been given another dtype, shape or device since Gossip was made",
-         "convert, reshape and move the model before");
+  refuse_tensor(tensors_[i], "has been given another dtype, shape or device since Gossip was made",
+                "convert, reshape and move the model before");
 }
 
 bool TensorEngine::holds(const std::vector<std::vector<at::Tensor>>& groups) const {

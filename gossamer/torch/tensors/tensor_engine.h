@@ -17,17 +17,11 @@
 #include "gossamer/torch/devices/device_stage.h"
 #include "gossamer/torch/tensors/arrivals.h"
 #include "gossamer/torch/tensors/flat_layout.h"
+#include "gossamer/torch/tensors/named_tensor.h"
 #include "gossamer/torch/tensors/pass_watch.h"
 #include "gossamer/torch/tensors/step_segments.h"
 
 namespace gossamer {
-
-/// A trainable tensor, with the index of its parameter group.
-struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
-  int group = 0;
-};
 
 struct TensorEngineOptions {
   /// `optimizer` "none" if the caller steps the tensors itself. Groups and segments are overwritten
@@ -188,7 +182,6 @@ class TensorEngine {
 
   EngineOptions engine_options() const;
   bool checks_itself() const { return options_.engine.check_gradients && !options_.measures_norm; }
-  void make_stage();
   void place_tensors();
   void stage_tensors();
   std::vector<Bucket> buckets();
