@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -242,7 +243,16 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& into, bool non_bl
   if (is_in) all.counts.bytes_in += static_cast<std::int64_t>(into.nbytes());
   if (non_blocking && (is_out || is_in)) {
     ++all.counts.late_copies;
+    if (is_out && into.is_floating_point()) {
+      const at::AutoDispatchBelowADInplaceOrView plain;
+      into.fill_(std::numeric_limits<double>::quiet_NaN());  // what is read too early
+    }
     all.add(current_stream, [from, into] { copy_now(from, into); });
+    return into;
+  }
+  if (!is_out && !is_in) {
+    all.add(current_stream, [from, into] { copy_now(from, into); });
+    all.run_some();
     return into;
   }
   all.run_all(current_stream);
@@ -261,6 +271,21 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& into) 
   }
   copy_now(from, into);
   return into;
+}
+
+/// Late as copies are, unless a number or a type has to be converted first.
+at::Tensor& add_in_place(at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
+  const Lock lock(queues().mutex());
+  const auto add = [self, other, alpha] {
+    const Open open_self(self);
+    const Open open_other(other);
+    const at::AutoDispatchBelowADInplaceOrView plain;
+    on_cpu(self).add_(on_cpu(other), alpha);
+  };
+  queues().add(current_stream, add);
+  if (other.device().is_cpu()) queues().run_all(current_stream);
+  queues().run_some();
+  return self;
 }
 
 at::Scalar local_scalar_dense(const at::Tensor& self) {
@@ -288,6 +313,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, module) {
   module.impl("_copy_from", TORCH_FN(copy_from));
   module.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
   module.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+  module.impl("add_.Tensor", TORCH_FN(add_in_place));
   module.impl("as_strided", TORCH_FN(as_strided));
   module.impl("view", TORCH_FN(view));
   module.impl("_reshape_alias", TORCH_FN(reshape_alias));
