@@ -9,6 +9,7 @@ to its end without a GPU, on the device of the tests; its times then mean nothin
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import platform
@@ -131,8 +132,8 @@ def step_times(device: str, limit_s: float, quick: bool) -> list[Found]:
         sizes = [(100_000, 0.01, 2)]
     for parameters, compute, steps in sizes:
         for codec in ("fp32", "bf16", "int8"):
-            words = ("--parameters", str(parameters), "--compute", str(compute))
-            words += ("--steps", str(steps), "--codec", codec)
+            words = ["--parameters", str(parameters), "--compute", str(compute)]
+            words += ["--steps", str(steps), "--codec", codec]
             workers = run_workers("step_time", [device, "cpu"], limit_s, *words)
             row = {"parameters": parameters, "compute_s": compute, "codec": codec}
             rows.append({**row, "on the device": workers[0], "in CPU memory": workers[1]})
@@ -152,9 +153,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.device.startswith("testdev"):
         sys.path.insert(0, "tests/python")
-        import device_backend
-
-        device_backend.install()
+        importlib.import_module("device_backend").install()
     limit = arguments.limit
     size = "200000" if arguments.quick else "65000000"
     found: Found = {}
@@ -167,18 +166,18 @@ def main() -> int:
         elif part == "losses":
             found[part] = compare_losses(arguments.device, limit)
         elif part == "amp":
-            words = ("--steps", "20")
+            words = ["--steps", "20"]
             found[part] = run_workers("amp", [arguments.device, arguments.device], limit, *words)
         elif part == "passes":
             found[part] = run_workers(part, [arguments.device], limit, "--parameters", size)
         elif part == "kills":
-            words = ("--parameters", size, "--compute", "0.1")
+            words = ["--parameters", size, "--compute", "0.1"]
             pair = [arguments.device, "cpu"]
             found[part] = [
                 run_workers("until_killed", pair, limit, *words, "--dies", dies) for dies in "01"
             ]
         elif part == "nccl":
-            words = ("--backend", "nccl", "--steps", "20")
+            words = ["--backend", "nccl", "--steps", "20"]
             found[part] = run_workers("amp", [arguments.device, arguments.device], limit, *words)
         elif part == "times":
             found[part] = step_times(arguments.device, limit, arguments.quick)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import signal
@@ -216,15 +217,24 @@ def passes(device: torch.device, arguments: argparse.Namespace) -> dict[str, obj
         torch._foreach_add_(parameters, staged)
         torch._foreach_copy_(staged, parameters)
 
+    def ten(once: Callable[[], object]) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(10):
+                once()
+
+        return run
+
     whole = torch.zeros(arguments.parameters, device=device)
     other = torch.zeros_like(whole)
-    work = {"adamw": optimizer.step, "mix": mix, "copy": lambda: other.copy_(whole)}
-    found = {}
+    work: dict[str, Callable[[], object]] = {
+        "adamw": optimizer.step,
+        "mix": mix,
+        "copy": lambda: other.copy_(whole),
+    }
+    found: dict[str, object] = {}
     for name, once in work.items():
         once()
-        found[f"{name} ms"] = 1e3 * min(
-            _timed(device, lambda once=once: [once() for _ in range(10)]) / 10 for _ in range(5)
-        )
+        found[f"{name} ms"] = 100 * min(_timed(device, ten(once)) for _ in range(5))
     return found
 
 
@@ -270,9 +280,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.device.startswith("testdev"):
         sys.path.insert(0, "tests/python")
-        import device_backend
-
-        device_backend.install()
+        importlib.import_module("device_backend").install()
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // 3))  # as fast as its neighbour
     dist.init_process_group(arguments.backend)
     found = WORK[arguments.work](torch.device(arguments.device), arguments)

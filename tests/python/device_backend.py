@@ -15,12 +15,14 @@ def install() -> None:
         return
     torch.utils.rename_privateuse1_backend(NAME)
     module = types.ModuleType(NAME)
-    module.is_available = lambda: True
-    module.device_count = lambda: 1
-    module.current_device = lambda: 0
-    module._is_in_bad_fork = lambda: False
-    module.manual_seed_all = lambda seed: None
-    module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16, torch.float32]
+    vars(module).update(
+        is_available=lambda: True,
+        device_count=lambda: 1,
+        current_device=lambda: 0,
+        _is_in_bad_fork=lambda: False,
+        manual_seed_all=lambda seed: None,
+        get_amp_supported_dtype=lambda: [torch.float16, torch.bfloat16, torch.float32],
+    )
     torch._register_device_module(NAME, module)
     _test_device.install()
 

@@ -86,6 +86,8 @@ def device_ways(rank: int, size: int) -> Any:
         "float32": both(rank, size, dtype=torch.float32),
         "bf16": both(rank, size, codec="bf16", dtype=torch.float32),
         "local steps": both(rank, size, topology=Method("aer:local=2")),
+        "exact_diffusion": both(rank, size, topology=Method("exact_diffusion@ring:lazy")),
+        "extra": both(rank, size, pattern="extra", topology="ring"),
         "not staggered": both(rank, size, stagger=False),
     }
 
@@ -195,6 +197,20 @@ def device_uneven(rank: int, size: int) -> Any:
     return {"steps": done, "finite": bool(flat(model.to("cpu")).isfinite().all())}
 
 
+def device_late(rank: int, size: int) -> Any:
+    """Workers that skip late neighbours, all of them or one on the device: what they end with."""
+    ends = []
+    for everybody in (True, False):
+        model = mlp().double()
+        if everybody or rank == 0:
+            model = on_device(model)
+        optimizer = _sgd(model.parameters())
+        with gossiping(model, optimizer, topology="ring", late="skip", staleness=2) as gossip:
+            steps(model, optimizer, rank)
+            ends.append(gossip.disagreement())
+    return ends
+
+
 def device_not_finite(rank: int, size: int) -> Any:
     """A gradient that is not finite is refused in the next step, by name."""
     model = on_device(mlp().double())
@@ -202,7 +218,7 @@ def device_not_finite(rank: int, size: int) -> Any:
 
     def train() -> None:
         with gossiping(model, optimizer, check_payloads=False):
-            for k in range(4):
+            for k in range(9):
                 steps(model, optimizer, rank, 1)
                 if k == 1:
                     for p in model.parameters():
@@ -226,10 +242,7 @@ def device_refusals(rank: int, size: int) -> Any:
     split[2].to(device_backend.NAME)
     return {
         "allreduce": attempt_to(gossip(on_device(mlp()), pattern="allreduce")),
-        "exact_diffusion": attempt_to(
-            gossip(on_device(mlp()), pattern="exact_diffusion", topology="ring")
-        ),
-        "late": attempt_to(gossip(on_device(mlp()), late="skip")),
+        "gradient_gossip": attempt_to(gossip(on_device(mlp()), pattern="gradient_gossip")),
         "bfloat16": attempt_to(gossip(half)),
         "split": attempt_to(gossip(split)),
     }
@@ -243,6 +256,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "device_saved": device_saved,
     "device_edits": device_edits,
     "device_uneven": device_uneven,
+    "device_late": device_late,
     "device_refusals": device_refusals,
     "device_not_finite": device_not_finite,
 }

@@ -32,6 +32,8 @@ def results(ranks: list[gossip_ranks.Rank], scenario: str) -> list[Any]:
         ("float32", FLOATS),
         ("bf16", CODED),
         ("local steps", EXACT),
+        ("exact_diffusion", EXACT),
+        ("extra", EXACT),
         ("not staggered", EXACT),
     ],
 )
@@ -84,6 +86,11 @@ def test_epochs_may_be_uneven(ranks: list[gossip_ranks.Rank]) -> None:
     assert found[0]["steps"] >= 5 + 2
 
 
+def test_late_neighbours_are_skipped_on_a_device(ranks: list[gossip_ranks.Rank]) -> None:
+    for apart in results(ranks, "device_late"):
+        assert all(0 < each < 0.5 for each in apart)
+
+
 def test_a_gradient_that_is_not_finite_is_known_a_step_later(
     ranks: list[gossip_ranks.Rank],
 ) -> None:
@@ -99,9 +106,8 @@ def test_what_is_not_served_on_a_device_is_refused_by_name(
     ranks: list[gossip_ranks.Rank],
 ) -> None:
     words = {
-        "allreduce": "pattern must be one of ('cwa', 'atc') for a model on a device",
-        "exact_diffusion": "got \"exact_diffusion\" and parameter '0.weight' on testdev:0",
-        "late": 'late must be "wait" for a model on a device, got "skip"',
+        "allreduce": 'pattern="allreduce" averages gradients in CPU memory only, got parameter',
+        "gradient_gossip": 'pattern="gradient_gossip" averages gradients in CPU memory only',
         "bfloat16": "must be float32 or float64, got torch.bfloat16; keep parameters in float32",
         "split": "the model must be on one device, got parameter",
     }

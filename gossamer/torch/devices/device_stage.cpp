@@ -153,6 +153,8 @@ DeviceStage::DeviceStage(const at::Device& device, const FlatLayout& layout)
 
 DeviceStage::~DeviceStage() { finish(); }
 
+void DeviceStage::wait_for_user() { streams_->user.synchronize(); }
+
 void DeviceStage::finish() noexcept {
   try {
     for (const c10::Stream& each : {streams_->in, streams_->out, streams_->user}) {

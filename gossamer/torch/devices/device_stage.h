@@ -49,6 +49,8 @@ class DeviceStage {
   /// Where the parameters are now, by slot of the layout, and that they are used in the stream
   /// which is the current one of this thread.
   void locate(std::span<const at::Tensor> tensors);
+  /// Waits for the stream that was the current one at locate().
+  void wait_for_user();
   /// Waits until the device has done what it was given, or has failed.
   void finish() noexcept;
 

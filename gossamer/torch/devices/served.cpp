@@ -23,19 +23,16 @@ void check_tensor(const NamedTensor& named, const NamedTensor& first) {
 
 }  // namespace
 
-std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors,
-                                     const EngineOptions& options) {
+std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors) {
   const auto is_there = [](const NamedTensor& named) { return !named.tensor.device().is_cpu(); };
   const auto first = std::ranges::find_if(tensors, is_there);
   if (first == tensors.end()) return std::nullopt;
   for (const NamedTensor& named : tensors) check_tensor(named, *first);
-  const bool has_pattern = options.pattern == "cwa" || options.pattern == "atc";
-  if (!has_pattern || options.late != Late::wait) {
-    const std::string what = has_pattern ? "late=\"skip\"" : "pattern=\"" + options.pattern + "\"";
-    refuse_tensor(*first, "is on a device, where " + what + " is not served",
-                  "use pattern=\"cwa\" or \"atc\" and late=\"wait\", or a model in CPU memory");
-  }
   return first->tensor.device();
+}
+
+bool hides_behind_device(const EngineOptions& options) {
+  return (options.pattern == "cwa" || options.pattern == "atc") && options.late == Late::wait;
 }
 
 }  // namespace gossamer

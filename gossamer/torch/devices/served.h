@@ -12,8 +12,12 @@
 namespace gossamer {
 
 /// The device that all tensors are on; nothing for CPU memory. Throws std::invalid_argument for
-/// several, for tensors that cannot be mixed on one, and for options that are not served there.
-std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors,
-                                     const EngineOptions& options);
+/// several, and for tensors that cannot be mixed on one.
+std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors);
+
+/// Whether the exchange hides behind the device's work, see Note [Parameters on a device]. Else,
+/// for patterns that keep vectors of their own and for neighbours that are skipped, a step waits
+/// for the device, works on a copy in host memory, and copies that back.
+bool hides_behind_device(const EngineOptions& options);
 
 }  // namespace gossamer

@@ -99,8 +99,9 @@ void TensorEngine::stage_tensors() {
 
 void TensorEngine::place_tensors() {
   const at::NoGradGuard no_grad;
-  if (const auto device = device_of(tensors_, options_.engine)) {
+  if (const auto device = device_of(tensors_)) {
     stage_ = std::make_unique<DeviceStage>(*device, layout_);
+    hides_ = hides_behind_device(options_.engine);
   }
   const bool fused = options_.engine.optimizer != "none";
   state_vectors_ = find_optimizer(options_.engine.optimizer).state.size();
@@ -159,7 +160,7 @@ std::vector<Bucket> TensorEngine::buckets() {
         .dtype = dtype, .count = layout.count, .segments = segments_of(b, [this](std::size_t i) {
                                                  return segment_of(i, kNoStep, nullptr);
                                                })};
-    if (stage_) bucket.device = stage_->bucket(static_cast<int>(b));
+    if (hides_) bucket.device = stage_->bucket(static_cast<int>(b));
     for (const auto& state : pattern_states_) {
       auto* const begin = static_cast<std::byte*>(state[array].mutable_data_ptr());
       bucket.pattern_state.push_back(begin + skipped);
@@ -335,8 +336,10 @@ at::Tensor TensorEngine::pattern_state(int tensor, int k) const {
 
 void TensorEngine::copy_in() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (!places_[i].is_home) places_[i].home.copy_(as_real(tensors_[i].tensor.detach()));
+    const at::Tensor& tensor = tensors_[i].tensor;
+    if (!places_[i].is_home) places_[i].home.copy_(as_real(tensor.detach()), stage_ != nullptr);
   }
+  if (stage_) stage_->wait_for_user();
 }
 
 /// Also tells autograd that the values have changed.

@@ -230,6 +230,7 @@ class TensorEngine {
   int early_buckets_ = 0;
   TensorEngineOptions options_;
   std::unique_ptr<DeviceStage> stage_;  ///< null: all tensors are in CPU memory
+  bool hides_ = false;                  ///< see hides_behind_device()
   Engine engine_;
   std::unique_ptr<PinnedRange> pinned_;  ///< the outboxes
   BeforeBackward before_backward_;

@@ -263,14 +263,11 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip, double l
       if (step_.finished[b] == 0) set_up(b);
     }
     engine_.set_groups(step_.classes.all());
-    if (stage_) {
-      stage_tensors();
-    } else {
-      copy_in();
-    }
+    if (stage_) stage_tensors();
+    if (!hides_) copy_in();
     if (passes_) passes_->begin_update();
     StepReport report = engine_.step(loss);
-    if (!stage_) copy_out();
+    if (!hides_) copy_out();
     if (checks_itself()) report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));
     end_step();
     return report;

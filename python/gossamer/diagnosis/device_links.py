@@ -19,7 +19,7 @@ def describe() -> str:
         out, back = measure(torch.device(str(device)))
     except RuntimeError as error:
         return f"in CPU memory; {device} fails: {str(error).splitlines()[0]}"
-    return f'in CPU memory, or on {device} ("cwa", "atc"): {out:.1f} GB/s out, {back:.1f} GB/s in'
+    return f"in CPU memory, or on {device}: {out:.1f} GB/s out, {back:.1f} GB/s in"
 
 
 def measure(device: torch.device, count: int = _BYTES) -> tuple[float, float]:

@@ -3,7 +3,9 @@ gradients are checked without waiting for it."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -12,8 +14,8 @@ from gossamer.tensors import shards
 
 Named = tuple[str, torch.Tensor, int]
 
-PATTERNS = ("cwa", "atc")
-"""Those that are served on a device."""
+GRADIENT_PATTERNS = ("allreduce", "gradient_gossip")
+"""Those that are not served on a device."""
 
 
 def device_of(model: nn.Module) -> torch.device | None:
@@ -39,21 +41,16 @@ def device_of(model: nn.Module) -> torch.device | None:
     return found
 
 
-def check(named: Sequence[Named], pattern: str, late: str) -> None:
+def check(named: Sequence[Named], pattern: str) -> None:
     """Raises ValueError for what is not served where parameters are on a device."""
     there = [each for each in named if each[1].device.type not in ("cpu", "meta")]
     if not there:
         return
     name, parameter, _ = there[0]
-    where = f"parameter '{name}' on {parameter.device}"
-    if pattern not in PATTERNS:
+    if pattern in GRADIENT_PATTERNS:
         raise ValueError(
-            f'[Gossip] pattern must be one of {PATTERNS} for a model on a device, got "{pattern}" '
-            f"and {where}; take one of these, or for all-reduce DistributedDataParallel there"
-        )
-    if late != "wait":
-        raise ValueError(
-            f'[Gossip] late must be "wait" for a model on a device, got "{late}" and {where}'
+            f'[Gossip] pattern="{pattern}" averages gradients in CPU memory only, got parameter '
+            f"'{name}' on {parameter.device}; use DistributedDataParallel there, or another pattern"
         )
     for name, parameter, _ in there:
         if shards.is_sharded(parameter):
@@ -69,19 +66,29 @@ def check(named: Sequence[Named], pattern: str, late: str) -> None:
             )
 
 
+class _Noted(NamedTuple):
+    """Norms of a step's gradients on their way to the host."""
+
+    step: int
+    names: list[str]
+    norms: torch.Tensor
+    over: torch.Event
+
+
 class LateCheck:
-    """Whether gradients on a device are finite, known a step later: nobody waits for the device."""
+    """Whether gradients on a device are finite, known a step or two later: nobody waits for it."""
+
+    _MOST = 4  # steps that are looked at later; the host waits before there are more
 
     def __init__(self, named: Iterable[Named], rank: int) -> None:
         self._named = list(named)
         self._rank = rank
-        self._step = 0
-        self._norms: torch.Tensor | None = None
-        self._names: list[str] = []
-        self._over: torch.Event | None = None
+        self._noted: deque[_Noted] = deque()
 
     def note(self, step: int) -> None:
         """The gradients that are there are those of ``step``."""
+        if len(self._noted) == self._MOST:
+            self._noted[0].over.synchronize()
         self.look()
         there = [(name, p.grad) for name, p, _ in self._named if p.grad is not None]
         dense = [(name, g) for name, g in there if g.layout == torch.strided]
@@ -89,27 +96,26 @@ class LateCheck:
             return
         with torch.no_grad():
             norms = torch.stack(torch._foreach_norm([gradient for _, gradient in dense]))
-            self._norms = torch.empty(norms.shape, dtype=norms.dtype, pin_memory=True)
-            self._norms.copy_(norms, non_blocking=True)
-        self._names = [name for name, _ in dense]
-        self._step = step
-        self._over = torch.Event(norms.device)
-        self._over.record()
+            here = torch.empty(norms.shape, dtype=norms.dtype, pin_memory=True)
+            here.copy_(norms, non_blocking=True)
+        over = torch.Event(norms.device)
+        over.record()
+        self._noted.append(_Noted(step, [name for name, _ in dense], here, over))
 
     def look(self) -> None:
-        """Raises RuntimeError for the gradients that were noted last, if the device has come to
-        them and one is not finite."""
-        if self._norms is None or self._over is None or not self._over.query():
-            return
-        norms, self._norms = self._norms, None
-        for name, norm in zip(self._names, norms.tolist(), strict=True):
-            if norm - norm != 0:
-                raise RuntimeError(
-                    f"[Gossip] the gradient of parameter '{name}' on worker {self._rank} in step "
-                    f"{self._step} must be finite, got a norm of {norm}; on a device that is known "
-                    "a step later, and the optimizer has stepped with it: go back to what was "
-                    "saved, and lower the learning rate, clip, or use a GradScaler"
-                )
+        """Raises RuntimeError for the first of the gradients that the device has come to, and that
+        is not finite."""
+        while self._noted and self._noted[0].over.query():
+            noted = self._noted.popleft()
+            for name, norm in zip(noted.names, noted.norms.tolist(), strict=True):
+                if norm - norm != 0:
+                    raise RuntimeError(
+                        f"[Gossip] the gradient of parameter '{name}' on worker {self._rank} in "
+                        f"step {noted.step} must be finite, got a norm of {norm}; on a device that "
+                        "is known a step or two later, and the optimizer has stepped with it: go "
+                        "back to what was saved, and lower the learning rate, clip, or use a "
+                        "GradScaler"
+                    )
 
 
 def _own(name: str) -> str:
