@@ -9,7 +9,6 @@ to its end without a GPU, on the device of the tests; its times then mean nothin
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import platform
@@ -20,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import places
 import torch
 
 HERE = Path(__file__).resolve().parent
@@ -151,9 +151,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for one run")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    if arguments.device.startswith("testdev"):
-        sys.path.insert(0, "tests/python")
-        importlib.import_module("device_backend").install()
+    places.make_known(arguments.device)
     limit = arguments.limit
     size = "200000" if arguments.quick else "65000000"
     found: Found = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import signal
@@ -14,6 +13,7 @@ from collections.abc import Callable
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
+import places
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -278,9 +278,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    if arguments.device.startswith("testdev"):
-        sys.path.insert(0, "tests/python")
-        importlib.import_module("device_backend").install()
+    places.make_known(arguments.device)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // 3))  # as fast as its neighbour
     dist.init_process_group(arguments.backend)
     found = WORK[arguments.work](torch.device(arguments.device), arguments)

@@ -21,9 +21,6 @@ struct Stream512 {
   static Block scramble(Block a, Block b) { return _mm_aesenc_si128(a, b); }
 };
 
-static_assert(has_all_codecs(kFastTable<float, Stream512>),
-              "a codec of base/codec.h has no row in fast_table.h");
-
 }  // namespace
 
 const KernelTable<float>* const kAvx512Floats = &kFastTable<float, Stream512>;

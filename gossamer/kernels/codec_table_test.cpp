@@ -195,6 +195,13 @@ class CodecTables : public testing::Test {};
 using Elements = testing::Types<float, double>;
 TYPED_TEST_SUITE(CodecTables, Elements);
 
+TYPED_TEST(CodecTables, HaveARowForEveryCodec) {
+  for (const Isa isa : {Isa::ref, Isa::avx2, Isa::avx512}) {
+    if (!supports(isa)) continue;
+    EXPECT_TRUE(has_all_codecs(kernel_table<TypeParam>(isa))) << name_of(isa);
+  }
+}
+
 TYPED_TEST(CodecTables, EncodingHasTheBitsOfRefOnEveryIsa) {
   for (const Isa isa : kFastIsas) {
     if (!supports(isa)) continue;

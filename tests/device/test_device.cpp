@@ -8,6 +8,7 @@
 #include <ATen/ops/_copy_from_and_resize_native.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <sys/mman.h>
@@ -303,6 +304,7 @@ at::Tensor as_strided(const at::Tensor& self, c10::IntArrayRef size, c10::IntArr
 at::Tensor view(const at::Tensor& self, c10::IntArrayRef size) {
   return at::native::view(self, size);
 }
+at::Tensor view_as_real(const at::Tensor& self) { return at::native::view_as_real(self); }
 at::Tensor reshape_alias(const at::Tensor& self, c10::IntArrayRef size, c10::IntArrayRef stride) {
   return at::native::_reshape_alias(self, size, stride);
 }
@@ -316,6 +318,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, module) {
   module.impl("add_.Tensor", TORCH_FN(add_in_place));
   module.impl("as_strided", TORCH_FN(as_strided));
   module.impl("view", TORCH_FN(view));
+  module.impl("view_as_real", TORCH_FN(view_as_real));
   module.impl("_reshape_alias", TORCH_FN(reshape_alias));
 }
 

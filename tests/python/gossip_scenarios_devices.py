@@ -16,7 +16,7 @@ from gossip_support import batch, difference, flat, loss_of, mlp
 from torch import nn
 from torch.optim import SGD, Adam, AdamW
 
-from gossamer import Gossip, Method
+from gossamer import Gossip, Method, Mixer
 
 STEPS = 9
 Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -248,6 +248,27 @@ def device_refusals(rank: int, size: int) -> Any:
     }
 
 
+def device_mixer(rank: int, size: int) -> Any:
+    """Tensors of several types and devices, mixed to the mean."""
+    place = device_backend.NAME
+    device_backend.install()
+    cases = {
+        "float32": [torch.full((5, 3), float(rank), device=place)],
+        "half": [torch.full((7,), float(rank), dtype=torch.float16).to(place)],
+        "complex": [torch.full((4,), complex(rank, -rank)).to(place)],
+        "gaps": [torch.full((6, 6), float(rank)).to(place)[:, ::2]],
+        "two places": [torch.full((3,), float(rank)), torch.full((3,), float(rank)).to(place)],
+    }
+    found = {}
+    for name, tensors in cases.items():
+        with Mixer(tensors, topology="complete") as mixer:
+            mixer.mix()
+            dist.barrier()
+        values = torch.cat([torch.view_as_real(t.cpu() + 0j).flatten() for t in tensors])
+        found[name] = sorted(set(values.tolist()))
+    return found
+
+
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "device_ways": device_ways,
     "device_among_others": device_among_others,
@@ -258,5 +279,6 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "device_uneven": device_uneven,
     "device_late": device_late,
     "device_refusals": device_refusals,
+    "device_mixer": device_mixer,
     "device_not_finite": device_not_finite,
 }

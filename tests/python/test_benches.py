@@ -39,6 +39,7 @@ ELSEWHERE = {
 # What scripts start for themselves, with the script that does.
 STARTED = {
     "cluster/worker.py": "cluster/run.py",
+    "gpu/worker.py": "gpu/run.py",
     "python/memory_worker.py": "python/memory.py",
     "python/worker.py": "python/run.py",
     "training/worker.py": "training/run.py",
@@ -47,6 +48,7 @@ STARTED = {
 # What is started here, with the names that its results must have.
 QUICK = {
     "engine/run.py": {"ring", "alternating_exponential_ring"},
+    "gpu/run.py": {"pinned out GB/s", "mix ms", "ratio", "fp32", "int8", "said"},
     "kernels/run.py": {"gossamer mix+AdamW", "gossamer mix+AccumAdamW, 4 steps"},
     "lab/run.py": {"dimension"},
     "python/links.py": {"net, shared memory", "net, TCP", "c10d", "raw Gloo"},
@@ -119,8 +121,12 @@ def test_every_program_is_started() -> None:
 @needs_benches
 @pytest.mark.parametrize("script", QUICK)
 def test_a_quick_run_has_all_contenders(script: str, tmp_path: Path) -> None:
-    words = ["host", "loopback"] if script == "transport/run.py" else []
-    assert words_of(results(script, tmp_path, *words)) >= QUICK[script]
+    words = {
+        "gpu/run.py": ["--device", "testdev", "--parts", "facts,copies,passes,kills,times"],
+        "transport/run.py": ["host", "loopback"],
+    }
+    found = words_of(results(script, tmp_path, *words.get(script, [])))
+    assert found >= QUICK[script]
 
 
 @needs_benches

@@ -102,6 +102,12 @@ def test_a_gradient_that_is_not_finite_is_known_a_step_later(
         assert "must be finite, got a norm of nan" in text
 
 
+def test_a_mixer_takes_what_it_takes_in_cpu_memory(ranks: list[gossip_ranks.Rank]) -> None:
+    for found in results(ranks, "device_mixer"):
+        assert found.pop("complex") == [-1.5, 1.5]
+        assert all(values == [0.0, 1.5] for values in found.values()), found
+
+
 def test_what_is_not_served_on_a_device_is_refused_by_name(
     ranks: list[gossip_ranks.Rank],
 ) -> None:

@@ -130,7 +130,7 @@ class DeviceStage::StagedBucket final : public DeviceBucket {
   c10::Event left_;  ///< first that s is full, then that it is in the outbox
 };
 
-DeviceStage::DeviceStage(const at::Device& device, const FlatLayout& layout)
+DeviceStage::DeviceStage(const at::Device& device, const FlatLayout& layout, bool hides)
     : device_(device), layout_(layout) {
   const c10::DeviceGuard on(device_);
   const c10::impl::VirtualGuardImpl backend(device_.type());
@@ -139,8 +139,10 @@ DeviceStage::DeviceStage(const at::Device& device, const FlatLayout& layout)
                                                backend.getStreamFromGlobalPool(device_)});
   for (const ArrayLayout& array : layout_.arrays) {
     host_.push_back(pinned_zeros(array.count, array.dtype));
-    staged_.push_back(
-        at::zeros({array.count}, host_.back().options().pinned_memory(false).device(device_)));
+  }
+  if (!hides) return;
+  for (const at::Tensor& host : host_) {
+    staged_.push_back(at::zeros_like(host, host.options().pinned_memory(false).device(device_)));
   }
   for (const BucketLayout& bucket : layout_.buckets) {
     const auto array = at(bucket.array);
@@ -170,6 +172,7 @@ DeviceBucket* DeviceStage::bucket(int bucket) const { return buckets_.at(at(buck
 
 void DeviceStage::locate(std::span<const at::Tensor> tensors) {
   streams_->user = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+  if (buckets_.empty()) return;
   for (const auto& bucket : buckets_) bucket->clear_parts();
   for (std::size_t s = 0; s < layout_.slots.size(); ++s) {
     const ParameterSlot& slot = layout_.slots[s];

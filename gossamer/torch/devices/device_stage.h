@@ -36,8 +36,9 @@ class PinnedRange {
 /// staging buffer s, which c comes to as well; 4 bytes pinned, c, beside those of the outboxes.
 class DeviceStage {
  public:
-  /// Of one rank's layout; on the device that all its parameters are on.
-  DeviceStage(const at::Device& device, const FlatLayout& layout);
+  /// Of one rank's layout; on the device that all its parameters are on. Unless the exchange hides
+  /// behind the device there are arrays on the host only, and no buckets.
+  DeviceStage(const at::Device& device, const FlatLayout& layout, bool hides);
   ~DeviceStage();
   DeviceStage(const DeviceStage&) = delete;
   DeviceStage& operator=(const DeviceStage&) = delete;

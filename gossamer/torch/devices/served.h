@@ -1,5 +1,5 @@
 #pragma once
-/// What is served where parameters are in the memory of a device.
+/// What is served how where tensors are in the memory of a device.
 
 #include <c10/core/Device.h>
 
@@ -11,13 +11,13 @@
 
 namespace gossamer {
 
-/// The device that all tensors are on; nothing for CPU memory. Throws std::invalid_argument for
-/// several, and for tensors that cannot be mixed on one.
+/// The device that all tensors are on; nothing for CPU memory, or for several.
 std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors);
 
-/// Whether the exchange hides behind the device's work, see Note [Parameters on a device]. Else,
-/// for patterns that keep vectors of their own and for neighbours that are skipped, a step waits
-/// for the device, works on a copy in host memory, and copies that back.
-bool hides_behind_device(const EngineOptions& options);
+/// Whether the exchange hides behind the device's work, see Note [Parameters on a device]. Else a
+/// step waits for the device, works on a copy in host memory, and copies that back: for patterns
+/// that keep vectors of their own, for neighbours that are skipped, and for tensors with gaps or of
+/// other types than float32 and float64.
+bool hides_behind_device(std::span<const NamedTensor> tensors, const EngineOptions& options);
 
 }  // namespace gossamer

@@ -100,8 +100,8 @@ void TensorEngine::stage_tensors() {
 void TensorEngine::place_tensors() {
   const at::NoGradGuard no_grad;
   if (const auto device = device_of(tensors_)) {
-    stage_ = std::make_unique<DeviceStage>(*device, layout_);
-    hides_ = hides_behind_device(options_.engine);
+    hides_ = hides_behind_device(tensors_, options_.engine);
+    stage_ = std::make_unique<DeviceStage>(*device, layout_, hides_);
   }
   const bool fused = options_.engine.optimizer != "none";
   state_vectors_ = find_optimizer(options_.engine.optimizer).state.size();
@@ -125,7 +125,7 @@ void TensorEngine::place_tensors() {
     if (!place.is_home) {
       const ParameterSlot& slot = layout_.slots[s];
       const at::Tensor values = as_real(tensor.detach());
-      place.home = stage_ ? view_like(stage_->host_array(slot.array), slot.offset, tensor)
+      place.home = stage_ ? view_like(stage_->host_array(slot.array), slot.offset, values)
                           : at::empty(values.sizes(), at::dtype(to_scalar_type(slot.info.dtype)));
       place.home.copy_(values);
     }

@@ -52,9 +52,9 @@ bool can_be_fused(const at::Tensor& tensor);
 /// strides must not change. A tensor without gradient is mixed but not stepped, and its update
 /// count rests, as in torch.optim.
 ///
-/// Tensors on a device are all on the same one, in float32 or float64, without gaps. Their homes
-/// are in pinned memory: there the correction is formed, and a copy of the tensor stands there
-/// while something else than a step is done with it. See Note [Parameters on a device].
+/// The homes of tensors that are all on one device are in pinned memory. Where the exchange hides
+/// behind the device the correction is formed there, see Note [Parameters on a device], and a copy
+/// of the tensor stands there only while something else than a step is done with it.
 ///
 /// Note [Checked on arrival]: a gradient is checked when autograd has just written it, while it is
 /// in the cache. step() reads only those again that are not as they were seen, and is the one that
