@@ -52,6 +52,7 @@ def test_a_store_that_stands_still_is_given_up_in_time(server: subprocess.Popen)
     board = Board(store_of(server), 2, SHORT_S)
     board.set("there", "value")
     os.kill(server.pid, signal.SIGSTOP)
+    os.waitpid(server.pid, os.WUNTRACED)  # until it stands still
     for call in (lambda: board.add("visits", 1), lambda: board.get("there")):
         start = time.monotonic()
         with pytest.raises(TransportError, match="rank 2: the launcher's store, on rank 0's host"):
