@@ -43,6 +43,18 @@ def run(scenarios: list[str], hosts: list[int], *, timeout_s: float = 150) -> li
 def results(ranks: list[Rank], scenario: str) -> list[Any]:
     """What a scenario returned on every rank; fails where it did not return."""
     for number, rank in enumerate(ranks):
-        assert scenario in rank.said, f"rank {number} did not get there:\n{rank.stderr}"
+        assert scenario in rank.said, (
+            f"rank {number} did not get there:\n{rank.stderr}\n{_failures(ranks)}"
+        )
         assert "failed" not in rank.said[scenario], f"rank {number}: {rank.said[scenario]}"
     return [rank.said[scenario]["result"] for rank in ranks]
+
+
+def _failures(ranks: list[Rank]) -> str:
+    """What failed on any rank, which may be why others wait."""
+    return "\n".join(
+        f"rank {number}, {scenario}: {said['failed']}"
+        for number, rank in enumerate(ranks)
+        for scenario, said in rank.said.items()
+        if "failed" in said
+    )
