@@ -81,6 +81,7 @@ def facts(device: str) -> Found:
 def copy_rates(device: torch.device) -> Found:
     """GB/s between pinned memory of both kinds and the device."""
     from gossamer import _core
+    from gossamer.diagnosis import device_links
 
     count = (256 << 20) if device.type == "cuda" else (1 << 16)
     there = torch.zeros(count // 4, device=device)
@@ -89,14 +90,7 @@ def copy_rates(device: torch.device) -> Found:
     rows: Found = {}
     for name, host in (("pinned", pinned), ("pageable", plain)):
         for way, into, source in (("out", host, there), ("in", there, host)):
-            best = 1e9
-            for _ in range(5):
-                torch.accelerator.synchronize()
-                begin = time.perf_counter()
-                into.copy_(source, non_blocking=True)
-                torch.accelerator.synchronize()
-                best = min(best, time.perf_counter() - begin)
-            rows[f"{name} {way} GB/s"] = count / best / 1e9
+            rows[f"{name} {way} GB/s"] = device_links.rate(into, source)
     rows["can pin memory of others"] = _core.can_pin(device)
     return rows
 

@@ -139,6 +139,17 @@ def device_average(rank: int, size: int) -> Any:
     }
 
 
+def device_other_stream(rank: int, size: int) -> Any:
+    """disagreement() in the stream of the steps and in another one."""
+    model = on_device(mlp().double())
+    optimizer = _sgd(model.parameters())
+    with gossiping(model, optimizer, topology="ring") as gossip:
+        steps(model, optimizer, rank)
+        here = gossip.disagreement()
+        with torch.Stream(device_backend.NAME):
+            return [here, gossip.disagreement()]
+
+
 def device_saved(rank: int, size: int) -> Any:
     """Saved after some steps and loaded into a new model, training goes on with the same bits."""
     names = [tempfile.mkdtemp()]
@@ -275,6 +286,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "device_counts": device_counts,
     "device_average": device_average,
     "device_saved": device_saved,
+    "device_other_stream": device_other_stream,
     "device_edits": device_edits,
     "device_uneven": device_uneven,
     "device_late": device_late,

@@ -70,6 +70,11 @@ def test_the_mean_stands_on_the_device_for_a_while(ranks: list[gossip_ranks.Rank
         assert found["means"] == everybody[0]["means"]
 
 
+def test_the_mean_may_be_asked_for_in_another_stream(ranks: list[gossip_ranks.Rank]) -> None:
+    for here, there in results(ranks, "device_other_stream"):
+        assert here == there > 0
+
+
 def test_what_was_saved_goes_on_with_the_same_bits(ranks: list[gossip_ranks.Rank]) -> None:
     assert max(results(ranks, "device_saved")) == 0
 

@@ -367,8 +367,8 @@ double TensorEngine::load_average() {
   refuse_in_step("averaging");
   const at::NoGradGuard no_grad;
   engine_.quiesce();  // nothing may travel while it changes
+  locate();           // also the stream that copy_in() waits for
   copy_in();
-  locate();
   const double disagreement = engine_.load_average();
   copy_out();
   return disagreement;
