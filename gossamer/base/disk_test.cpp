@@ -49,7 +49,7 @@ TEST(Crc32, GoesOnWhereItStopped) {
 }
 
 TEST(NewFile, AppearsOnlyWhenPublished) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   NewFile file(folder / "a");
   file.write("12345");
   file.write("6789");
@@ -60,7 +60,7 @@ TEST(NewFile, AppearsOnlyWhenPublished) {
 }
 
 TEST(NewFile, LeavesTheOldContentWhenItIsNotPublished) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   put_file(folder / "a", "old");
   { NewFile(folder / "a").write("new"); }
   EXPECT_EQ(get_file(folder / "a"), "old");
@@ -68,7 +68,7 @@ TEST(NewFile, LeavesTheOldContentWhenItIsNotPublished) {
 }
 
 TEST(NewFile, KeepsTheOldContentAndCleansUpWhenTheDiskTakesNoMore) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   put_file(folder / "a", "old");
   const std::string large(3 << 20, 'x');
   const FileSizeLimit limit(1 << 20);
@@ -80,7 +80,7 @@ TEST(NewFile, KeepsTheOldContentAndCleansUpWhenTheDiskTakesNoMore) {
 }
 
 TEST(NewFile, NamesThePathAndTheReasonWhenTheFolderIsNone) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   put_file(folder / "file", "");
   const std::string message = message_of<IoError>([&] { NewFile(folder / "file" / "a"); });
   EXPECT_TRUE(contains(message, (folder / "file" / "a").native())) << message;
@@ -88,7 +88,7 @@ TEST(NewFile, NamesThePathAndTheReasonWhenTheFolderIsNone) {
 }
 
 TEST(ReadFile, GivesTheBytesOnAnAlignedAddress) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   for (std::size_t size : {0u, 1u, 63u, 64u, 65u, 4097u}) {
     put_file(folder / "a", std::string(size, 'x'));
     const FileBytes bytes = read_file(folder / "a");
@@ -99,7 +99,7 @@ TEST(ReadFile, GivesTheBytesOnAnAlignedAddress) {
 }
 
 TEST(ReadFile, RefusesWhatIsMissingTooLongOrNoFile) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   put_file(folder / "a", "12345");
   EXPECT_EQ(read_file(folder / "a", 5).size, 5u);
   EXPECT_TRUE(contains(message_of<IoError>([&] { read_file(folder / "a", 4); }), "longer"));
@@ -108,7 +108,7 @@ TEST(ReadFile, RefusesWhatIsMissingTooLongOrNoFile) {
 }
 
 TEST(ReadFile, DoesNotWaitAtAPipe) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_TRUE(contains(message_of<IoError>([&] { read_file(folder / "pipe"); }), "not a regular"));
 }

@@ -1,6 +1,7 @@
 // IDX files, as they are or packed by gzip.
 
-#include "gossamer/base/fuzz_folder.h"
+#include "gossamer/base/fuzz.h"
+#include "gossamer/base/scratch_folder.h"
 #include "gossamer/base/gzip.h"
 #include "gossamer/base/idx.h"
 
@@ -10,7 +11,7 @@ bool fuzz_idx(std::span<const std::byte> bytes) {
   FuzzBytes input(bytes);
   const bool is_packed = input.take<std::uint8_t>() % 2 != 0;
   const std::string text(input.text());
-  const FuzzFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path path = folder.put("images", is_packed ? gzipped(text) : text);
   return takes([&] {
     const IdxArray array = read_idx(path);

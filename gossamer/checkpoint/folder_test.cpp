@@ -8,7 +8,7 @@ namespace gossamer {
 namespace checkpoint_test {
 
 TEST(Checkpoint, LatestIsTheOneCommittedLast) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   EXPECT_EQ(latest_checkpoint(folder.path()), std::nullopt);
   EXPECT_EQ(latest_checkpoint(folder / "none"), std::nullopt);
   save(folder.path(), 20);
@@ -18,7 +18,7 @@ TEST(Checkpoint, LatestIsTheOneCommittedLast) {
 }
 
 TEST(Checkpoint, LatestMissingDanglingOrGarbledMeansTheHighestComplete) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 9);
   save(folder.path(), 10);
   fs::remove(folder / "latest");
@@ -32,7 +32,7 @@ TEST(Checkpoint, LatestMissingDanglingOrGarbledMeansTheHighestComplete) {
 }
 
 TEST(Checkpoint, ScanPassesOverWhatIsNotComplete) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 1);
   fs::remove(save(folder.path(), 2) / "manifest.json");
   fs::remove(save(folder.path(), 3) / worker_file_name(1));
@@ -44,7 +44,7 @@ TEST(Checkpoint, ScanPassesOverWhatIsNotComplete) {
 }
 
 TEST(CheckpointOrder, BeginsWithLatestAndEndsWithLaterSteps) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   for (std::int64_t step : {10, 20, 30, 40}) save(folder.path(), step);
   fs::create_directory(folder / "step-00000050");
   const auto names = [&] {
@@ -61,7 +61,7 @@ TEST(CheckpointOrder, BeginsWithLatestAndEndsWithLaterSteps) {
 }
 
 TEST(CheckpointPrune, KeepsTheNewestFromTheOneThatLatestNames) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   for (std::int64_t step : {1, 2, 3, 4, 5}) save(folder.path(), step);
   prune_checkpoints(folder.path(), 7);
   EXPECT_EQ(list_checkpoints(folder.path()).size(), 5u);
@@ -77,7 +77,7 @@ TEST(CheckpointPrune, KeepsTheNewestFromTheOneThatLatestNames) {
 }
 
 TEST(CheckpointPrune, DamagedOnesCountForNothing) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   for (std::int64_t step : {1, 2, 3, 4}) save(folder.path(), step);
   put_file(folder / "step-00000003" / "manifest.json", "{}");
   fs::resize_file(folder / "step-00000002" / worker_file_name(0), 5);
@@ -89,7 +89,7 @@ TEST(CheckpointPrune, DamagedOnesCountForNothing) {
 }
 
 TEST(CheckpointPrune, FilesOfOtherHostsAreNotMissed) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   for (std::int64_t step : {1, 2, 3}) fs::remove(save(folder.path(), step) / worker_file_name(1));
   prune_checkpoints(folder.path(), 2);
   EXPECT_EQ(names_in(folder.path()), (Names{"latest", "step-00000002", "step-00000003"}));

@@ -9,7 +9,7 @@ namespace gossamer {
 namespace checkpoint_test {
 
 TEST(CheckpointVerify, EveryFlippedBitOfAFileIsSeen) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 10);
   const fs::path checkpoint = save(folder.path(), 20);
   const Manifest manifest = read_manifest(checkpoint);
@@ -29,7 +29,7 @@ TEST(CheckpointVerify, EveryFlippedBitOfAFileIsSeen) {
 }
 
 TEST(CheckpointVerify, EveryTruncationIsNamedWithBothLengths) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const fs::path checkpoint = save(folder.path(), 20);
   const Manifest manifest = read_manifest(checkpoint);
   const fs::path file = checkpoint / worker_file_name(0);
@@ -49,7 +49,7 @@ TEST(CheckpointVerify, EveryTruncationIsNamedWithBothLengths) {
 }
 
 TEST(CheckpointVerify, MissingFilesAreNamed) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 10);
   const fs::path checkpoint = save(folder.path(), 20);
   fs::remove(checkpoint / worker_file_name(1));
@@ -62,7 +62,7 @@ TEST(CheckpointVerify, MissingFilesAreNamed) {
 }
 
 TEST(CheckpointRead, DamagedManifestsNameTheEarlierCheckpoint) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 10);
   save(folder.path(), 20);
   const fs::path checkpoint = save(folder.path(), 30);
@@ -74,7 +74,7 @@ TEST(CheckpointRead, DamagedManifestsNameTheEarlierCheckpoint) {
 }
 
 TEST(CheckpointRead, PipesAreErrorsAndNoWaits) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const fs::path checkpoint = save(folder.path(), 30);
   const Manifest manifest = read_checkpoint(checkpoint);
   for (const std::string& name : {worker_file_name(0), std::string(kManifestName)}) {

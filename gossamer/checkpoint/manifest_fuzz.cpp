@@ -2,7 +2,8 @@
 
 #include <cstdio>
 
-#include "gossamer/base/fuzz_folder.h"
+#include "gossamer/base/fuzz.h"
+#include "gossamer/base/scratch_folder.h"
 #include "gossamer/checkpoint/folder.h"
 #include "gossamer/checkpoint/load.h"
 #include "gossamer/checkpoint/manifest.h"
@@ -18,7 +19,7 @@ std::string with_checksum(std::string text) {
   return text + "  \"checksum\": \"" + digits + "\"\n}\n";
 }
 
-void write_again(const FuzzFolder& folder, const Manifest& manifest) {
+void write_again(const ScratchFolder& folder, const Manifest& manifest) {
   const std::filesystem::path another = folder.path() / "another";
   std::filesystem::create_directory(another);
   folder.put("another/manifest.json", manifest_text(manifest));
@@ -29,7 +30,7 @@ void write_again(const FuzzFolder& folder, const Manifest& manifest) {
   require_same_model(manifest, manifest.optimizer, manifest.model);
 }
 
-bool try_latest(const FuzzFolder& folder, std::string_view text) {
+bool try_latest(const ScratchFolder& folder, std::string_view text) {
   folder.put("latest", text);
   const auto found = latest_checkpoint(folder.path());
   if (!found) return false;
@@ -43,7 +44,7 @@ bool fuzz_manifest(std::span<const std::byte> bytes) {
   using namespace manifest_fuzz;
   FuzzBytes input(bytes);
   const unsigned mode = input.take<std::uint8_t>();
-  const FuzzFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path checkpoint =
       folder.path() / ((mode & 1U) != 0 ? "step-00000003" : "checkpoint");
   std::filesystem::create_directory(checkpoint);

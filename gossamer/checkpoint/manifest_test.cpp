@@ -28,7 +28,7 @@ Manifest small_manifest() {
 }
 
 /// A folder of the right name with `text` as its manifest.
-std::filesystem::path put_manifest(const TestFolder& folder, const std::string& text) {
+std::filesystem::path put_manifest(const ScratchFolder& folder, const std::string& text) {
   std::filesystem::create_directories(folder / "step-00000120");
   put_file(folder / "step-00000120" / "manifest.json", text);
   return folder / "step-00000120";
@@ -70,7 +70,7 @@ TEST(CheckpointNames, ReadBackOnlyWhatWasWritten) {
 }
 
 TEST(ManifestFile, RoundTripKeepsEverything) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   EXPECT_EQ(read_manifest(put_manifest(folder, manifest_text(small_manifest()))), small_manifest());
 }
 
@@ -89,7 +89,7 @@ TEST(ManifestFile, IsJsonWithTheDocumentedKeys) {
 }
 
 TEST(ManifestFile, ExampleInTheDocsIsOne) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::string page = get_file("docs/checkpoint.md");
   const std::string open = "```json\n";
   const std::size_t begin = page.find(open) + open.size();
@@ -98,7 +98,7 @@ TEST(ManifestFile, ExampleInTheDocsIsOne) {
 }
 
 TEST(ManifestFile, EveryFlippedBitAndEveryTruncationIsSeen) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::string whole = manifest_text(small_manifest());
   for (std::size_t at = 0; at < whole.size(); ++at) {
     EXPECT_THROW(read_manifest(put_manifest(folder, whole.substr(0, at))), IoError) << at;
@@ -111,7 +111,7 @@ TEST(ManifestFile, EveryFlippedBitAndEveryTruncationIsSeen) {
 }
 
 TEST(ManifestFile, FaultsAreNamed) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::string whole = manifest_text(small_manifest());
   const auto message_for = [&](const std::string& text) {
     return message_of<IoError>([&] { read_manifest(put_manifest(folder, text)); });
@@ -153,7 +153,7 @@ TEST(ManifestFile, FaultsAreNamed) {
 }
 
 TEST(ManifestFile, KeysThatNobodyKnowsAreIgnored) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::string whole = manifest_text(small_manifest());
   const std::string more = sealed(replaced(whole, "\"step\"", "\"note\": [1], \"step\""));
   EXPECT_EQ(read_manifest(put_manifest(folder, more)), small_manifest());

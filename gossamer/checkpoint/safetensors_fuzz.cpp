@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "gossamer/base/fuzz_folder.h"
+#include "gossamer/base/fuzz.h"
+#include "gossamer/base/scratch_folder.h"
 #include "gossamer/checkpoint/safetensors.h"
 
 namespace gossamer {
@@ -23,7 +24,7 @@ bool are_same(const TensorView& a, const TensorView& b) {
 }
 
 void write_again(const SafetensorsFile& file) {
-  const FuzzFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path path = folder.path() / "again.safetensors";
   write_safetensors(path, file.tensors(), file.metadata());
   const SafetensorsFile again(path);

@@ -27,7 +27,7 @@ std::string file_text(const std::string& header, const std::string& data) {
 }
 
 TEST(Safetensors, BytesAreThoseOfTheSpecification) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::array<float, 2> values{1.0f, -2.0f};
   const std::vector<TensorView> tensors{view_tensor("a", values)};
   write_safetensors(folder / "f", tensors, {{"k", "v"}});
@@ -41,7 +41,7 @@ TEST(Safetensors, BytesAreThoseOfTheSpecification) {
 }
 
 TEST(Safetensors, DigestIsThatOfTheFile) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::vector<std::uint8_t> values(3'000'001, 7);
   const std::vector<TensorView> tensors{view_tensor("a", values)};
   const FileDigest digest = write_safetensors(folder / "f", tensors);
@@ -49,7 +49,7 @@ TEST(Safetensors, DigestIsThatOfTheFile) {
 }
 
 TEST(Safetensors, ReadsWhatOthersWrite) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   // No padding, tensors not in the order of the data, a key that readers must ignore.
   const std::string header =
       R"({"b":{"data_offsets":[4,6],"shape":[1],"dtype":"BF16"},)"
@@ -69,7 +69,7 @@ TEST(Safetensors, ReadsWhatOthersWrite) {
 }
 
 TEST(Safetensors, RoundTripKeepsEveryBit) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::array<float, 4> floats{std::bit_cast<float>(0x7fc12345u),  // quiet NaN with a payload
                                     std::bit_cast<float>(0xff812345u),  // signalling, negative
                                     -0.0f, std::numeric_limits<float>::denorm_min()};
@@ -99,13 +99,13 @@ TEST(Safetensors, RoundTripKeepsEveryBit) {
 }
 
 TEST(Safetensors, FileWithoutTensorsIsAFile) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   write_safetensors(folder / "f", {});
   EXPECT_TRUE(SafetensorsFile(folder / "f").tensors().empty());
 }
 
 TEST(Safetensors, EveryTensorIsAlignedToItsElement) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::array<std::uint8_t, 3> octets{1, 2, 3};
   const std::array<float, 3> floats{1, 2, 3};
   const std::array<double, 1> doubles{1};
@@ -129,7 +129,7 @@ struct Fault {
 };
 
 TEST(Safetensors, EveryFaultOfAHeaderIsNamed) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const auto tensor = [](const std::string& dtype, const std::string& shape,
                          const std::string& offsets) {
     return R"({"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
@@ -180,7 +180,7 @@ TEST(Safetensors, EveryFaultOfAHeaderIsNamed) {
 }
 
 TEST(Safetensors, AbsurdHeaderLengthsAreRefusedBeforeAnythingIsAllocated) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const auto message_for = [&](std::uint64_t length) {
     put_file(folder / "f", raw(length) + "{}");
     return message_of<IoError>([&] { SafetensorsFile file(folder / "f"); });
@@ -194,7 +194,7 @@ TEST(Safetensors, AbsurdHeaderLengthsAreRefusedBeforeAnythingIsAllocated) {
 }
 
 TEST(Safetensors, TruncationIsSeenAtEveryByte) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::array<float, 3> values{1, 2, 3};
   write_safetensors(folder / "f", std::vector{view_tensor("a", values)});
   const std::string whole = get_file(folder / "f");
@@ -205,7 +205,7 @@ TEST(Safetensors, TruncationIsSeenAtEveryByte) {
 }
 
 TEST(Safetensors, WriterRefusesWhatCannotBeRead) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::array<float, 2> values{1, 2};
   const auto data = std::as_bytes(std::span(values));
   const auto message_for = [&](std::vector<TensorView> tensors) {
@@ -222,7 +222,7 @@ TEST(Safetensors, WriterRefusesWhatCannotBeRead) {
 }
 
 TEST(Safetensors, CopyChecksTypeAndNumber) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::array<float, 2> values{1, 2};
   write_safetensors(folder / "f", std::vector{view_tensor("weight", values)});
   const SafetensorsFile file(folder / "f");
@@ -241,7 +241,7 @@ TEST(Safetensors, CopyChecksTypeAndNumber) {
 }
 
 TEST(Safetensors, ViewsSurviveAMove) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const std::array<float, 1> values{5};
   write_safetensors(folder / "f", std::vector{view_tensor("a", values)});
   SafetensorsFile file(folder / "f");

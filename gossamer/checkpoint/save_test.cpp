@@ -13,7 +13,7 @@ namespace gossamer {
 namespace checkpoint_test {
 
 TEST(Checkpoint, RoundTripByWorkersInThreads) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   Manifest manifest;
   manifest.step = 120;
   manifest.workers = 4;
@@ -53,7 +53,7 @@ TEST(Checkpoint, RoundTripByWorkersInThreads) {
 }
 
 TEST(Checkpoint, CrashAfterAnyStageLeavesACompleteOne) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 1);
   const fs::path temporary = begin(folder.path(), 2);
   expect_found(folder.path(), 1);
@@ -78,14 +78,14 @@ TEST(Checkpoint, CrashAfterAnyStageLeavesACompleteOne) {
 }
 
 TEST(Checkpoint, CrashAtTheFirstSaveLeavesNone) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const fs::path temporary = begin(folder.path(), 1);
   put_file(temporary / "manifest.json", manifest_text(write_workers(temporary, 1)));
   EXPECT_EQ(latest_checkpoint(folder.path()), std::nullopt);
 }
 
 TEST(Checkpoint, NextSaveRemovesLeftoversAndNothingElse) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 1);
   begin(folder.path(), 2);
   fs::create_directory(folder / "step-00000000.tmp-deleted");
@@ -104,7 +104,7 @@ TEST(Checkpoint, NextSaveRemovesLeftoversAndNothingElse) {
 }
 
 TEST(Checkpoint, SavingAStepAgainReplacesIt) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const fs::path checkpoint = save(folder.path(), 5);
   put_file(checkpoint / worker_file_name(0), "damaged");
   EXPECT_THROW(verify_checkpoint(checkpoint), IoError);
@@ -114,7 +114,7 @@ TEST(Checkpoint, SavingAStepAgainReplacesIt) {
 }
 
 TEST(Checkpoint, RepeatedAttemptLeavesNoFilesOfOthers) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const fs::path temporary = begin_checkpoint(folder.path(), 5, "a").temporary;
   write_worker(temporary, 5, 7);
   const fs::path checkpoint =
@@ -124,7 +124,7 @@ TEST(Checkpoint, RepeatedAttemptLeavesNoFilesOfOthers) {
 }
 
 TEST(Checkpoint, CommitRefusesFilesThatAreNotThere) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   save(folder.path(), 1);
   fs::path temporary = begin(folder.path(), 2);
   Manifest manifest = write_workers(temporary, 2);
@@ -145,7 +145,7 @@ TEST(Checkpoint, CommitRefusesFilesThatAreNotThere) {
 
 /// Worker 0 on one host, worker 1 on another, with a disk each.
 TEST(Checkpoint, HostsWithDisksOfTheirOwnCommitEachItsFiles) {
-  const TestFolder disks[kWorkers];
+  const ScratchFolder disks[kWorkers];
   Manifest manifest;
   manifest.step = 7;
   manifest.created = "2025-01-31T12:00:00Z";
@@ -171,7 +171,7 @@ TEST(Checkpoint, HostsWithDisksOfTheirOwnCommitEachItsFiles) {
 }
 
 TEST(Checkpoint, CommitWantsTheFilesOfItsHostAndTheLengthsOfAll) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   for (const int lost : {0, 1}) {
     const fs::path temporary = begin(folder.path(), 7);
     const Manifest manifest = write_workers(temporary, 7);
@@ -190,7 +190,7 @@ TEST(Checkpoint, CommitWantsTheFilesOfItsHostAndTheLengthsOfAll) {
 }
 
 TEST(Checkpoint, FolderThatTakesNothingIsAnErrorWithPathAndReason) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   put_file(folder / "file", "");
   const std::string message =
       message_of<IoError>([&] { begin_checkpoint(folder / "file" / "checkpoints", 1, "a"); });
@@ -202,7 +202,7 @@ TEST(Checkpoint, FolderThatTakesNothingIsAnErrorWithPathAndReason) {
 }
 
 TEST(Checkpoint, AttemptsThatCouldLeaveTheFolderAreRefused) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   for (const char* attempt : {"", "../x", "a/b", ".", "a b"}) {
     EXPECT_THROW(begin_checkpoint(folder.path(), 1, attempt), std::invalid_argument) << attempt;
   }

@@ -27,7 +27,7 @@ std::vector<std::string> workers_in(const std::filesystem::path& file) {
 }
 
 TEST(TraceFile, HasTheRecordersThatShareAStart) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const auto file = folder.path() / "trace.json";
   Recorder first(0, 4);
   Recorder second(1, 4);
@@ -44,7 +44,7 @@ TEST(TraceFile, HasTheRecordersThatShareAStart) {
 }
 
 TEST(TraceFile, IsRefusedWhereTheFolderIsMissing) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   Recorder recorder(0, 4);
   recorder.set_start(std::chrono::system_clock::now());
   recorder.did(Kind::forward);
@@ -53,7 +53,7 @@ TEST(TraceFile, IsRefusedWhereTheFolderIsMissing) {
 }
 
 TEST(TraceFile, OnlyTracesAreRemoved) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   const char* const names[] = {"trace.json.gz", "trace.rank0.json.gz", "trace.rank12.json.gz",
                                "run.toml",      "trace.json",          "my.trace.json.gz"};
   for (const char* name : names) std::ofstream(folder.path() / name) << "x";

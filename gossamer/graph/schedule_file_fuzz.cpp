@@ -2,7 +2,8 @@
 
 #include <cmath>
 
-#include "gossamer/base/fuzz_folder.h"
+#include "gossamer/base/fuzz.h"
+#include "gossamer/base/scratch_folder.h"
 #include "gossamer/graph/schedule_file.h"
 
 namespace gossamer {
@@ -25,7 +26,7 @@ void check_round(const Schedule& schedule, std::int64_t t) {
 
 bool fuzz_schedule_file(std::span<const std::byte> bytes) {
   using namespace schedule_file_fuzz;
-  const FuzzFolder folder;
+  const ScratchFolder folder;
   const std::string path = folder.put("w.json", FuzzBytes(bytes).text()).native();
   return takes([&] {
     const HostShape shape = shape_in_file(path);

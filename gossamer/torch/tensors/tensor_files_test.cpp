@@ -16,7 +16,7 @@ std::shared_ptr<const SafetensorsFile> read(const std::filesystem::path& path) {
 }
 
 TEST(TensorFiles, EveryTypeOfTheFormatComesBack) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   std::vector<at::Tensor> tensors;
   std::vector<TensorView> views;
   for (const TensorTypeRow& row : kTensorTypes) {
@@ -41,7 +41,7 @@ TEST(TensorFiles, EveryTypeOfTheFormatComesBack) {
 }
 
 TEST(TensorFiles, EmptyAndUnalignedTensorsAreCopies) {
-  const TestFolder folder;
+  const ScratchFolder folder;
   std::string header = R"({"b":{"dtype":"I8","shape":[1],"data_offsets":[0,1]},)"
                        R"("a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]},)"
                        R"("e":{"dtype":"F32","shape":[0],"data_offsets":[5,5]}})";

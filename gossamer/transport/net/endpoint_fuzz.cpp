@@ -1,6 +1,7 @@
 // Endpoints, entries of a launcher's store, and the settings of a user.
 
-#include "gossamer/base/fuzz_folder.h"
+#include "gossamer/base/fuzz.h"
+#include "gossamer/base/scratch_folder.h"
 #include "gossamer/transport/net/endpoint.h"
 #include "gossamer/transport/net/job_secret.h"
 #include "gossamer/transport/net/store_entry.h"
@@ -52,7 +53,7 @@ bool try_sealed(std::string_view words, int rank) {
 }
 
 bool try_secret(std::string_view text, bool from_file) {
-  const FuzzFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path path = folder.put("secret", text);
   std::filesystem::permissions(path, std::filesystem::perms::owner_read);
   const Environment get = [&](const std::string& name) -> std::optional<std::string> {
