@@ -43,9 +43,10 @@ build() {
   cmake --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" &&
     cmake --build --preset fuzz --target gossamer_fuzz -j "$jobs"
 }
-[ -z "$lists" ] || exec 3>&1 1>/dev/null
+exec 3>&1
+[ -z "$lists" ] || exec 1>&2
 stage "build fuzz" build
-[ -z "$lists" ] || exec 1>&3
+exec 1>&3
 if [ -n "$lists" ]; then GOSSAMER_FUZZ_TARGET=list $program 2>/dev/null && exit 0; fi
 targets=$target
 if [ -z "$target" ]; then targets=$(GOSSAMER_FUZZ_TARGET=list $program 2>/dev/null); fi

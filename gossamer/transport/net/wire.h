@@ -11,7 +11,7 @@
 
 namespace gossamer {
 
-class PeerState;
+struct PeerState;
 struct AcceptedConnection;
 
 /// Why nothing more is exchanged with a peer, for errors and for the peer.
