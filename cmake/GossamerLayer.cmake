@@ -3,7 +3,7 @@
 add_library(gossamer_options INTERFACE)
 target_include_directories(gossamer_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(gossamer_options INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wswitch -Wmismatched-tags
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wswitch
   -Wno-missing-field-initializers -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 with -O3 sees overlaps and overflows in `"literal" + std::string(…)` that are not

@@ -117,3 +117,14 @@ def test_a_name_means_one_type() -> None:
             if found := re.match(r"(?:struct|class) (\w+)[^;]*\{", line):
                 places.setdefault(f"{space}::{found[1]}", set()).add(relative(header))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_a_name_is_a_class_or_a_struct() -> None:
+    """g++ takes a declaration with the other word; clang, which builds the fuzzer, does not."""
+    words: dict[str, set[str]] = {}
+    for header in project_files(".h"):
+        for word, name in re.findall(
+            r"^(class|struct) (\w+)(?=;| [^;\n]*\{)", header.read_text(), re.MULTILINE
+        ):
+            words.setdefault(name, set()).add(word)
+    assert {name: found for name, found in words.items() if len(found) > 1} == {}
