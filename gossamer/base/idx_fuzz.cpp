@@ -1,9 +1,9 @@
 // IDX files, as they are or packed by gzip.
 
 #include "gossamer/base/fuzz.h"
-#include "gossamer/base/scratch_folder.h"
 #include "gossamer/base/gzip.h"
 #include "gossamer/base/idx.h"
+#include "gossamer/base/scratch_folder.h"
 
 namespace gossamer {
 
