@@ -27,6 +27,12 @@ namespace gossamer {
 ///   6. `in` waits for the last x += c, and the user's queue for `in`.
 ///
 /// The host waits for the device only where it would be more than a step ahead of it.
+///
+/// In steps 4, 5 and the first half of 6 follow from the others: c is formed from the own payload
+/// too, so after its outbox has left, which comes after all that the queues were given before. They
+/// cost nothing, and hold outside of steps. tests/python/test_gossip_device_order.py leaves out the
+/// rest one by one. Done by DeviceStage, gossamer/torch/devices; where nothing hides behind the
+/// device, TensorEngine copies in and out.
 class DeviceBucket {
  public:
   DeviceBucket() = default;

@@ -129,7 +129,7 @@ void Exchange::check_device_deadline() const {
   const int rank = transport_.describe().rank;
   throw TransportError({.rank = rank,
                         .peer = rank,
-                        .operation = "copy of the parameters from the device",
+                        .operation = "copy from the device",
                         .elapsed_s = std::chrono::duration<double>(now - started_at_).count(),
                         .reason = "deadline passed; the device has not come to it"});
 }

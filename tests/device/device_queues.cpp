@@ -1,10 +1,26 @@
 #include "tests/device/device_queues.h"
 
+#include <stdexcept>
+
 namespace test_device {
 
 Queues& queues() {
   static Queues* const all = new Queues;  // tensors may outlive whatever is destroyed at the end
   return *all;
+}
+
+void Queues::seed(std::uint64_t seed) {
+  run_everything();
+  random_.seed(seed);
+  streams_ = 0;
+  left_out_.clear();
+  sound_calls_.reset();
+}
+
+void Queues::begin_call() {
+  if (!sound_calls_ || (*sound_calls_)-- > 0) return;
+  sound_calls_.reset();
+  throw std::runtime_error("the test device has failed, as it was told to");
 }
 
 void Queues::add(std::int64_t stream, Task task) {
@@ -26,6 +42,7 @@ void Queues::run_everything() {
 }
 
 void Queues::run_some() {
+  if (!left_out_.empty()) return;  // as late as can be
   for (auto& [stream, mine] : open_) {
     if (mine.waiting.empty() || random_() % 4 != 0) continue;
     const auto count = static_cast<std::int64_t>(1 + random_() % mine.waiting.size());
@@ -50,6 +67,7 @@ bool Queues::is_over(const Event& event) const {
 
 bool Queues::query(Event& event) {
   ++counts.queries;
+  if (is_left_out(kHost, event)) return true;
   if (event.looks > 0) {
     --event.looks;
     run_some();

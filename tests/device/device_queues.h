@@ -11,7 +11,10 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <set>
+#include <utility>
 
 namespace test_device {
 
@@ -36,7 +39,17 @@ class Queues {
     int looks = 0;              ///< that will still see it as not over
   };
 
-  void seed(std::uint64_t seed) { random_.seed(seed); }
+  /// Does what is still to be done, and numbers streams from 1 again.
+  void seed(std::uint64_t seed);
+  /// From now on until seed(), what stream `waiter` waits for on stream `recorded` is not waited
+  /// for; kHost: neither does the host, which sees it as over.
+  void leave_out(std::int64_t waiter, std::int64_t recorded) {
+    left_out_.insert({waiter, recorded});
+  }
+  bool is_left_out(std::int64_t waiter, const Event& event) const {
+    return left_out_.contains({waiter, event.stream});
+  }
+  static constexpr std::int64_t kHost = -1;
   /// How often an event is not over yet when it is asked for, at most.
   void set_most_looks(int most) { most_looks_ = most; }
   void add(std::int64_t stream, Task task);
@@ -46,6 +59,11 @@ class Queues {
   void run_everything();
   /// Something of some stream, or nothing.
   void run_some();
+
+  /// To be called first by whatever the program asks of the device. Throws where that is to fail.
+  void begin_call();
+  /// The call after `calls` others fails; before it the device is sound.
+  void fail_after(std::int64_t calls) { sound_calls_ = calls; }
 
   Event record(std::int64_t stream);
   bool query(Event& event);
@@ -67,7 +85,9 @@ class Queues {
   std::mt19937_64 random_{1};
   int most_looks_ = 3;
   std::int64_t streams_ = 0;
+  std::optional<std::int64_t> sound_calls_;
   std::map<std::int64_t, Stream> open_;
+  std::set<std::pair<std::int64_t, std::int64_t>> left_out_;
 };
 
 Queues& queues();

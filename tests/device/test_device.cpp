@@ -88,6 +88,13 @@ at::Tensor on_cpu(const at::Tensor& tensor) {
                        at::dtype(tensor.scalar_type()));
 }
 
+/// The same memory. What Python holds takes Python's lock when it goes, which the thread that waits
+/// for the queues may have.
+at::Tensor task_own(const at::Tensor& tensor) {
+  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(
+      /*version_counter=*/0, /*allow_tensor_metadata_change=*/false));
+}
+
 void copy_now(const at::Tensor& from, const at::Tensor& into) {
   const Open open_from(from);
   const Open open_into(into);
@@ -160,20 +167,26 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex,
               const c10::EventFlag) const override {
     const Lock lock(queues().mutex());
+    queues().begin_call();
     if (*event == nullptr) *event = new Queues::Event;
     of(*event) = queues().record(stream.id());
   }
-  void block(void* event, const c10::Stream&) const override {
+  void block(void* event, const c10::Stream& stream) const override {
     const Lock lock(queues().mutex());
-    if (event != nullptr) queues().run(of(event).stream, of(event).position);
+    queues().begin_call();
+    if (event == nullptr || queues().is_left_out(stream.id(), of(event))) return;
+    queues().run(of(event).stream, of(event).position);
   }
   bool queryEvent(void* event) const override {
     const Lock lock(queues().mutex());
+    queues().begin_call();
     return event == nullptr || queues().query(of(event));
   }
   void synchronizeEvent(void* event) const override {
     const Lock lock(queues().mutex());
-    if (event != nullptr) queues().wait(of(event));
+    queues().begin_call();
+    if (event == nullptr || queues().is_left_out(Queues::kHost, of(event))) return;
+    queues().wait(of(event));
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
     delete static_cast<Queues::Event*>(event);
@@ -232,6 +245,7 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
 
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& into, bool non_blocking) {
   const Lock lock(queues().mutex());
+  queues().begin_call();
   Queues& all = queues();
   const bool is_out = into.device().is_cpu();
   const bool is_in = from.device().is_cpu();
@@ -248,11 +262,13 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& into, bool non_bl
       const at::AutoDispatchBelowADInplaceOrView plain;
       into.fill_(std::numeric_limits<double>::quiet_NaN());  // what is read too early
     }
-    all.add(current_stream, [from, into] { copy_now(from, into); });
+    all.add(current_stream,
+            [from = task_own(from), into = task_own(into)] { copy_now(from, into); });
     return into;
   }
   if (!is_out && !is_in) {
-    all.add(current_stream, [from, into] { copy_now(from, into); });
+    all.add(current_stream,
+            [from = task_own(from), into = task_own(into)] { copy_now(from, into); });
     all.run_some();
     return into;
   }
@@ -277,7 +293,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& into) 
 /// Late as copies are, unless a number or a type has to be converted first.
 at::Tensor& add_in_place(at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {
   const Lock lock(queues().mutex());
-  const auto add = [self, other, alpha] {
+  queues().begin_call();
+  const auto add = [self = task_own(self), other = task_own(other), alpha] {
     const Open open_self(self);
     const Open open_other(other);
     const at::AutoDispatchBelowADInplaceOrView plain;
@@ -344,6 +361,15 @@ PYBIND11_MODULE(_test_device, module) {
     const Lock lock(queues().mutex());
     queues().seed(seed);
     queues().set_most_looks(most_looks);
+  });
+  module.attr("HOST") = Queues::kHost;
+  module.def("leave_out", [](std::int64_t waiter, std::int64_t recorded) {
+    const Lock lock(queues().mutex());
+    queues().leave_out(waiter, recorded);
+  });
+  module.def("fail_after", [](std::int64_t calls) {
+    const Lock lock(queues().mutex());
+    queues().fail_after(calls);
   });
   module.def("counts", [] {
     const Counts c = take_counts();

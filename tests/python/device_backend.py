@@ -32,6 +32,17 @@ def seed(number: int, most_looks: int = 3) -> None:
     _test_device.seed(number, most_looks)
 
 
+def leave_out(waiter: int, recorded: int) -> None:
+    """Until the next seed, ``waiter`` does not wait for what is under way in stream ``recorded``.
+    Streams are numbered from 1 since the seed, 0 is the default one, -1 the host."""
+    _test_device.leave_out(waiter, recorded)
+
+
+def fail_after(calls: int) -> None:
+    """Until the next seed, the call of the device after so many others fails, once."""
+    _test_device.fail_after(calls)
+
+
 def counts() -> dict[str, int]:
     """What was done since the last call."""
     return _test_device.counts()

@@ -27,6 +27,7 @@ import gossip_scenarios_averaging  # noqa: E402
 import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
 import gossip_scenarios_codecs  # noqa: E402
+import gossip_scenarios_device_order  # noqa: E402
 import gossip_scenarios_devices  # noqa: E402
 import gossip_scenarios_doors  # noqa: E402
 import gossip_scenarios_edits  # noqa: E402
@@ -62,6 +63,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_ends.SCENARIOS,
     **gossip_scenarios_interrupted.SCENARIOS,
     **gossip_scenarios_doors.SCENARIOS,
+    **gossip_scenarios_device_order.SCENARIOS,
     **gossip_scenarios_devices.SCENARIOS,
     **gossip_scenarios_jobs.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,

@@ -30,7 +30,7 @@ class OwnAdamW(AdamW):
     """Likewise."""
 
 
-def _sgd(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+def sgd(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     return OwnSGD(parameters, lr=0.1, momentum=0.9)
 
 
@@ -62,9 +62,7 @@ def trained(model: nn.Module, make: Make, rank: int, **options: Any) -> nn.Modul
     return model.to("cpu")
 
 
-def both(
-    rank: int, size: int, make: Make = _sgd, dtype: Any = torch.float64, **options: Any
-) -> Any:
+def both(rank: int, size: int, make: Make = sgd, dtype: Any = torch.float64, **options: Any) -> Any:
     """How far the device's run is from that in CPU memory, for three orders of lateness."""
     here = trained(mlp().to(dtype), make, rank, **options)
     apart = []
@@ -89,20 +87,23 @@ def device_ways(rank: int, size: int) -> Any:
         "exact_diffusion": both(rank, size, topology=Method("exact_diffusion@ring:lazy")),
         "extra": both(rank, size, pattern="extra", topology="ring"),
         "not staggered": both(rank, size, stagger=False),
+        "allreduce": both(rank, size, pattern="allreduce"),
+        "allreduce adamw": both(rank, size, make=_adamw, pattern="allreduce"),
+        "allreduce bf16": both(rank, size, pattern="allreduce", codec="bf16", dtype=torch.float32),
     }
 
 
 def device_among_others(rank: int, size: int) -> Any:
     """Rank 0 has its parameters on the device, the others in CPU memory."""
-    here = trained(mlp().double(), _sgd, rank)
+    here = trained(mlp().double(), sgd, rank)
     model = on_device(mlp().double()) if rank == 0 else mlp().double()
-    return difference(trained(model, _sgd, rank), here)
+    return difference(trained(model, sgd, rank), here)
 
 
 def device_counts(rank: int, size: int) -> Any:
     """What a step asks of the device once the checks of the first steps are done."""
     model = on_device(mlp().double())
-    optimizer = _sgd(model.parameters())
+    optimizer = sgd(model.parameters())
     with gossiping(model, optimizer, topology="ring", bucket_bytes=1 << 20):
         steps(model, optimizer, rank, 14)
         inputs = [batch(k, rank).double().to(device_backend.NAME) for k in range(10)]
@@ -119,7 +120,7 @@ def device_average(rank: int, size: int) -> Any:
     """averaged(), disagreement(), and the local values back, beside those in CPU memory."""
     found = []
     for model in (mlp().double(), on_device(mlp().double())):
-        optimizer = _sgd(model.parameters())
+        optimizer = sgd(model.parameters())
         with gossiping(model, optimizer, topology="ring") as gossip:
             steps(model, optimizer, rank)
             local = flat(copy.deepcopy(model).to("cpu"))
@@ -142,7 +143,7 @@ def device_average(rank: int, size: int) -> Any:
 def device_other_stream(rank: int, size: int) -> Any:
     """disagreement() in the stream of the steps and in another one."""
     model = on_device(mlp().double())
-    optimizer = _sgd(model.parameters())
+    optimizer = sgd(model.parameters())
     with gossiping(model, optimizer, topology="ring") as gossip:
         steps(model, optimizer, rank)
         here = gossip.disagreement()
@@ -156,13 +157,13 @@ def device_saved(rank: int, size: int) -> Any:
     dist.broadcast_object_list(names)
     folder = Path(names[0])
     model = on_device(mlp().double())
-    optimizer = _sgd(model.parameters())
+    optimizer = sgd(model.parameters())
     with gossiping(model, optimizer) as gossip:
         steps(model, optimizer, rank)
         gossip.save(folder)
         steps(model, optimizer, rank)
     again = on_device(mlp(seed=5).double(), 7)
-    optimizer = _sgd(again.parameters())
+    optimizer = sgd(again.parameters())
     with gossiping(again, optimizer) as gossip:
         gossip.load(folder)
         steps(again, optimizer, rank)
@@ -186,7 +187,7 @@ def device_edits(rank: int, size: int) -> Any:
     for edit in (_set_by_hand, _freeze_and_thaw):
         ends = []
         for model in (mlp().double(), on_device(mlp().double())):
-            optimizer = _sgd(model.parameters())
+            optimizer = sgd(model.parameters())
             with gossiping(model, optimizer, topology="ring") as gossip:
                 steps(model, optimizer, rank, 3)
                 edit(model, optimizer, gossip, rank)
@@ -196,10 +197,54 @@ def device_edits(rank: int, size: int) -> Any:
     return found
 
 
+def _accumulate(model: nn.Module, optimizer: Any, gossip: Gossip, rank: int) -> None:
+    x = batch(11, rank).double().to(next(model.parameters()).device)
+    with gossip.no_sync():
+        loss_of(model, x).backward()
+    loss_of(model, 2 * x).backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+    optimizer.step()
+
+
+def _train_unlike_parts(model: nn.Module, optimizer: Any, gossip: Gossip, rank: int) -> None:
+    """Rank 0 trains all, the others one layer; the mean counts zeros for them."""
+    optimizer.zero_grad()
+    inputs = model[2].in_features
+    x = batch(12, rank, inputs=model[0].in_features if rank == 0 else inputs)
+    x = x.double().to(next(model.parameters()).device)
+    (model if rank == 0 else model[2])(x).square().mean().backward()
+    optimizer.step()
+
+
+def _assign(model: nn.Module, optimizer: Any, gossip: Gossip, rank: int) -> None:
+    for p in model.parameters():
+        p.grad = torch.full_like(p, 0.1 * rank)
+    optimizer.step()
+
+
+def device_gradients(rank: int, size: int) -> Any:
+    """By what is done between steps that average gradients: the largest difference to CPU memory,
+    and to another worker's parameters."""
+    found = {}
+    for edit in (_accumulate, _train_unlike_parts, _assign, _freeze_and_thaw):
+        ends = []
+        for model in (mlp().double(), on_device(mlp().double())):
+            optimizer = sgd(model.parameters())
+            options = {"pattern": "allreduce", "bucket_bytes": 128}
+            with gossiping(model, optimizer, **options) as gossip:
+                steps(model, optimizer, rank, 3)
+                edit(model, optimizer, gossip, rank)
+                steps(model, optimizer, rank, 3)
+                apart = gossip.disagreement()
+            ends.append(model.to("cpu"))
+        found[edit.__name__] = max(difference(ends[1], ends[0]), apart)
+    return found
+
+
 def device_uneven(rank: int, size: int) -> Any:
     """The steps that were done where each worker has another number of batches."""
     model = on_device(mlp().double())
-    optimizer = _sgd(model.parameters())
+    optimizer = sgd(model.parameters())
     with gossiping(model, optimizer, topology="ring") as gossip:
         with gossip.uneven():
             steps(model, optimizer, rank, 2 + rank)
@@ -215,7 +260,7 @@ def device_late(rank: int, size: int) -> Any:
         model = mlp().double()
         if everybody or rank == 0:
             model = on_device(model)
-        optimizer = _sgd(model.parameters())
+        optimizer = sgd(model.parameters())
         with gossiping(model, optimizer, topology="ring", late="skip", staleness=2) as gossip:
             steps(model, optimizer, rank)
             ends.append(gossip.disagreement())
@@ -225,7 +270,7 @@ def device_late(rank: int, size: int) -> Any:
 def device_not_finite(rank: int, size: int) -> Any:
     """A gradient that is not finite is refused in the next step, by name."""
     model = on_device(mlp().double())
-    optimizer = _sgd(model.parameters())
+    optimizer = sgd(model.parameters())
 
     def train() -> None:
         with gossiping(model, optimizer, check_payloads=False):
@@ -252,7 +297,6 @@ def device_refusals(rank: int, size: int) -> Any:
     split = mlp()
     split[2].to(device_backend.NAME)
     return {
-        "allreduce": attempt_to(gossip(on_device(mlp()), pattern="allreduce")),
         "gradient_gossip": attempt_to(gossip(on_device(mlp()), pattern="gradient_gossip")),
         "bfloat16": attempt_to(gossip(half)),
         "split": attempt_to(gossip(split)),
@@ -288,6 +332,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "device_saved": device_saved,
     "device_other_stream": device_other_stream,
     "device_edits": device_edits,
+    "device_gradients": device_gradients,
     "device_uneven": device_uneven,
     "device_late": device_late,
     "device_refusals": device_refusals,

@@ -74,6 +74,7 @@ def at_a_barrier(rank: int, size: int) -> Any:
 
 def loaded_again(rank: int, size: int) -> Any:
     """What was saved, in a run that stops again."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, under which tests may run, ignores it
     model = mlp()
     optimizer = SGD(model.parameters(), lr=0.05)
     gossip = Gossip(model, optimizer, topology="ring", timeout_s=TIMEOUT_S)

@@ -35,6 +35,9 @@ def results(ranks: list[gossip_ranks.Rank], scenario: str) -> list[Any]:
         ("exact_diffusion", EXACT),
         ("extra", EXACT),
         ("not staggered", EXACT),
+        ("allreduce", EXACT),
+        ("allreduce adamw", EXACT),
+        ("allreduce bf16", CODED),
     ],
 )
 def test_a_device_trains_as_cpu_memory_does(
@@ -84,6 +87,11 @@ def test_edits_between_steps_count_as_in_cpu_memory(ranks: list[gossip_ranks.Ran
         assert max(found.values()) <= EXACT, found
 
 
+def test_gradients_are_averaged_as_in_cpu_memory(ranks: list[gossip_ranks.Rank]) -> None:
+    for found in results(ranks, "device_gradients"):
+        assert max(found.values()) <= EXACT, found
+
+
 def test_epochs_may_be_uneven(ranks: list[gossip_ranks.Rank]) -> None:
     found = results(ranks, "device_uneven")
     assert all(each["finite"] for each in found)
@@ -117,8 +125,7 @@ def test_what_is_not_served_on_a_device_is_refused_by_name(
     ranks: list[gossip_ranks.Rank],
 ) -> None:
     words = {
-        "allreduce": 'pattern="allreduce" averages gradients in CPU memory only, got parameter',
-        "gradient_gossip": 'pattern="gradient_gossip" averages gradients in CPU memory only',
+        "gradient_gossip": 'pattern="gradient_gossip" steps with gradients in CPU memory only',
         "bfloat16": "must be float32 or float64, got torch.bfloat16; keep parameters in float32",
         "split": "the model must be on one device, got parameter",
     }

@@ -161,7 +161,9 @@ def test_signals_leave_a_checkpoint_to_go_on_from(
     told: list[int], number: signal.Signals, text: list[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     processes = running(text, out)
+    signal.signal(signal.SIGHUP, before)
     for rank in told:
         processes[rank].send_signal(number)
     done = finish(processes)

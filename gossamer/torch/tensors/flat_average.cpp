@@ -17,11 +17,12 @@ FlatAverage::FlatAverage(const Averagers& all, DType dtype, std::int64_t count, 
       plan_(compile(complete_round(all.seating.workers()), all.seating, count,
                     {.finished_averages = true, .codec = codec})) {}
 
-void FlatAverage::use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory) {
+void FlatAverage::use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory,
+                      bool pins) {
   shared_ = shared;
   const auto options = at::dtype(to_scalar_type(dtype_));
   if (!shared) {
-    flat_ = at::zeros({count_}, options);
+    flat_ = at::zeros({count_}, options.pinned_memory(pins));
     return;
   }
   flat_ = at::from_blob(memory, {count_}, [keeps = shared](void*) {}, options);
@@ -33,18 +34,19 @@ void FlatAverage::wait_back() {
 }
 
 void FlatAverage::launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream,
-                         Recorder* recorder, ReadPayload read) {
+                         Recorder* recorder, PayloadRef when) {
   std::optional<std::int64_t> recorded_step;
   if (recorder != nullptr) recorded_step = recorder->step();  // of which there may be fewer
-  exchange_ =
-      runner.launch({.plan = &plan_,
-                     .dtype = dtype_,
-                     .arena = &arena_,
-                     .step = pass,
-                     .stream = stream,
-                     .recorder = recorder,
-                     .recorded_step = recorded_step},
-                    {.data = flat_.const_data_ptr(), .read = std::move(read), .owner = shared_});
+  when.data = flat_.const_data_ptr();
+  when.owner = shared_;
+  exchange_ = runner.launch({.plan = &plan_,
+                             .dtype = dtype_,
+                             .arena = &arena_,
+                             .step = pass,
+                             .stream = stream,
+                             .recorder = recorder,
+                             .recorded_step = recorded_step},
+                            when);
   is_under_way_ = true;
 }
 
@@ -75,15 +77,17 @@ at::Tensor FlatAverage::mean() const {
 
 void FlatAverage::finish() { exchange_->finish(); }
 
-void place(std::span<FlatAverage* const> averages, const Transport& transport) {
+std::span<std::byte> place(std::span<FlatAverage* const> averages, const Transport& transport,
+                           bool pins) {
   std::size_t bytes = 0;
   for (const FlatAverage* average : averages) bytes += average->bytes();
   const auto shared = shared_memory_for(transport.describe().lends, bytes);
   std::byte* begin = shared ? shared->data() : nullptr;
   for (FlatAverage* average : averages) {
-    average->use(shared, begin);
+    average->use(shared, begin, pins);
     if (shared) begin += average->bytes();
   }
+  return shared ? std::span(shared->data(), bytes) : std::span<std::byte>();
 }
 
 }  // namespace gossamer

@@ -32,8 +32,9 @@ class FlatAverage {
 
   /// Bytes that the array and its scratch take.
   std::size_t bytes() const { return flat_bytes() + Arena::bytes_for(plan_, dtype_); }
-  /// Puts both into `memory` of that size, which peers may read in place.
-  void use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory);
+  /// Puts both into `memory` of that size, which peers may read in place; else into memory of its
+  /// own, with `pins` such as a device writes by itself.
+  void use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory, bool pins = false);
 
   DType dtype() const { return dtype_; }
   std::int64_t count() const { return count_; }
@@ -42,9 +43,10 @@ class FlatAverage {
 
   /// Waits until peers have read what was sent last; then `flat` may change.
   void wait_back();
-  /// Sends what `flat` holds, or what `read` writes. `recorder` may be null.
+  /// Sends what `flat` holds, or what `when.read` writes, once `when.is_ready`. `recorder` may be
+  /// null.
   void launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream, Recorder* recorder,
-              ReadPayload read = nullptr);
+              PayloadRef when = {});
   bool is_under_way() const { return is_under_way_; }
   void wait();
   /// Copies elements [begin, begin + count) of the mean; after wait(), until finish().
@@ -71,7 +73,9 @@ class FlatAverage {
   std::shared_ptr<Exchange> exchange_;  ///< of this pass, or of the last one
 };
 
-/// Gives averages their memory: one that peers can read where the transport lends it.
-void place(std::span<FlatAverage* const> averages, const Transport& transport);
+/// Gives averages their memory: one that peers can read where the transport lends it. Returns that,
+/// or nothing; then, with `pins`, each has pinned memory of its own.
+std::span<std::byte> place(std::span<FlatAverage* const> averages, const Transport& transport,
+                           bool pins = false);
 
 }  // namespace gossamer

@@ -16,7 +16,15 @@ namespace {
 std::vector<at::Tensor> tensors_of(const std::vector<AveragedTensor>& named) {
   std::vector<at::Tensor> tensors;
   for (const AveragedTensor& each : named) {
-    check_averaged_on(each.tensor.device(), each.name);
+    const at::Device device = each.tensor.device();
+    if (device != named.front().tensor.device() || device.is_meta()) {
+      fail_argument({.place = "Gossip",
+                     .what = "gradients that are averaged must be in one place",
+                     .got = "parameter '" + named.front().name + "' on " +
+                            named.front().tensor.device().str() + ", '" + each.name + "' on " +
+                            device.str(),
+                     .remedy = "move the whole model to one device"});
+    }
     tensors.push_back(each.tensor);
   }
   return tensors;
@@ -150,15 +158,6 @@ bool GradientAverage::State::are_averaged() const {
 }
 
 // The owner's side.
-
-void check_averaged_on(const at::Device& device, const std::string& name) {
-  if (device.is_cpu()) return;
-  fail_argument({.place = "Gossip",
-                 .what = "pattern=\"allreduce\" averages gradients in CPU memory only",
-                 .got = "parameter '" + name + "' on " + device.str(),
-                 .remedy = "use DistributedDataParallel over a group of that device, another "
-                           "pattern, or model.cpu()"});
-}
 
 GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
                                  const GradientOptions& options, ExchangeRunner& runner,

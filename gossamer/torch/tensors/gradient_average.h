@@ -15,16 +15,14 @@
 
 namespace gossamer {
 
-/// Throws std::invalid_argument for another device than the CPU.
-void check_averaged_on(const at::Device& device, const std::string& name);
-
 /// Note [Averaging in the backward]: gradients go into buckets in the reverse order of the tensors;
 /// a bucket leaves as soon as all its gradients are there. When the backward pass ends, the means
 /// are put into `.grad`, so that whatever follows (clipping, unscaling, any optimizer) sees them,
 /// and the pass returns. A tensor that a worker's pass does not reach counts as zero there; one
 /// that no worker's reaches keeps what it has. A tensor that requires no gradient when a pass
 /// begins does not travel in it: workers freeze and thaw alike. Sparse gradients travel by rows,
-/// see Note [Means of rows], and stay sparse. See Note [Several averages in one pass], too.
+/// see Note [Means of rows], and stay sparse, in CPU memory; on a device they are refused. See Note
+/// [Several averages in one pass], too.
 ///
 /// Note [No gradient is stepped with alone]: a gradient may be there that no pass has averaged: it
 /// was assigned, or accumulated with averaging off, or the step is made by a hook inside of the
@@ -34,8 +32,9 @@ void check_averaged_on(const at::Device& device, const std::string& name);
 /// with their next step.
 class GradientAverage {
  public:
-  /// The runner must live until stop(); the tensors are leaves in CPU memory with floating-point
-  /// elements, equal on all workers, with those that are frozen meanwhile.
+  /// The runner must live until stop(); the tensors are leaves with floating-point elements, equal
+  /// on all workers, with those that are frozen meanwhile. Throws std::invalid_argument unless they
+  /// are in one place: CPU memory, or a device (see Note [Gradients on a device]).
   GradientAverage(const std::vector<AveragedTensor>& tensors, const GradientOptions& options,
                   ExchangeRunner& runner, Seating seating);
   ~GradientAverage();

@@ -260,13 +260,11 @@ TEST(GradientAverage, OneWorkersSparseGradientMeetsAnothersDenseOneOrNone) {
   });
 }
 
-TEST(GradientAverage, RefusesOtherDevicesByName) {
-  EXPECT_NO_THROW(check_averaged_on(at::kCPU, "w"));
-  const std::string said = message_of([] { check_averaged_on({at::kCUDA, 1}, "w"); });
-  EXPECT_NE(said.find("parameter 'w' on cuda:1; use DistributedDataParallel"), std::string::npos)
-      << said;
+TEST(GradientAverage, RefusesTensorsInSeveralPlacesByName) {
   with_two([](Worker& worker) {
-    EXPECT_THROW(worker.average({at::ones({2}, at::device(at::kMeta))}), std::invalid_argument);
+    const at::Tensor elsewhere = at::ones({2}, at::device(at::kMeta));
+    const std::string said = message_of([&] { worker.average({leaf(), elsewhere}); });
+    EXPECT_NE(said.find("parameter 'a' on cpu, 'b' on meta; move"), std::string::npos) << said;
   });
 }
 

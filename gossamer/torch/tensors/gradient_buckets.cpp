@@ -9,7 +9,8 @@
 namespace gossamer {
 
 GradientBuckets make_buckets(std::span<const at::Tensor> tensors, std::vector<char> chosen,
-                             std::int64_t bucket_bytes, const Averagers& all, Codec codec) {
+                             std::int64_t bucket_bytes, const Averagers& all, Codec codec,
+                             const std::optional<c10::Stream>& out) {
   GradientBuckets made{.chosen = std::move(chosen),
                        .buckets = {},
                        .bucket_of = std::vector(tensors.size(), GradientBuckets::kNone)};
@@ -36,7 +37,9 @@ GradientBuckets make_buckets(std::span<const at::Tensor> tensors, std::vector<ch
     made.buckets[b].average = FlatAverage(all, dtypes[b], counts[b], codec);
     averages.push_back(&made.buckets[b].average);
   }
-  place(averages, all.runner->transport());
+  const auto shared = place(averages, all.runner->transport(), out.has_value());
+  std::shared_ptr<PinnedRange> pinned;
+  if (out) pinned = std::make_shared<PinnedRange>(out->device(), shared);
   for (GradientBucket& bucket : made.buckets) {
     std::int64_t offset = 0;
     for (const std::size_t i : bucket.tensors) {
@@ -44,6 +47,10 @@ GradientBuckets make_buckets(std::span<const at::Tensor> tensors, std::vector<ch
       bucket.views.push_back(view_like(bucket.average.flat(), offset, real));
       offset += real.numel();
     }
+    if (!out) continue;
+    const at::Tensor& flat = bucket.average.flat();
+    bucket.pinned = pinned;
+    bucket.stage = std::make_unique<GradientStage>(*out, flat, bucket.views);
   }
   return made;
 }

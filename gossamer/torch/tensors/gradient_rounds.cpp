@@ -1,6 +1,7 @@
 #include "gossamer/torch/tensors/gradient_rounds.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -34,6 +35,9 @@ GradientRounds::GradientRounds(const std::vector<AveragedTensor>& tensors,
       presence_(all, names_),
       sparse_(tensors.size()) {
   for (const AveragedTensor& each : tensors) tensors_.push_back(each.tensor);
+  if (tensors_.empty() || tensors_.front().is_cpu()) return;
+  const at::Device device = tensors_.front().device();
+  out_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
 }
 
 void GradientRounds::open(std::vector<char> travels, std::size_t step) {
@@ -61,7 +65,8 @@ void GradientRounds::choose_buckets() {
     kept_.splice(kept_.begin(), kept_, found);
     return;
   }
-  kept_.push_front(make_buckets(tensors_, chosen, options_.bucket_bytes, all_, options_.codec));
+  kept_.push_front(
+      make_buckets(tensors_, chosen, options_.bucket_bytes, all_, options_.codec, out_));
   if (kept_.size() > kKeptBuckets) kept_.pop_back();
 }
 
@@ -74,7 +79,9 @@ void GradientRounds::arrive(std::size_t i) {
          .remedy = "use non-reentrant checkpointing (use_reentrant=False)"});
   }
   const std::size_t b = kept_.front().bucket_of[i];
-  if (options_.at_end || b == GradientBuckets::kNone) return;
+  if (b == GradientBuckets::kNone) return;
+  if (buckets()[b].stage) buckets()[b].stage->note_stream();
+  if (options_.at_end) return;
   if (--buckets()[b].missing == 0) launch(b);
 }
 
@@ -142,16 +149,25 @@ void GradientRounds::launch(std::size_t b) {
   const at::NoGradGuard no_grad;
   GradientBucket& bucket = buckets()[b];
   bucket.average.wait_back();
-  ReadPayload read;
-  if (bucket.average.is_only_coded()) {
-    read = reader_of(bucket);
-  } else {
-    for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
-      write(bucket.tensors[k], bucket.views[k]);
-    }
-  }
   bucket.average.launch(*all_.runner, passes_, stream::of_gradients(b), options_.recorder,
-                        std::move(read));
+                        payload_of(bucket));
+}
+
+PayloadRef GradientRounds::payload_of(GradientBucket& bucket) {
+  if (GradientStage* const stage = bucket.stage.get()) {
+    std::vector<at::Tensor> gradients;
+    for (const std::size_t i : bucket.tensors) {
+      check_layout(i);
+      gradients.push_back(tensors_[i].grad());
+    }
+    stage->copy_out(gradients);
+    return {.is_ready = [stage] { return stage->is_out(); }};
+  }
+  if (bucket.average.is_only_coded()) return {.read = reader_of(bucket)};
+  for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
+    write(bucket.tensors[k], bucket.views[k]);
+  }
+  return {};
 }
 
 /// The gradient in the order of the tensor's memory; itself, if it has that.
@@ -196,18 +212,32 @@ ReadPayload GradientRounds::reader_of(const GradientBucket& bucket) const {
   };
 }
 
-void GradientRounds::write(std::size_t i, const at::Tensor& into) const {
+void GradientRounds::check_layout(std::size_t i) const {
   const at::Tensor& gradient = tensors_[i].grad();
-  if (!gradient.defined() || gradient.layout() == at::kSparse) {
-    into.zero_();
-  } else if (gradient.layout() == at::kStrided) {
+  if (!gradient.defined() || gradient.layout() == at::kStrided) return;
+  if (out_) {
+    fail_argument({.place = kGossip,
+                   .what = "the gradient of parameter '" + names_[i] + "' on " +
+                           tensors_[i].device().str() + " must be dense",
+                   .got = c10::str(gradient.layout()),
+                   .remedy = "use sparse=False in its layer; sparse gradients are averaged in CPU "
+                             "memory"});
+  }
+  if (gradient.layout() == at::kSparse) return;
+  fail_argument({.place = kGossip,
+                 .what = "the gradient of parameter '" + names_[i] +
+                         "' must be dense or sparse by coordinates",
+                 .got = c10::str(gradient.layout()),
+                 .remedy = "convert it with to_sparse_coo() in a hook"});
+}
+
+void GradientRounds::write(std::size_t i, const at::Tensor& into) const {
+  check_layout(i);
+  const at::Tensor& gradient = tensors_[i].grad();
+  if (gradient.defined() && gradient.layout() == at::kStrided) {
     into.copy_(as_real(gradient.detach()));
   } else {
-    fail_argument({.place = kGossip,
-                   .what = "the gradient of parameter '" + names_[i] +
-                           "' must be dense or sparse by coordinates",
-                   .got = c10::str(gradient.layout()),
-                   .remedy = "convert it with to_sparse_coo() in a hook"});
+    into.zero_();
   }
 }
 
@@ -248,28 +278,51 @@ void GradientRounds::collect(std::size_t b, const std::vector<char>& is_there) {
   if (options_.recorder != nullptr) {
     options_.recorder->exchanged(static_cast<int>(b), std::span(overlap_.journeys).last(1));
   }
-  for (std::size_t k = 0; k < bucket.tensors.size(); ++k) {
-    const std::size_t i = bucket.tensors[k];
-    if (!is_dropped_ && is_there[i] != 0 && sparse_[i] == 0) read(bucket, k);
+  std::vector<char> takes;  // by tensor of the bucket
+  for (const std::size_t i : bucket.tensors) {
+    takes.push_back(!is_dropped_ && is_there[i] != 0 && sparse_[i] == 0 ? 1 : 0);
+  }
+  if (bucket.stage) {
+    read_to_device(bucket, takes);
+  } else {
+    for (std::size_t k = 0; k < takes.size(); ++k) {
+      if (takes[k] != 0) read(bucket, k);
+    }
   }
   average.finish();
   record(TimelineEvent::Kind::update, b);
 }
 
+/// Of tensor i; a new one where it has none.
+at::Tensor& GradientRounds::gradient_for_mean(std::size_t i) {
+  at::Tensor& gradient = tensors_[i].mutable_grad();
+  if (!gradient.defined()) gradient = at::empty_like(tensors_[i].detach());
+  return gradient;
+}
+
 void GradientRounds::read(const GradientBucket& bucket, std::size_t k) {
-  at::Tensor& tensor = tensors_[bucket.tensors[k]];
-  if (!tensor.grad().defined()) tensor.mutable_grad() = at::empty_like(tensor.detach());
+  at::Tensor& mean = gradient_for_mean(bucket.tensors[k]);
   const at::Tensor& view = bucket.views[k];
-  const at::Tensor gradient = as_real(tensor.mutable_grad().detach());
+  const at::Tensor gradient = as_real(mean.detach());
   const bool fits =
       gradient.strides() == view.strides() && gradient.scalar_type() == view.scalar_type();
   const at::Tensor values = fits ? gradient : at::empty_like(view);
   bucket.average.read(view.storage_offset(), view.numel(), values.mutable_data_ptr());
   if (fits) {
-    torch::autograd::impl::bump_version(tensor.mutable_grad());
+    torch::autograd::impl::bump_version(mean);
   } else {
     gradient.copy_(values);
   }
+}
+
+void GradientRounds::read_to_device(GradientBucket& bucket, const std::vector<char>& takes) {
+  at::Tensor& means = bucket.stage->means();
+  bucket.average.read(0, bucket.average.count(), means.mutable_data_ptr());
+  std::vector<at::Tensor> gradients;
+  for (std::size_t k = 0; k < takes.size(); ++k) {
+    gradients.push_back(takes[k] != 0 ? gradient_for_mean(bucket.tensors[k]) : at::Tensor());
+  }
+  bucket.stage->copy_in(gradients);
 }
 
 void GradientRounds::start_rows() {

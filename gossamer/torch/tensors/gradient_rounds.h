@@ -48,6 +48,8 @@ class GradientRounds {
   bool do_round();
   void launch_all();
   void launch(std::size_t b);
+  PayloadRef payload_of(GradientBucket& bucket);
+  void check_layout(std::size_t i) const;
   void write(std::size_t i, const at::Tensor& into) const;
   at::Tensor laid_out(std::size_t i) const;
   ReadPayload reader_of(const GradientBucket& bucket) const;
@@ -55,7 +57,9 @@ class GradientRounds {
   void wait_for(FlatAverage& average);
   std::vector<char> collect_presence();
   void collect(std::size_t b, const std::vector<char>& is_there);
+  at::Tensor& gradient_for_mean(std::size_t i);
   void read(const GradientBucket& bucket, std::size_t k);
+  void read_to_device(GradientBucket& bucket, const std::vector<char>& takes);
   void start_rows();
   void end_pass();
   std::vector<GradientBucket>& buckets() { return kept_.front().buckets; }
@@ -67,6 +71,7 @@ class GradientRounds {
   std::vector<at::Tensor> tensors_;
   GradientOptions options_;
   Averagers all_;
+  std::optional<c10::Stream> out_;   ///< gradients on a device leave it here
   std::list<GradientBuckets> kept_;  ///< the first are those of this pass, or of the last one
   GradientPresence presence_;
   std::vector<char> sparse_;  ///< by tensor: some worker's gradient has been

@@ -14,9 +14,6 @@ from gossamer.tensors import shards
 
 Named = tuple[str, torch.Tensor, int]
 
-GRADIENT_PATTERNS = ("allreduce", "gradient_gossip")
-"""Those that are not served on a device."""
-
 
 def device_of(model: nn.Module) -> torch.device | None:
     """The device that the model's parameters are on; None for CPU memory.
@@ -47,10 +44,10 @@ def check(named: Sequence[Named], pattern: str) -> None:
     if not there:
         return
     name, parameter, _ = there[0]
-    if pattern in GRADIENT_PATTERNS:
+    if pattern == "gradient_gossip":
         raise ValueError(
-            f'[Gossip] pattern="{pattern}" averages gradients in CPU memory only, got parameter '
-            f"'{name}' on {parameter.device}; use DistributedDataParallel there, or another pattern"
+            f'[Gossip] pattern="{pattern}" steps with gradients in CPU memory only, got parameter '
+            f"'{name}' on {parameter.device}; use another pattern"
         )
     for name, parameter, _ in there:
         if shards.is_sharded(parameter):

@@ -12,7 +12,7 @@ from gossamer import _core
 from gossamer.workers import gloo_edges, machine
 from gossamer.workers.board import Waiting, next_number
 from gossamer.workers.cards import exchange
-from gossamer.workers.world import World, board_of
+from gossamer.workers.world import World, board_of, store_of
 
 _OPEN_STORE = (
     "[Gossip] the key of tls=True comes from the launcher's store, which anybody reads who reaches "
@@ -38,8 +38,7 @@ def make_transport(
     if kind != "c10d":
         return _net(world, timeout_s, tls)
     number = next_number(board_of(world, timeout_s), world.rank, world.size)
-    store = dist.distributed_c10d._get_process_group_store(world.group)
-    edges = dist.PrefixStore(f"gossamer/edges/{number}", store)
+    edges = dist.PrefixStore(f"gossamer/edges/{number}", store_of(world))
     groups = gloo_edges.connect(world.rank, peers, edges, timeout_s=timeout_s)
     return _core.c10d_transport(world.rank, world.size, groups)
 

@@ -33,10 +33,13 @@ class Seat:
 @dataclass(frozen=True)
 class World(Seat):
     """The workers of one Gossip. ``workers_per_host`` has one entry per host, in rank order;
-    ``subfolder`` is theirs among the groups of the job, empty for all ranks."""
+    ``subfolder`` is theirs among the groups of the job, empty for all ranks. What they tell each
+    other has keys that begin with ``place``: where one has failed to make its Gossip, and all try
+    again, others have got further, and nobody knows how far."""
 
     workers_per_host: tuple[int, ...]
     subfolder: str = ""
+    place: str = ""
 
 
 def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> Seat:
@@ -143,9 +146,15 @@ def _schedule(
 
 
 def board_of(seat: Seat, timeout_s: float) -> Board:
-    """The store of the seat's process group; only for more than one worker."""
+    """What the seat's ranks tell each other; only for more than one worker."""
+    return Board(store_of(seat), seat.rank, timeout_s)
+
+
+def store_of(seat: Seat) -> dist.Store:
+    """That of its process group, of a World with its own place there."""
     store = dist.distributed_c10d._get_process_group_store(seat.group)
-    return Board(store, seat.rank, timeout_s)
+    place = seat.place if isinstance(seat, World) else ""
+    return dist.PrefixStore(place, store) if place else store
 
 
 def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) -> World:
@@ -188,7 +197,7 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
     hosts, _, warning = find_hosts([other["place"] for other in cards], "Gossip")
     if warning and seat.rank == 0:
         warnings.warn(f"[Gossip] {warning}", stacklevel=4)
-    return World(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat))
+    return World(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat), place)
 
 
 def _subfolder(seat: Seat) -> str:
