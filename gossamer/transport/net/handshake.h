@@ -1,5 +1,6 @@
 #pragma once
-/// How the two ends of a connection prove that they know the job's token, without telling it.
+/// How the two ends of a connection prove that they know the job's token (job_secret.h), without
+/// telling it.
 ///
 /// Note [Handshake]: the responder, to which somebody has connected, sends `challenge` with a
 /// nonce. The initiator, which has connected, answers `hello`: a nonce of its own, its identity,
