@@ -8,7 +8,8 @@ target_compile_options(gossamer_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 with -O3 sees overlaps and overflows in `"literal" + std::string(…)` that are not
   # there (GCC PR105651).
-  target_compile_options(gossamer_options INTERFACE -Wno-restrict -Wno-stringop-overflow)
+  target_compile_options(gossamer_options INTERFACE -Wno-restrict -Wno-stringop-overflow
+    -Wno-stringop-overread -Wno-array-bounds)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL Release)
   # What users run reads files and talks to peers: a mistake there ends the program. Distributions
@@ -114,12 +115,14 @@ function(gossamer_layer)
   endif()
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC gossamer_options ${uses} ${ARG_LIBS} Threads::Threads)
-  if(GOSSAMER_SANITIZE AND ARG_NAME STREQUAL base)
+  if(GOSSAMER_ALONE)
+    # nothing is precompiled
+  elseif(ARG_NAME STREQUAL base)
     target_precompile_headers(${target} PRIVATE
       <algorithm> <array> <chrono> <cmath> <filesystem> <functional> <map> <memory> <numeric>
       <optional> <span> <sstream> <string> <thread> <vector>)
     target_compile_options(${target} PRIVATE -fpch-preprocess)
-  elseif(GOSSAMER_SANITIZE AND NOT ARG_NAME STREQUAL kernels)  # which has flags of its own
+  elseif(NOT ARG_NAME MATCHES "^(kernels|torch|train)$")  # which have flags or headers of their own
     target_precompile_headers(${target} REUSE_FROM gossamer_base)
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   endif()
@@ -136,7 +139,7 @@ function(gossamer_layer)
   endif()
   if(NOT ARG_ALONE)
     gossamer_together(${ARG_NAME}_test)
-    if(GOSSAMER_SANITIZE)  # the other builds show that every header of a layer compiles alone
+    if(NOT GOSSAMER_ALONE)
       gossamer_together(${target})
     endif()
   endif()
