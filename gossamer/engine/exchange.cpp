@@ -112,26 +112,24 @@ void Exchange::step_phases() {
 
 /// The transport ends what has a deadline; receives that were posted early have none of their own.
 void Exchange::check_deadline(Deadline deadline) const {
-  const auto now = Clock::now();
-  if (now < deadline) return;
+  if (Clock::now() < deadline) return;
   const bool receiving = !receives_.empty();
   const auto& open = receiving ? receives_ : sends_.empty() ? lent_ : sends_;
-  throw TransportError({.rank = transport_.describe().rank,
-                        .peer = open.front().peer,
-                        .operation = receiving ? "receive" : "send",
-                        .elapsed_s = std::chrono::duration<double>(now - started_at_).count(),
-                        .reason = "deadline passed; the peer is late or gone"});
+  fail_late(open.front().peer, receiving ? "receive" : "send", "the peer is late or gone");
 }
 
 void Exchange::check_device_deadline() const {
-  const auto now = Clock::now();
-  if (now < deadline_) return;
-  const int rank = transport_.describe().rank;
-  throw TransportError({.rank = rank,
-                        .peer = rank,
-                        .operation = "copy from the device",
-                        .elapsed_s = std::chrono::duration<double>(now - started_at_).count(),
-                        .reason = "deadline passed; the device has not come to it"});
+  if (Clock::now() < deadline_) return;
+  fail_late(transport_.describe().rank, "copy from the device", "the device has not come to it");
+}
+
+void Exchange::fail_late(int peer, const std::string& operation, const std::string& why) const {
+  const std::chrono::duration<double> elapsed = Clock::now() - started_at_;
+  throw TransportError({.rank = transport_.describe().rank,
+                        .peer = peer,
+                        .operation = operation,
+                        .elapsed_s = elapsed.count(),
+                        .reason = "deadline passed; " + why});
 }
 
 void Exchange::post_receives() {

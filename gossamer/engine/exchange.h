@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gossamer/base/aligned_bytes.h"
@@ -145,6 +146,7 @@ class Exchange {
   void post_sends();
   void check_deadline(Deadline deadline) const;
   void check_device_deadline() const;
+  [[noreturn]] void fail_late(int peer, const std::string& operation, const std::string& why) const;
   bool collect(std::vector<Open>& open);
   void add_up();
   void make_own(int buffer);

@@ -1,5 +1,6 @@
 """Whoever trains in CPU memory starts nothing on a device, be one there or not."""
 
+import os
 import subprocess
 import sys
 
@@ -36,6 +37,11 @@ assert not torch.cuda.is_initialized()
 
 def test_training_in_cpu_memory_touches_no_accelerator() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -18,6 +18,7 @@ from gossamer.base import files
 from gossamer.step.carried import Carried
 from gossamer.tensors import plain
 from gossamer.tensors.fused import fused_kind
+from gossamer.tensors.names import own_name
 from gossamer.tensors.trained import Trained
 
 Document = dict[str, Any]
@@ -52,9 +53,9 @@ def _of_model(model: nn.Module) -> Iterator[tuple[str, str, torch.Tensor]]:
     """Kind, name and tensor of each parameter and buffer, also buffers that state_dict leaves
     out."""
     for name, parameter in model.named_parameters():
-        yield "parameter", name.replace("_orig_mod.", ""), parameter
+        yield "parameter", own_name(name), parameter
     for name, buffer in model.named_buffers():
-        yield "buffer", name.replace("_orig_mod.", ""), buffer
+        yield "buffer", own_name(name), buffer
 
 
 def model_tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from gossamer import _core
 from gossamer.tensors.fused import Rule
-from gossamer.tensors.parameters import Named
+from gossamer.tensors.names import Named
 
 _LATE_STEPS = 3
 """After so many steps without an early bucket there is a warning."""

@@ -11,8 +11,7 @@ import torch
 from torch import nn
 
 from gossamer.tensors import shards
-
-Named = tuple[str, torch.Tensor, int]
+from gossamer.tensors.names import Named, own_name
 
 
 def device_of(model: nn.Module) -> torch.device | None:
@@ -30,11 +29,11 @@ def device_of(model: nn.Module) -> torch.device | None:
             continue
         if first and here != found:
             raise ValueError(
-                f"[Gossip] the model must be on one device, got {kind} '{_own(name)}' on "
+                f"[Gossip] the model must be on one device, got {kind} '{own_name(name)}' on "
                 f"{tensor.device} and '{first}' on {found or 'cpu'}; move all of it before the "
                 "optimizer is made, as model.to(device) does"
             )
-        first, found = first or _own(name), here
+        first, found = first or own_name(name), here
     return found
 
 
@@ -113,7 +112,3 @@ class LateCheck:
                         "back to what was saved, and lower the learning rate, clip, or use a "
                         "GradScaler"
                     )
-
-
-def _own(name: str) -> str:
-    return name.replace("_orig_mod.", "")

@@ -14,9 +14,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from gossamer.tensors import devices, plain, shards
 from gossamer.tensors.fused import Rule, fused_kind
-
-Named = tuple[str, torch.Tensor, int]
-"""The model's name of a parameter, the parameter, the index of its group in the optimizer."""
+from gossamer.tensors.names import Named, own_name
 
 
 def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Named]:
@@ -27,7 +25,7 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
     """
     shards.reshard(model)  # else it has other parameters than the optimizer
     devices.device_of(model)
-    names = {id(p): name.replace("_orig_mod.", "") for name, p in model.named_parameters()}
+    names = {id(p): own_name(name) for name, p in model.named_parameters()}
     found: list[Named] = []
     seen: set[int] = set()
     for index, group in enumerate(optimizer.param_groups):
@@ -117,9 +115,9 @@ def describe(model: nn.Module, named: Iterable[Named]) -> list[str]:
     mixed = {id(parameter) for _, parameter, _ in named}
     for name, p in model.named_parameters():
         if id(p) not in mixed:
-            lines += [f"frozen parameter {line}" for line in plain.describe(_own(name), p)]
+            lines += [f"frozen parameter {line}" for line in plain.describe(own_name(name), p)]
     for name, b in model.named_buffers():
-        lines += [f"buffer {line}" for line in plain.describe(_own(name), b)]
+        lines += [f"buffer {line}" for line in plain.describe(own_name(name), b)]
     return lines
 
 
@@ -128,12 +126,8 @@ def describe_mixed(named: Iterable[Named]) -> list[str]:
     return [f"parameter {_text(name, p)} in group {group}" for name, p, group in named]
 
 
-def _own(name: str) -> str:
-    return name.replace("_orig_mod.", "")
-
-
 def _text(name: str, tensor: torch.Tensor) -> str:
-    name = _own(name)
+    name = own_name(name)
     dtype = str(tensor.dtype).removeprefix("torch.")
     return f"'{name}' {list(tensor.shape)} {dtype}{shards.place_of(tensor)}"
 

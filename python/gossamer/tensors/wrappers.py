@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import nn
 
 from gossamer.tensors import shards
-from gossamer.tensors.parameters import Named
+from gossamer.tensors.names import Named
 
 
 def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataParallel | None]:
