@@ -362,7 +362,6 @@ PYBIND11_MODULE(_test_device, module) {
     queues().seed(seed);
     queues().set_most_looks(most_looks);
   });
-  module.attr("HOST") = Queues::kHost;
   module.def("leave_out", [](std::int64_t waiter, std::int64_t recorded) {
     const Lock lock(queues().mutex());
     queues().leave_out(waiter, recorded);

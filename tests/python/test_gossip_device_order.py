@@ -1,5 +1,5 @@
-"""Note [Parameters on a device], Note [Gradients on a device]: each wait is needed, and a device
-that fails ends the run."""
+"""Note [Parameters on a device], Note [Gradients on a device]: waits that a step needs, left out, are
+caught, and a device that fails ends the run."""
 
 import gossip_ranks
 import pytest
