@@ -1,5 +1,5 @@
-"""Note [Parameters on a device], Note [Gradients on a device]: waits that a step needs, left out, are
-caught, and a device that fails ends the run."""
+"""The order of Note [Parameters on a device] and Note [Gradients on a device]: the waits of a step,
+left out, are caught. And a device that fails ends the run."""
 
 import gossip_ranks
 import pytest
