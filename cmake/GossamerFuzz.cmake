@@ -2,7 +2,7 @@
 # of libFuzzer. See Note [Fuzz targets].
 set(fuzz_folder ${CMAKE_SOURCE_DIR}/tests/fuzz)
 file(GLOB_RECURSE fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/gossamer/*_fuzz.cpp)
-set(fuzz_libs gossamer_cli gossamer_engine gossamer_checkpoint)
+set(fuzz_libs gossamer_cli gossamer_engine gossamer_checkpoint gossamer_data)
 
 if(GOSSAMER_TESTS)
   gossamer_test(fuzz_test SOURCES ${fuzz_sources} ${fuzz_folder}/targets.cpp

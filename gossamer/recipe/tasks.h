@@ -1,5 +1,5 @@
 #pragma once
-/// The kinds of data by name; torch/data reads them.
+/// The kinds of data by name; `data` reads them.
 
 #include <string_view>
 

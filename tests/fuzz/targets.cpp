@@ -8,6 +8,7 @@ bool fuzz_endpoint(std::span<const std::byte> bytes);
 bool fuzz_forecast(std::span<const std::byte> bytes);
 bool fuzz_handshake(std::span<const std::byte> bytes);
 bool fuzz_idx(std::span<const std::byte> bytes);
+bool fuzz_images(std::span<const std::byte> bytes);
 bool fuzz_json(std::span<const std::byte> bytes);
 bool fuzz_lab_method(std::span<const std::byte> bytes);
 bool fuzz_launcher_env(std::span<const std::byte> bytes);
@@ -16,6 +17,7 @@ bool fuzz_local_wire(std::span<const std::byte> bytes);
 bool fuzz_manifest(std::span<const std::byte> bytes);
 bool fuzz_method(std::span<const std::byte> bytes);
 bool fuzz_options(std::span<const std::byte> bytes);
+bool fuzz_pairs(std::span<const std::byte> bytes);
 bool fuzz_recipe(std::span<const std::byte> bytes);
 bool fuzz_safetensors(std::span<const std::byte> bytes);
 bool fuzz_schedule_file(std::span<const std::byte> bytes);
@@ -24,6 +26,7 @@ bool fuzz_stream_wire(std::span<const std::byte> bytes);
 bool fuzz_tls(std::span<const std::byte> bytes);
 bool fuzz_toml(std::span<const std::byte> bytes);
 bool fuzz_units(std::span<const std::byte> bytes);
+bool fuzz_vocabulary(std::span<const std::byte> bytes);
 bool fuzz_workload(std::span<const std::byte> bytes);
 
 namespace {
@@ -35,6 +38,7 @@ constexpr FuzzTarget kTargets[] = {
     {"forecast", fuzz_forecast},
     {"handshake", fuzz_handshake},
     {"idx", fuzz_idx},
+    {"images", fuzz_images},
     {"json", fuzz_json},
     {"lab_method", fuzz_lab_method},
     {"launcher_env", fuzz_launcher_env},
@@ -43,6 +47,7 @@ constexpr FuzzTarget kTargets[] = {
     {"manifest", fuzz_manifest},
     {"method", fuzz_method},
     {"options", fuzz_options},
+    {"pairs", fuzz_pairs},
     {"recipe", fuzz_recipe},
     {"safetensors", fuzz_safetensors},
     {"schedule_file", fuzz_schedule_file},
@@ -51,6 +56,7 @@ constexpr FuzzTarget kTargets[] = {
     {"tls", fuzz_tls},
     {"toml", fuzz_toml},
     {"units", fuzz_units},
+    {"vocabulary", fuzz_vocabulary},
     {"workload", fuzz_workload},
 };
 

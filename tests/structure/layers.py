@@ -7,6 +7,7 @@ from collections.abc import Mapping
 ARROWS: dict[str, set[str]] = {
     "base": set(),
     "checkpoint": {"base"},
+    "data": {"base"},
     "graph": {"base"},
     "exchange": {"base", "graph"},
     "model": {"base", "graph", "exchange"},
@@ -14,7 +15,7 @@ ARROWS: dict[str, set[str]] = {
     "transport": {"base", "kernels"},
     "algo": {"base", "graph", "exchange", "kernels"},
     "chart": {"base"},
-    "lab": {"base", "graph", "exchange", "kernels", "algo", "chart"},
+    "lab": {"base", "data", "graph", "exchange", "kernels", "algo", "chart"},
     "engine": {"base", "graph", "exchange", "kernels", "transport", "algo"},
     "sim": {"base", "graph", "exchange", "model"},
     "plan": {"base", "graph", "exchange", "model", "sim"},
@@ -32,6 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "torch": {
         "base",
         "checkpoint",
+        "data",
         "graph",
         "exchange",
         "kernels",
@@ -43,6 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "train": {
         "base",
         "checkpoint",
+        "data",
         "graph",
         "exchange",
         "model",
@@ -59,6 +62,7 @@ ARROWS: dict[str, set[str]] = {
     "cli": {
         "base",
         "checkpoint",
+        "data",
         "graph",
         "exchange",
         "model",

@@ -9,7 +9,7 @@
 #include "gossamer/cli/train/commands.h"
 #include "gossamer/cli/train_help.h"
 #include "gossamer/recipe/file.h"
-#include "gossamer/torch/data/parallel_text.h"
+#include "gossamer/torch/data/pair_batch.h"
 #include "gossamer/torch/modules/decode.h"
 #include "gossamer/train/model.h"
 #include "gossamer/train/model_file.h"

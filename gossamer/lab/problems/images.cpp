@@ -2,7 +2,7 @@
 #include <string>
 
 #include "gossamer/base/errors.h"
-#include "gossamer/base/idx.h"
+#include "gossamer/data/idx.h"
 #include "gossamer/lab/problem.h"
 
 namespace gossamer {

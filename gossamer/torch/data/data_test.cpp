@@ -2,65 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
 
-#include "gossamer/torch/data/byte_corpus.h"
-#include "gossamer/torch/data/data_fixture.h"
+#include "gossamer/data/byte_corpus.h"
+#include "gossamer/data/data_fixture.h"
+#include "gossamer/data/sharding.h"
 #include "gossamer/torch/data/image_batches.h"
-#include "gossamer/torch/data/sharding.h"
 #include "gossamer/torch/data/task.h"
 #include "gossamer/torch/data/token_windows.h"
 
 namespace gossamer {
 namespace {
-
-namespace fs = std::filesystem;
-
-TEST_F(DataFiles, ACorpusIsTheFilesOfAFolderInTheOrderOfTheirPaths) {
-  write("b.py", {'b'});
-  write("a/z.py", {'z', 'z'});
-  write("a/note.txt", {'n'});
-  write("c.py", {'c'});
-  EXPECT_EQ(read_corpus(folder_, {.suffixes = {".py"}}), (Bytes{'z', 'z', 'b', 'c'}));
-  EXPECT_EQ(read_corpus(folder_, {.suffixes = {".py"}, .max_bytes = 3}), (Bytes{'z', 'z', 'b'}));
-  EXPECT_EQ(read_corpus(folder_, {.suffixes = {".py", ".txt"}}).size(), 5u);
-  EXPECT_EQ(read_corpus(folder_, {}).size(), 5u);
-  EXPECT_EQ(read_corpus(folder_ / "c.py", {}), Bytes{'c'});
-  EXPECT_EQ(read_corpus(write_gz("packed.gz", {'p'}), {}), Bytes{'p'});
-  expect_names(io_error([&] { read_corpus(folder_, {.suffixes = {".cc"}}); }), "'.cc'", "no bytes");
-  expect_names(io_error([&] { read_corpus(write("empty", {}), {}); }), "empty", "no bytes");
-  expect_names(io_error([&] { read_corpus(folder_ / "absent", {}); }), "absent", "not a file");
-}
-
-TEST(Sharding, PermutedIsAPermutationForEverySize) {
-  for (std::uint64_t count = 1; count <= 70; ++count) {
-    std::set<std::uint64_t> seen;
-    for (std::uint64_t i = 0; i < count; ++i) seen.insert(permuted(i, count, 5));
-    EXPECT_EQ(seen.size(), count);
-    EXPECT_EQ(*seen.rbegin(), count - 1);
-  }
-}
-
-TEST(Sharding, PermutedMixesAndDependsOnTheKey) {
-  // Of n! permutations few leave many places fixed: the expected number of fixed points is one.
-  int fixed = 0;
-  int equal = 0;
-  for (std::uint64_t i = 0; i < 1000; ++i) {
-    fixed += permuted(i, 1000, 7) == i;
-    equal += permuted(i, 1000, 7) == permuted(i, 1000, 8);
-  }
-  EXPECT_LT(fixed, 10);
-  EXPECT_LT(equal, 10);
-}
-
-TEST(Sharding, ImpossibleShardsAreRefused) {
-  EXPECT_THROW(local_range(8, {.worker = 4, .workers = 4}), std::invalid_argument);
-  EXPECT_THROW(local_range(8, {.worker = -1, .workers = 4}), std::invalid_argument);
-  EXPECT_THROW(local_range(3, {.worker = 0, .workers = 4}), std::invalid_argument);
-}
 
 /// What the workers of each world size draw, worker after worker, must be the same list.
 void expect_same_global_batch(

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "gossamer/torch/data/augment.h"
-#include "gossamer/torch/data/image_set.h"
-#include "gossamer/torch/data/sharding.h"
+#include "gossamer/data/augment.h"
+#include "gossamer/data/image_set.h"
+#include "gossamer/data/sharding.h"
 #include "gossamer/torch/modules/model.h"
 
 namespace gossamer {

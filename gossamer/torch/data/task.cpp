@@ -6,7 +6,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
-#include "gossamer/torch/data/content.h"
+#include "gossamer/data/content.h"
 #include "gossamer/torch/data/image_batches.h"
 #include "gossamer/torch/data/text.h"
 #include "gossamer/torch/data/translation.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/data/augment.h"
+#include "gossamer/data/sharding.h"
+#include "gossamer/data/vocabulary.h"
 #include "gossamer/recipe/tasks.h"
-#include "gossamer/torch/data/augment.h"
-#include "gossamer/torch/data/sharding.h"
-#include "gossamer/torch/data/vocabulary.h"
 #include "gossamer/torch/modules/model.h"
 #include "gossamer/torch/modules/models.h"
 

@@ -7,9 +7,9 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/rng.h"
-#include "gossamer/torch/data/content.h"
+#include "gossamer/data/content.h"
+#include "gossamer/data/token_corpus.h"
 #include "gossamer/torch/data/masking.h"
-#include "gossamer/torch/data/token_corpus.h"
 #include "gossamer/torch/data/token_windows.h"
 #include "gossamer/torch/data/validation_batches.h"
 

@@ -14,8 +14,8 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/base/test_errors.h"
+#include "gossamer/data/token_corpus.h"
 #include "gossamer/torch/data/masking.h"
-#include "gossamer/torch/data/token_corpus.h"
 #include "gossamer/torch/data/token_windows.h"
 
 namespace gossamer {

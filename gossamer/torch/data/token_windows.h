@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "gossamer/torch/data/byte_corpus.h"
-#include "gossamer/torch/data/sharding.h"
+#include "gossamer/data/byte_corpus.h"
+#include "gossamer/data/sharding.h"
 #include "gossamer/torch/modules/model.h"
 
 namespace gossamer {

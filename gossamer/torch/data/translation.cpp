@@ -9,8 +9,8 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
-#include "gossamer/torch/data/content.h"
-#include "gossamer/torch/data/parallel_text.h"
+#include "gossamer/data/content.h"
+#include "gossamer/torch/data/pair_batch.h"
 #include "gossamer/torch/data/validation_batches.h"
 
 namespace gossamer {

@@ -10,7 +10,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
-#include "gossamer/torch/data/vocabulary.h"
+#include "gossamer/data/vocabulary.h"
 
 namespace gossamer {
 namespace {

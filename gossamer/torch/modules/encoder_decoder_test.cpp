@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/nn/module.h>
 
-#include "gossamer/torch/data/parallel_text.h"
+#include "gossamer/torch/data/pair_batch.h"
 
 namespace gossamer {
 namespace {
