@@ -32,6 +32,9 @@ using Mean = std::function<double(double)>;
 /// Seconds of PyTorch's all-reduce of so many fp32 elements.
 using TimeAllReduce = std::function<double(std::int64_t)>;
 
+/// Bytes per second and seconds of latency between this worker's device and the host's memory.
+using Device = std::function<std::pair<double, double>()>;
+
 // About how long a transfer or an all-reduce that counts takes.
 constexpr double kLeastTransfer_s = 1e-3;
 constexpr double kMostTransfer_s = 1;
@@ -54,7 +57,7 @@ std::pair<std::string, std::string> probe(const OrNone<TransportHandle>& handle,
                                           const TimeAllReduce& time_allreduce,
                                           std::vector<std::int64_t> buckets,
                                           const std::string& optimizer, double seconds,
-                                          double timeout_s) {
+                                          double timeout_s, const Device& device) {
   const std::shared_ptr<Transport> transport =
       handle ? (*handle)->get() : std::move(make_threads_transports({.hosts = {HostSpec{}}})[0]);
   ExchangeRunner runner(*transport, timeout_s, raise_signals);
@@ -72,6 +75,12 @@ std::pair<std::string, std::string> probe(const OrNone<TransportHandle>& handle,
     const py::gil_scoped_release no_gil;
     cluster.cluster =
         probe_links(runner, collectives, {.transfer_s = transfer_s, .overhead = kEthernetOverhead});
+    collectives.barrier();
+  }
+  const auto [device_rate, device_latency_s] = device();
+  {
+    const py::gil_scoped_release no_gil;
+    merge_devices(collectives, {device_rate, device_latency_s}, cluster.cluster);
   }
   steps = time_steps(mean);
   std::vector<TimedStep> timed;
@@ -106,10 +115,12 @@ std::pair<std::string, std::string> probe(const OrNone<TransportHandle>& handle,
 void bind_probe(py::module_& module) {
   module.def("probe", &probe, py::arg("transport"), py::arg("workers_per_host"),
              py::arg("time_steps"), py::arg("time_allreduce"), py::kw_only(), py::arg("buckets"),
-             py::arg("optimizer"), py::arg("seconds"), py::arg("timeout_s"), R"(
+             py::arg("optimizer"), py::arg("seconds"), py::arg("timeout_s"), py::arg("device"), R"(
     The texts of cluster.toml and workload.toml, from measurements. Collective.
 
-    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s; then
+    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s. Then
+    ``device`` gives bytes per second and latency, in seconds, of copies between the device of this
+    worker and the host's memory: infinite and 0 where there is none. All workers call it at once.
     ``time_steps`` gives the seconds of forward, backward and update of some steps of this worker.
     It is given a function that returns the mean of a number over all workers, who wait for each
     other in it. Where there are several hosts, ``time_allreduce`` gives the seconds of PyTorch's

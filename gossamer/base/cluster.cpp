@@ -1,5 +1,6 @@
 #include "gossamer/base/cluster.h"
 
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -73,10 +74,18 @@ HostShape ClusterSpec::shape() const {
   return shape;
 }
 
+bool is_limited(const LinkSpec& link) {
+  return !std::isinf(link.rate_bytes_per_s) || link.latency_s > 0;
+}
+
+double transfer_s(const LinkSpec& link, double bytes) {
+  return link.latency_s + bytes / link.rate_bytes_per_s;
+}
+
 void check_cluster(const ClusterSpec& cluster) {
   check_host_shape(cluster.shape());
   for (const HostSpec& host : cluster.hosts) {
-    for (const LinkSpec& link : {host.link, host.inside}) {
+    for (const LinkSpec& link : {host.link, host.inside, host.device}) {
       check_argument("cluster", link.rate_bytes_per_s > 0, "the rate of a link must be positive",
                      std::to_string(link.rate_bytes_per_s) + " bytes/s");
       check_argument("cluster", link.latency_s >= 0 && link.latency_s <= 1e6,

@@ -39,7 +39,15 @@ struct HostSpec {
   int workers = 1;
   LinkSpec link;
   LinkSpec inside;
+  /// Between the host's memory and the device that holds a worker's parameters, for each worker.
+  /// Without limits: they are in the host's memory.
+  LinkSpec device = {};
 };
+
+/// Whether a copy over the link takes any time.
+bool is_limited(const LinkSpec& link);
+/// Seconds that the bytes take; 0 where the link has no limits.
+double transfer_s(const LinkSpec& link, double bytes);
 
 /// The whole cluster: hosts around one switch that is never the bottleneck.
 struct ClusterSpec {

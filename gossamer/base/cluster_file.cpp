@@ -10,8 +10,9 @@ namespace gossamer {
 namespace {
 
 constexpr std::string_view kSections[] = {"hosts"};
-constexpr std::string_view kKeys[] = {"count",       "workers",        "link_rate", "link_latency",
-                                      "inside_rate", "inside_latency", "speed"};
+constexpr std::string_view kKeys[] = {"count",        "workers",        "link_rate",
+                                      "link_latency", "inside_rate",    "inside_latency",
+                                      "device_rate",  "device_latency", "speed"};
 
 struct Host {
   HostSpec spec;
@@ -42,8 +43,10 @@ Host read_host(const TomlTable& table) {
   read_count(table, "workers", host.spec.workers);
   read_rate(table, "link_rate", host.spec.link.rate_bytes_per_s);
   read_rate(table, "inside_rate", host.spec.inside.rate_bytes_per_s);
+  read_rate(table, "device_rate", host.spec.device.rate_bytes_per_s);
   read_latency(table, "link_latency", host.spec.link.latency_s);
   read_latency(table, "inside_latency", host.spec.inside.latency_s);
+  read_latency(table, "device_latency", host.spec.device.latency_s);
   if (table.read("speed", host.speed)) {
     table.check(host.speed >= 1e-6 && host.speed <= 1e6, "speed", "between 1e-6 and 1e6",
                 std::to_string(host.speed));
@@ -113,13 +116,15 @@ std::string to_toml(const ClusterFile& file) {
     for (; h + count < shape.hosts(); ++count) {
       const HostSpec& next = file.cluster.hosts[static_cast<std::size_t>(h + count)];
       if (next.workers != host.workers || !are_alike(next.link, host.link) ||
-          !are_alike(next.inside, host.inside) || speed_of(h + count) != speed_of(h)) {
+          !are_alike(next.inside, host.inside) || !are_alike(next.device, host.device) ||
+          speed_of(h + count) != speed_of(h)) {
         break;
       }
     }
     out << "[[hosts]]\ncount = " << count << "\nworkers = " << host.workers << '\n';
     write_link(out, "link", host.link);
     write_link(out, "inside", host.inside);
+    write_link(out, "device", host.device);
     if (speed_of(h) != 1) out << "speed = " << shortest(speed_of(h)) << '\n';
     h += count;
   }

@@ -18,6 +18,8 @@ namespace gossamer {
 ///     link_latency = "50us"
 ///     inside_rate = "10GB/s"   # between two workers of the host
 ///     inside_latency = "2us"
+///     device_rate = "24GB/s"   # between a worker's GPU and the host's memory, each direction
+///     device_latency = "10us"  # without either, parameters are in the host's memory
 ///     speed = 1.0              # of its workers; they compute for 1/speed times as long
 struct ClusterFile {
   ClusterSpec cluster;

@@ -19,6 +19,8 @@ link_rate = "20Mbit/s"
 link_latency = "200us"
 inside_rate = "10GB/s"
 inside_latency = "2us"
+device_rate = "24GB/s"
+device_latency = "10us"
 [[hosts]]
 speed = 0.5
 )",
@@ -30,6 +32,9 @@ speed = 0.5
   EXPECT_DOUBLE_EQ(second.link.latency_s, 200e-6);
   EXPECT_EQ(second.inside.rate_bytes_per_s, 10e9);
   EXPECT_DOUBLE_EQ(second.inside.latency_s, 2e-6);
+  EXPECT_EQ(second.device.rate_bytes_per_s, 24e9);
+  EXPECT_DOUBLE_EQ(second.device.latency_s, 10e-6);
+  EXPECT_FALSE(is_limited(file.cluster.hosts[2].device));
   EXPECT_TRUE(std::isinf(file.cluster.hosts[2].link.rate_bytes_per_s));
 }
 

@@ -84,14 +84,26 @@ bool is_sound_sentencepiece(std::string_view version) {
 
 struct Vocabulary::Processor : sentencepiece::SentencePieceProcessor {};
 
+namespace {
+
+/// Loads the model; what is wrong with it, or nothing. The library throws for some models.
+std::string fault_of(sentencepiece::SentencePieceProcessor& processor, const std::string& model) {
+  try {
+    const auto status = processor.LoadFromSerializedProto(model);
+    return status.ok() ? "" : status.ToString();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
 Vocabulary::Vocabulary(std::string model)
     : model_(std::make_shared<const std::string>(std::move(model))) {
   auto processor = std::make_shared<Processor>();
-  const auto status = processor->LoadFromSerializedProto(*model_);
-  if (!status.ok()) {
-    fail_io({.place = "vocabulary",
-             .what = "this is no SentencePiece model",
-             .got = status.ToString()});
+  const std::string fault = fault_of(*processor, *model_);
+  if (!fault.empty()) {
+    fail_io({.place = "vocabulary", .what = "this is no SentencePiece model", .got = fault});
   }
   const bool is_ours =
       processor->pad_id() == 0 && processor->bos_id() == kBegin && processor->eos_id() == kEnd;

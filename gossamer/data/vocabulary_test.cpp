@@ -39,6 +39,10 @@ TEST(Vocabulary, SaysWhyTextOrFilesWillNotDo) {
   const ScratchFolder folder;
   const auto path = folder.put("no_model", "this is no model");
   EXPECT_THROW(Vocabulary::load(path, Trust::all), IoError);
+  // One piece, a normal one, without a letter: the library throws.
+  const std::string no_letter("\n\x09\n\0\x15\0\0\0\0\x18\1", 11);
+  const auto empty = folder.put("empty_piece", no_letter);
+  EXPECT_THROW(Vocabulary::load(empty, Trust::all), IoError);
 }
 
 TEST(Vocabulary, OfAnOldSentencePieceIsLoadedWithItsSealOnly) {

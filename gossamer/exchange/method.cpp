@@ -53,6 +53,11 @@ Schedule schedule_of(const MethodSpec& method, const HostShape& shape) {
   return schedule;
 }
 
+DeviceCopies device_copies(const PatternFacts& pattern, Late late) {
+  const bool skips = late == Late::skip && pattern.device_copies == DeviceCopies::corrections;
+  return skips ? DeviceCopies::parameters : pattern.device_copies;
+}
+
 PlanOptions plan_options(const PatternFacts& pattern, GroupMethod group_method, Codec codec,
                          Late late) {
   return {.group_method = group_method,

@@ -65,6 +65,10 @@ PlanOptions plan_options(const PatternFacts& pattern, GroupMethod group_method, 
                          Late late);
 PlanOptions plan_options(const MethodSpec& method);
 
+/// What crosses between a device and the host's memory: who goes on without neighbours needs the
+/// parameters in every mix.
+DeviceCopies device_copies(const PatternFacts& pattern, Late late);
+
 /// What is chosen beside pattern and schedule.
 struct Choices {
   GroupMethod group_method = GroupMethod::hierarchical;

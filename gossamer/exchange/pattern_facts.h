@@ -43,6 +43,14 @@ enum class UpdateAt {
   backward,  ///< each as soon as its gradient is complete
 };
 
+/// What crosses between a device that holds the parameters and the host's memory.
+enum class DeviceCopies {
+  parameters,   ///< out and back within the step, which waits: the mix needs them
+  corrections,  ///< parameters out, corrections in, beside the computing
+  gradients,    ///< out, and their means in, beside the backward
+  none,         ///< payloads leave the device's memory by themselves, as NCCL's do
+};
+
 /// One pattern. algo/ adds the passes under the same name.
 ///
 /// Note [Two stages]: where `then` has payloads, two exchanges follow each other within a step, by
@@ -66,6 +74,7 @@ struct PatternFacts {
   double above = -1;       ///< where it is static: all eigenvalues of W must be above this
   /// Whether it goes with optimizer "none" on parameters that something else has stepped before.
   bool own_step = false;
+  DeviceCopies device_copies = DeviceCopies::parameters;
   /// Names of the numbers that it has beside the optimizer's.
   std::span<const std::string_view> options = {};
   bool only_mixes = false;  ///< the last pass puts the mix in the place of x and does nothing else

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/model/device_queues.h"
 #include "gossamer/model/exchange_jobs.h"
 
 namespace gossamer {
@@ -62,7 +63,9 @@ class Recursion {
         updated_(workers_ * buckets_, 0),
         arrived_(workers_ * buckets_, 0),
         free_(static_cast<std::size_t>(jobs_.stations().count()), 0),
-        busy_(free_.size(), 0) {
+        busy_(free_.size(), 0),
+        devices_(device_copy_s(cluster, work, options.device_copies), options.device_copies,
+                 workers_) {
     for (std::size_t b = 0; b < buckets_; ++b) shares_.push_back(share_of(work, b));
     if (waits_ahead()) serve(0);
   }
@@ -109,20 +112,46 @@ class Recursion {
       time += (1 - before_first) * compute_[i] * shares_[b];
       if (waits_ahead()) time = std::max(time, arrived_[i * buckets_ + b]);
       time += update_s * shares_[b];
+      time += devices_.within_update(i * buckets_ + b);
       updated_[i * buckets_ + b] = time;
+    }
+  }
+
+  /// When the payloads of bucket b have left the devices of those that send.
+  void copy_out(const RoundJobs& jobs, std::size_t b) {
+    takes_part_.assign(workers_, 0);
+    for (const int member : jobs.members) takes_part_[static_cast<std::size_t>(member)] = 1;
+    for (std::size_t i = 0; i < workers_; ++i) {
+      const std::size_t k = i * buckets_ + b;
+      if (takes_part_[i] != 0) left_[k] = devices_.out(i, k, updated_[k]);
+    }
+  }
+
+  /// When what has arrived has come to the devices.
+  void copy_in() {
+    for (std::size_t i = 0; i < workers_; ++i) {
+      order_.clear();
+      for (std::size_t k = i * buckets_; k < (i + 1) * buckets_; ++k) {
+        if (arrived_[k] > 0) order_.push_back(k);
+      }
+      std::ranges::stable_sort(order_, {}, [&](std::size_t k) { return arrived_[k]; });
+      for (const std::size_t k : order_) arrived_[k] = devices_.in(i, k, arrived_[k]);
     }
   }
 
   void collect(std::int64_t t) {
     due_.clear();
     rounds_.clear();
+    left_ = updated_;
     for (std::size_t b = 0; b < buckets_; ++b) {
       const std::int64_t round = round_of(schedule_, options_, t, b);
-      const RoundJobs& jobs = *rounds_.emplace_back(&jobs_.at(round, work_.buckets[b]));
+      const RoundJobs& jobs =
+          *rounds_.emplace_back(&jobs_.at(round, options_.payloads * work_.buckets[b]));
+      if (devices_.are_beside()) copy_out(jobs, b);
       for (std::size_t k = 0; k < jobs.jobs.size(); ++k) {
         double ready = 0;
         for (int member : jobs.members_of(k)) {
-          ready = std::max(ready, updated_[static_cast<std::size_t>(member) * buckets_ + b]);
+          ready = std::max(ready, left_[static_cast<std::size_t>(member) * buckets_ + b]);
         }
         due_.push_back({ready, static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(k)});
       }
@@ -166,6 +195,7 @@ class Recursion {
         arrived = std::max(arrived, served);
       }
     }
+    if (devices_.are_beside()) copy_in();
     jobs_.forget_before(t);
   }
 
@@ -184,6 +214,10 @@ class Recursion {
   std::vector<double> busy_;  ///< by station, since the beginning
   std::vector<Due> due_;
   std::vector<const RoundJobs*> rounds_;  ///< by bucket, of this step
+  DeviceQueues<double> devices_;
+  std::vector<double> left_;      ///< when payloads are in the host's memory
+  std::vector<char> takes_part_;  ///< by worker
+  std::vector<std::size_t> order_;
 };
 
 double mean(const std::vector<double>& values) {
@@ -257,6 +291,7 @@ MaxPlusOptions allreduce_options() {
           .updates_last = true,
           .stagger = false,
           .one_at_a_time = true,
+          .device_copies = DeviceCopies::none,
           .plan = {.group_method = GroupMethod::ring, .finished_averages = true}};
 }
 
@@ -301,7 +336,7 @@ double busiest_link_s(const ClusterSpec& cluster, const Workload& work, const Sc
   std::vector<double> seconds(static_cast<std::size_t>(jobs.stations().links()));
   for (std::size_t b = 0; b < work.buckets.size(); ++b) {
     const std::int64_t round = round_of(schedule, options, t, b);
-    for (const StationTime& use : jobs.at(round, work.buckets[b]).links) {
+    for (const StationTime& use : jobs.at(round, options.payloads * work.buckets[b]).links) {
       seconds[static_cast<std::size_t>(use.station)] += use.seconds;
     }
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gossamer/base/cluster.h"
+#include "gossamer/exchange/pattern_facts.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/graph/schedule.h"
 #include "gossamer/model/even_buckets.h"
@@ -30,7 +31,10 @@ struct MaxPlusOptions {
   ResultNeeded result_needed = ResultNeeded::next_step;
   bool updates_last = false;   ///< after all exchanges: gradients are averaged, not parameters
   bool stagger = true;         ///< bucket b follows the schedule at t + b
+  int payloads = 1;            ///< vectors of a bucket's size that are exchanged, as one
   bool one_at_a_time = false;  ///< a worker's exchange waits for that of the bucket before
+  /// Where the hosts have a device link; see Note [Device copies].
+  DeviceCopies device_copies = DeviceCopies::corrections;
   PlanOptions plan;
   double overhead = 1;  ///< bytes on links between hosts per byte of payload: kEthernetOverhead
   int steps = 200;   ///< measured, rounded up to whole periods of the schedule if that is no more
@@ -64,6 +68,8 @@ struct StepTimes {
 /// exchange has arrived (f) when all hosts have served it, plus the largest latency of its hosts,
 /// once. next_step: step t + 1 begins at u_B and needs what was launched in step t (round t + 1;
 /// round 0 is launched at time 0). same_step: step t + 1 begins when all of round t has arrived.
+/// Where a host has a device link, an exchange is ready when the copies out of the devices are
+/// over, and has arrived when those into them are (Note [Device copies]).
 /// Derived for this project; its σ = 0 case is step_time.h. What it leaves out: the stages of a
 /// plan follow each other without gaps. Throws std::invalid_argument for what does not fit. Cost
 /// per step: linear in exchanges and workers times buckets, apart from sorting the former by

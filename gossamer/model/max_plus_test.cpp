@@ -169,6 +169,49 @@ TEST(StepTimes, TheUpdateComesBeforeTheExchangeOfParametersAndAfterThatOfGradien
   EXPECT_DOUBLE_EQ(step_times(cluster, work, complete_schedule(shape), options).start_s[1][0], 6.5);
 }
 
+ClusterSpec with_devices(ClusterSpec cluster, const LinkSpec& device) {
+  for (HostSpec& host : cluster.hosts) host.device = device;
+  return cluster;
+}
+
+TEST(StepTimes, CopiesOfDevicesComeBeforeAndBehindTheExchange) {
+  const HostShape shape = even_hosts(2, 1);
+  // Buckets of 64 bytes are on the link for 1, in a copy for 2, of which 0.5 are latency.
+  const LinkSpec device{.rate_bytes_per_s = 64 / 1.5, .latency_s = 0.5};
+  const ClusterSpec cluster = with_devices(cluster_of(shape, link_for(4 * 16, 1)), device);
+  const Workload work{.buckets = {16, 16}, .compute = {.mean_s = 1}};
+  const MaxPlusOptions ahead{.steps = 2, .warm_up = 0};
+  // Out of the device at 2 and 4, at the peer at 3 and 5, on its device at 5 and 7. The first
+  // bucket is updated at 5, and out at 7; the second at 7 and 9: there at 8 and 10, on the device
+  // at 10 and 12.
+  const auto starts = step_times(cluster, work, pairs(shape, {{0, 1}}), ahead).start_s;
+  EXPECT_EQ(starts, (std::vector<std::vector<double>>{{0, 0}, {7, 7}, {12, 12}}));
+  // Where the mix needs the parameters, four copies of 2 are in each update.
+  MaxPlusOptions within = ahead;
+  within.device_copies = DeviceCopies::parameters;
+  EXPECT_DOUBLE_EQ(step_times(cluster, work, pairs(shape, {{0, 1}}), within).mean_step_s, 9);
+  // Both gradients are there at 1, out at 3 and 5, averaged at 4 and 6, back at 6 and 8.
+  MaxPlusOptions gradients{.launch_at = LaunchAt::step,
+                           .result_needed = ResultNeeded::same_step,
+                           .updates_last = true,
+                           .device_copies = DeviceCopies::gradients,
+                           .steps = 2,
+                           .warm_up = 0};
+  EXPECT_DOUBLE_EQ(step_times(cluster, work, pairs(shape, {{0, 1}}), gradients).mean_step_s, 8);
+  gradients.device_copies = DeviceCopies::none;
+  EXPECT_DOUBLE_EQ(step_times(cluster, work, pairs(shape, {{0, 1}}), gradients).mean_step_s, 3);
+}
+
+TEST(StepTimes, WhoIsAloneInARoundCopiesNothing) {
+  const HostShape shape = even_hosts(3, 1);
+  const ClusterSpec cluster =
+      with_devices(cluster_of(shape, link_for(4 * 16, 1)), {.rate_bytes_per_s = 4 * 16});
+  const auto starts = step_times(cluster, {.buckets = {16}}, pairs(shape, {{0, 1}, {2}}),
+                                 {.steps = 1, .warm_up = 0})
+                          .start_s;
+  EXPECT_EQ(starts[1], (std::vector<double>{3, 3, 1}));
+}
+
 TEST(StepTimes, AnExchangeThatIsReadyDoesNotWaitForALateOneOnTheSameLink) {
   const HostShape shape = even_hosts(2, 2);
   const ClusterSpec cluster = cluster_of(shape, link_for(4 * 16, 1));

@@ -43,15 +43,11 @@ MaxPlusOptions model_options(const MethodSpec& method) {
       .result_needed = is_ahead ? ResultNeeded::next_step : ResultNeeded::same_step,
       .updates_last = pattern.launch == Launch::before_update,
       .stagger = method.stagger && pattern.rounds == Rounds::schedule,
+      .payloads = static_cast<int>(pattern.payloads.size()),
       .one_at_a_time = pattern.is_ddp,
+      .device_copies = device_copies(pattern, method.late),
       .plan = plan_options(method),
       .overhead = kEthernetOverhead};
-}
-
-Workload model_workload(const MethodSpec& method, Workload workload) {
-  const auto payloads = static_cast<std::int64_t>(facts_of(method).payloads.size());
-  for (std::int64_t& elements : workload.buckets) elements *= payloads;
-  return workload;
 }
 
 }  // namespace gossamer

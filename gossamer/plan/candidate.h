@@ -26,7 +26,4 @@ bool is_modelled(const MethodSpec& method);
 /// What the recursion is told, with the overhead of frames.
 MaxPlusOptions model_options(const MethodSpec& method);
 
-/// The workload as the recursion sees it: all payloads of a pattern as one.
-Workload model_workload(const MethodSpec& method, Workload workload);
-
 }  // namespace gossamer

@@ -52,8 +52,7 @@ Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Me
     MaxPlusOptions model = model_options(candidate);
     model.steps = static_cast<int>(options.steps);
     model.warm_up = static_cast<int>(options.warm_up);
-    forecast.model_s =
-        step_times(links, model_workload(candidate, workload), method.schedule, model).mean_step_s;
+    forecast.model_s = step_times(links, workload, method.schedule, model).mean_step_s;
   }
   return forecast;
 }

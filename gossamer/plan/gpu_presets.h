@@ -4,7 +4,18 @@
 #include <span>
 #include <string_view>
 
+#include "gossamer/base/cluster.h"
+
 namespace gossamer {
+
+/// How a GPU reaches the memory of its host.
+struct PciePort {
+  std::string_view name;
+  double bytes_per_s = 0;  ///< nominal, one direction
+};
+
+/// Of the nominal rate, what copies to and from pinned memory get: 0.86 on an H200.
+inline constexpr double kPcieShare = 0.8;
 
 struct GpuPreset {
   std::string_view name;        ///< the word users type
@@ -16,6 +27,7 @@ struct GpuPreset {
   std::string_view measured;    ///< where the utilisation is from
   double port_bytes_per_s = 0;  ///< one direction, from one GPU to all others of its host together
   std::string_view port;        ///< "NVLink 3"
+  PciePort host;
 };
 
 /// All of them, older ones first.
@@ -40,5 +52,8 @@ double compute_s(const GpuPreset& gpu, const TokenWork& work);
 /// part of its port. Not below `link_bytes_per_s` (as long as the port carries that): a ring, which
 /// sends to one at a time, must not look slower inside the host than between hosts.
 double inside_rate(const GpuPreset& gpu, int workers, double link_bytes_per_s);
+
+/// What a copy between the GPU and pinned memory of its host gets.
+LinkSpec device_link(const GpuPreset& gpu);
 
 }  // namespace gossamer

@@ -32,9 +32,12 @@ TEST(GpuPresets, SayWhereTheirNumbersAreFrom) {
     EXPECT_TRUE(names.insert(gpu.name).second) << gpu.name;
     EXPECT_GT(gpu.peak_flop_per_s, 5e13) << gpu.name;
     EXPECT_GT(gpu.port_bytes_per_s, 1e10) << gpu.name;
+    EXPECT_GT(gpu.host.bytes_per_s, 1e10) << gpu.name;
+    EXPECT_LE(gpu.host.bytes_per_s, gpu.port_bytes_per_s) << gpu.name;
     EXPECT_GT(gpu.utilisation, 0) << gpu.name;
     EXPECT_LT(gpu.utilisation, 1) << gpu.name;
-    for (std::string_view text : {gpu.title, gpu.format, gpu.sheet, gpu.measured, gpu.port}) {
+    for (std::string_view text :
+         {gpu.title, gpu.format, gpu.sheet, gpu.measured, gpu.port, gpu.host.name}) {
       EXPECT_FALSE(text.empty()) << gpu.name;
     }
   }

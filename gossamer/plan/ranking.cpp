@@ -10,6 +10,7 @@
 #include "gossamer/graph/topology.h"
 #include "gossamer/model/compute_times.h"
 #include "gossamer/model/convergence.h"
+#include "gossamer/model/device_queues.h"
 #include "gossamer/model/link_load.h"
 #include "gossamer/plan/forecast.h"
 #include "gossamer/plan/ranking_words.h"
@@ -74,8 +75,7 @@ class Ranker {
     options.steps = kWarmUp + whole_periods(candidate, kModelSteps);
     options.warm_up = kWarmUp;
     const ClusterSpec links = links_for(candidate, cluster_, workload_);
-    const StepTimes times =
-        step_times(links, model_workload(candidate, workload_), schedule, options);
+    const StepTimes times = step_times(links, workload_, schedule, options);
     ranked.step_s = times.mean_step_s;
     ranked.exposed_s = times.exposed_s;
     return with_steps(ranked);
@@ -202,6 +202,23 @@ class Ranker {
   std::map<std::string, Mixing> mixings_;
   std::map<std::string, double> link_s_;  ///< by topology
 };
+
+/// Of all parameters of a worker, one way, by whom it takes longest; 0 where the method copies
+/// nothing, or the model does not know it.
+double longest_copy_s(const ClusterSpec& cluster, const Workload& workload,
+                      const MethodSpec& candidate) {
+  if (!is_modelled(candidate)) return 0;
+  Workload whole = workload;
+  whole.buckets = {elements_of(workload)};
+  const std::vector<double> copies =
+      device_copy_s(cluster, whole, device_copies(facts_of(candidate), candidate.late));
+  return copies.empty() ? 0 : std::ranges::max(copies);
+}
+
+ClusterSpec without_devices(ClusterSpec cluster) {
+  for (HostSpec& host : cluster.hosts) host.device = {};
+  return cluster;
+}
 
 void sort(std::vector<RankedCandidate>& candidates) {
   std::ranges::stable_sort(candidates, [](const RankedCandidate& a, const RankedCandidate& b) {
@@ -351,6 +368,14 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
       simplest(ranking.candidates, takes_allreduce,
                takes_allreduce ? best_s * (1 + options.too_close) : best_s * (1 + options.alike));
   ranking.reasons = reasons_for(ranking, workload);
+  const MethodSpec& chosen = ranking.candidates[ranking.recommended].candidate;
+  if (const double copy_s = longest_copy_s(cluster, workload, chosen); copy_s > 0) {
+    const ClusterSpec hosts = without_devices(cluster);
+    Ranker without(hosts, workload, target);
+    ranking.reasons.push_back(copies_reason({.copy_s = copy_s,
+                                             .step_s = ranker.by_model(chosen).step_s,
+                                             .without_s = without.by_model(chosen).step_s}));
+  }
   ranking.doubts = doubts_about(ranking, workload, target);
   return ranking;
 }

@@ -66,6 +66,15 @@ std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& wor
   return reasons;
 }
 
+std::string copies_reason(const CopyCost& cost) {
+  constexpr double kFelt = 1.01;
+  std::string text = "A copy of all parameters between a GPU and the host's memory takes " +
+                     format_duration(cost.copy_s) + " each way";
+  if (cost.step_s <= kFelt * cost.without_s) return text + "; the step hides it.";
+  return text + ": it makes the step " + two_digits(cost.step_s / cost.without_s) +
+         " times as long.";
+}
+
 std::vector<std::string> doubts_about(const Ranking& ranking, const Workload& workload,
                                       const Target& target) {
   const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];

@@ -269,6 +269,23 @@ std::vector<double> even_out(const std::vector<double>& values, double tolerance
   return result;
 }
 
+void merge_devices(Collectives& collectives, const LinkSpec& own, ClusterSpec& cluster) {
+  const HostShape& shape = collectives.shape();
+  const auto hosts = static_cast<std::size_t>(shape.hosts());
+  const auto host = static_cast<std::size_t>(shape.host_of(collectives.rank()));
+  const double share = static_cast<double>(shape.workers()) / shape.workers_per_host[host];
+  std::vector<double> sums(2 * hosts, 0);  // of 1 / rate and of latency, which are finite
+  sums[host] = share / own.rate_bytes_per_s;
+  sums[hosts + host] = share * own.latency_s;
+  collectives.mean(sums);
+  std::vector<double> rates;
+  for (std::size_t h = 0; h < hosts; ++h) rates.push_back(1 / sums[h]);
+  rates = rounded_rates(even_out(rates, kAlikeRates));
+  const std::vector<double> latencies = rounded_latencies(
+      even_out({sums.begin() + static_cast<std::ptrdiff_t>(hosts), sums.end()}, kAlikeLatencies));
+  for (std::size_t h = 0; h < hosts; ++h) cluster.hosts[h].device = {rates[h], latencies[h]};
+}
+
 ClusterSpec probe_links(ExchangeRunner& runner, Collectives& collectives,
                         const LinkProbeOptions& options) {
   return LinkProbe(runner, collectives, options).run();

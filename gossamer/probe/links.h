@@ -30,6 +30,11 @@ struct LinkProbeOptions {
 ClusterSpec probe_links(ExchangeRunner& runner, Collectives& collectives,
                         const LinkProbeOptions& options = {});
 
+/// Sets the device links of the cluster's hosts from what each worker has measured of its own,
+/// while all did: unlimited where it has no device. Means over the workers of a host; hosts that
+/// differ by less than probe_links() tells apart are taken for equal. Collective.
+void merge_devices(Collectives& collectives, const LinkSpec& own, ClusterSpec& cluster);
+
 /// The pairs of hosts of each round: every host is in at most one pair of it, and each pair is in
 /// one of the hosts − 1 (an odd number: hosts) rounds.
 std::vector<std::vector<std::pair<int, int>>> rounds_of_pairs(int hosts);

@@ -42,7 +42,7 @@ TEST(ProbeLinks, TellsSlowLinksFromFastOnes) {
   const ClusterSpec found = probed(cluster, {.transfer_s = 0.1});
   ASSERT_EQ(found.shape().workers_per_host, cluster.shape().workers_per_host);
   for (std::size_t h = 0; h < 3; ++h) {
-    const auto& [workers, link, inside] = found.hosts[h];
+    const LinkSpec& link = found.hosts[h].link;
     EXPECT_GT(link.rate_bytes_per_s, 0);
     // Between the long transfer alone and what is left of it when the short one was held up.
     EXPECT_LT(link.rate_bytes_per_s, 1.6 * cluster.hosts[h].link.rate_bytes_per_s);
@@ -52,6 +52,26 @@ TEST(ProbeLinks, TellsSlowLinksFromFastOnes) {
   EXPECT_LT(found.hosts[0].inside.rate_bytes_per_s, 1.6 * 200e6);
   EXPECT_GE(found.hosts[0].inside.latency_s, 0.99e-3);
   EXPECT_TRUE(std::isinf(found.hosts[1].inside.rate_bytes_per_s));
+}
+
+TEST(MergeDevices, TakesTheMeanOfAHostAndEvensOutLikeOnes) {
+  const ClusterSpec hosts = cluster_of({2, 1, 1, 1}, {1e9, 1e9, 1e9, 1e9}, 0);
+  const std::vector<LinkSpec> own = {{20e9, 10e-6}, {30e9, 20e-6}, {24.8e9, 16e-6}, {}, {5e9, 0}};
+  const auto all =
+      probe_case::on_all<ClusterSpec>(hosts, [&](ExchangeRunner&, Collectives& collectives) {
+        ClusterSpec found = hosts;
+        merge_devices(collectives, own[static_cast<std::size_t>(collectives.rank())], found);
+        return found;
+      });
+  for (const ClusterSpec& found : all) {
+    // 24 and 24.8 GB/s are alike: two copies at 20 and 30 take as long as two at 24.
+    EXPECT_NEAR(found.hosts[0].device.rate_bytes_per_s, 24.4e9, 5e7);
+    EXPECT_NEAR(found.hosts[1].device.rate_bytes_per_s, 24.4e9, 5e7);
+    EXPECT_NEAR(found.hosts[0].device.latency_s, 15.5e-6, 1e-7);
+    EXPECT_FALSE(is_limited(found.hosts[2].device));
+    EXPECT_NEAR(found.hosts[3].device.rate_bytes_per_s, 5e9, 1e6);
+    EXPECT_EQ(found.hosts[3].link.rate_bytes_per_s, 1e9);
+  }
 }
 
 TEST(ProbeLinks, CountsWhatFramesCost) {

@@ -13,6 +13,8 @@ struct Event {
     updated,       ///< worker `who` has updated bucket `detail`
     left,          ///< the last byte of transfer `who`, if its rate still has version `detail`
     arrived,       ///< transfer `who`
+    copied_out,    ///< bucket `detail` from the device of worker `who`
+    copied_in,     ///< to it
     returned,      ///< what worker `who` lent of bucket `detail`
     link_changed,  ///< number `who` of the options
     lost,          ///< worker `who`

@@ -50,6 +50,11 @@ bool Exchanges::has_ended(int worker, int bucket) const {
                      [](const Lane& lane) { return lane.has_ended; });
 }
 
+bool Exchanges::takes_part(int worker, int bucket, std::int64_t exchange) {
+  const ScriptBook::Scripts scripts = book_.find(bucket, exchange);
+  return scripts->crowd(worker) != nullptr || scripts->of(worker).count() > 0;
+}
+
 SimTime Exchanges::launched_at(int worker, int bucket) const {
   return lanes_[index(worker, bucket * payloads_)].launched;
 }

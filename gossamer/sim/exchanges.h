@@ -52,6 +52,8 @@ class Exchanges {
   /// Launches the exchange of a worker's bucket; the one before must have ended.
   void launch(SimTime now, int worker, int bucket, std::int64_t exchange);
   bool has_ended(int worker, int bucket) const;
+  /// Whether the worker exchanges anything then.
+  bool takes_part(int worker, int bucket, std::int64_t exchange);
   /// Of which step the current exchange is, and when it was launched.
   std::int64_t step(int worker, int bucket) const {
     return lanes_[index(worker, bucket * payloads_)].exchange / stages_;

@@ -30,6 +30,10 @@ SimResult run_pair(const Workload& workload, std::int64_t steps, SimOptions opti
   return simulate(cluster, workload, cwa("complete", cluster), options);
 }
 
+SimResult run_pair_of(const Workload& workload, const SimMethod& method) {
+  return simulate(two_hosts(), workload, method, {.steps = 1, .framing = kNoOverhead});
+}
+
 TEST(Simulate, ComputeHidesTheExchange) {
   const SimResult result = run_pair({.buckets = {1000}, .compute = {.mean_s = ns(10000)}}, 3);
   EXPECT_EQ(ends_ns(result, 0), (Ends{10000, 20000, 30000}));
@@ -88,6 +92,45 @@ TEST(Simulate, OfBucketsThatAreThereTheLatestIsUpdatedFirst) {
     }
   }
   EXPECT_EQ(order, (std::vector{2, 1, 0}));
+}
+
+/// two_hosts() whose workers have devices: a copy of n bytes takes n/2 + 20.
+SimResult run_on_devices(const Workload& workload, const SimMethod& method, std::int64_t steps) {
+  ClusterSpec cluster = two_hosts();
+  for (HostSpec& host : cluster.hosts) {
+    host.device = {.rate_bytes_per_s = 2e9, .latency_s = ns(20)};
+  }
+  return simulate(cluster, workload, method, {.steps = steps, .framing = kNoOverhead});
+}
+
+TEST(Simulate, CopiesOfDevicesComeBeforeAndBehindTheExchange) {
+  // Buckets of 400 bytes: copies of 220, 450 on the link, of which 50 are latency.
+  const Workload workload{.buckets = {100, 100}, .compute = {.mean_s = ns(1000)}};
+  const SimMethod method = cwa("complete", two_hosts());
+  const SimResult result = run_on_devices(workload, method, 2);
+  // Out at 220 and 440, there at 670 and 1070, on the device at 890 and 1290. The later bucket waits
+  // until 1290; the earlier is out again at 1220, the later at 1510: there at 1670 and 1960, on the
+  // device at 1890 and 2180.
+  EXPECT_EQ(ends_ns(result, 0), (Ends{1290, 2290}));
+  EXPECT_EQ(result.steps[0][0].waited, SimTime(290));
+  EXPECT_EQ(result.steps[0][1].waited, SimTime(0));
+}
+
+TEST(Simulate, WhereTheMixNeedsTheParametersTheUpdateCopiesThem) {
+  const Workload workload{.buckets = {100}, .compute = {.mean_s = ns(1000)}};
+  SimMethod skips = cwa("complete", two_hosts());
+  skips.late = Late::skip;
+  EXPECT_EQ(ends_ns(run_on_devices(workload, skips, 2), 0), (Ends{1440, 2880}));
+}
+
+TEST(Simulate, AllReduceOnDevicesCopiesGradientsAndDdpNothing) {
+  const Workload workload{.buckets = {100}, .compute = {.mean_s = ns(1000)}};
+  const SimMethod means = of_pattern("allreduce", cwa("complete", two_hosts()));
+  const auto on_hosts = ends_ns(run_pair_of(workload, means), 0);
+  const auto on_devices = ends_ns(run_on_devices(workload, means, 1), 0);
+  EXPECT_EQ(on_devices[0] - on_hosts[0], 440);
+  const SimMethod ddp = of_pattern("ddp", cwa("complete", two_hosts()));
+  EXPECT_EQ(ends_ns(run_on_devices(workload, ddp, 1), 0), ends_ns(run_pair_of(workload, ddp), 0));
 }
 
 TEST(Simulate, UpdatesInTheBackward) {

@@ -11,6 +11,16 @@ Exchanges::OnMessage recorder(bool wanted, std::vector<TimelineMessage>& message
   return [&messages](const TimelineMessage& message) { messages.push_back(message); };
 }
 
+DeviceQueues<SimTime> device_queues(const ClusterSpec& cluster, const Workload& workload,
+                                    const SimMethod& method) {
+  const DeviceCopies kind = device_copies(*method.pattern, method.late);
+  std::vector<SimTime> copies;
+  for (const double seconds : device_copy_s(cluster, workload, kind)) {
+    copies.push_back(nearest_ns(seconds));
+  }
+  return {std::move(copies), kind, static_cast<std::size_t>(cluster.shape().workers())};
+}
+
 }  // namespace
 
 WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
@@ -26,6 +36,7 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
       exchanges_(method, workload, options.steps, options.largest_group, shape_, network_, events_,
                  recorder(options.record_messages, result.messages)),
       late_(method, workload, shape_, network_, recorder(options.record_messages, result.messages)),
+      devices_(device_queues(cluster, workload, method)),
       workers_(static_cast<std::size_t>(shape_.workers())) {
   result_.steps.resize(workers_.size());
   for (int w = 0; w < shape_.workers(); ++w) {
@@ -33,6 +44,10 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
   }
   for (std::size_t b = 0; b < workload.buckets.size(); ++b) {
     update_times_.push_back(update_time(workload, b));
+  }
+  for (Worker& each : workers_) {
+    each.leaving.resize(workload.buckets.size());
+    each.is_away.resize(workload.buckets.size());
   }
 }
 
@@ -106,7 +121,7 @@ void WorkerStates::begin_bucket(SimTime now, int w, int bucket) {
   me.beginning = bucket;
   me.since = now;
   const bool steps_first = pattern().launch == Launch::after_local_update;
-  const SimTime takes = steps_first ? update_times_[static_cast<std::size_t>(bucket)] : SimTime(0);
+  const SimTime takes = steps_first ? update_takes(w, bucket) : SimTime(0);
   if (takes.count() == 0) return begun(now, w);
   me.doing = Doing::updating;
   events_.push(
@@ -134,12 +149,37 @@ void WorkerStates::reduce_next(SimTime now, int w) {
 
 void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t exchange) {
   if (!waits_) return late_.send(now, w, bucket, exchange);
+  if (!devices_.are_beside() || !exchanges_.takes_part(w, bucket, exchange)) {
+    return launch_now(now, w, bucket, exchange);
+  }
+  const auto b = static_cast<std::size_t>(bucket);
+  worker(w).leaving[b] = exchange;
+  worker(w).is_away[b] = 1;
+  const SimTime over = devices_.out(static_cast<std::size_t>(w), index(w, bucket), now);
+  events_.push(
+      over,
+      {.kind = Event::Kind::copied_out, .who = w, .detail = static_cast<std::uint32_t>(bucket)});
+}
+
+void WorkerStates::launch_now(SimTime now, int w, int bucket, std::int64_t exchange) {
   exchanges_.launch(now, w, bucket, exchange);
   if (exchanges_.has_ended(w, bucket)) record_exchange(now, w, bucket);
 }
 
+void WorkerStates::copied_out(SimTime now, int w, int bucket) {
+  const std::int64_t exchange = worker(w).leaving[static_cast<std::size_t>(bucket)];
+  exchanges_.launch(now, w, bucket, exchange);
+  if (exchanges_.has_ended(w, bucket)) exchange_ended(now, {w, bucket});
+}
+
 bool WorkerStates::is_ready(int w, int bucket) const {
-  return !waits_ || exchanges_.has_ended(w, bucket);
+  if (!waits_) return true;
+  const Worker& me = workers_[static_cast<std::size_t>(w)];
+  return me.is_away[static_cast<std::size_t>(bucket)] == 0 && exchanges_.has_ended(w, bucket);
+}
+
+SimTime WorkerStates::update_takes(int w, int bucket) const {
+  return update_times_[static_cast<std::size_t>(bucket)] + devices_.within_update(index(w, bucket));
 }
 
 /// The bucket to update next; kAny if none is ready.
@@ -168,7 +208,7 @@ void WorkerStates::take(SimTime now, int w) {
   if (me.open[static_cast<std::size_t>(bucket)] > 1) return mixed(now, w, bucket);
   if (!waits_) result_.skipped += late_.take(w, bucket, me.step);
   const bool has_stepped = pattern().launch == Launch::after_local_update;
-  const SimTime takes = has_stepped ? SimTime(0) : update_times_[static_cast<std::size_t>(bucket)];
+  const SimTime takes = has_stepped ? SimTime(0) : update_takes(w, bucket);
   if (takes.count() == 0) return updated(now, w, bucket);
   me.doing = Doing::updating;
   events_.push(
@@ -208,6 +248,15 @@ void WorkerStates::exchange_ended(SimTime now, const Exchanges::Ended& ended) {
   if (w < 0) return;
   record_exchange(now, w, ended.bucket);
   if (pattern().is_ddp) reduce_next(now, w);
+  if (worker(w).is_away[static_cast<std::size_t>(ended.bucket)] == 0) return came(now, w);
+  const SimTime over = devices_.in(static_cast<std::size_t>(w), index(w, ended.bucket), now);
+  events_.push(over, {.kind = Event::Kind::copied_in,
+                      .who = w,
+                      .detail = static_cast<std::uint32_t>(ended.bucket)});
+}
+
+/// Goes on if that was what it waited for.
+void WorkerStates::came(SimTime now, int w) {
   Worker& me = worker(w);
   if (me.doing != Doing::waiting || choose(w) == kAny) return;
   record(TimelineEvent::Kind::wait, w, me.target, me.since, now);
@@ -240,6 +289,13 @@ void WorkerStates::handle(SimTime now, const Event& event) {
     case Event::Kind::returned:
       return exchange_ended(now,
                             exchanges_.returned(now, event.who, static_cast<int>(event.detail)));
+    case Event::Kind::copied_out:
+      if (worker(event.who).doing == Doing::lost) return;
+      return copied_out(now, event.who, static_cast<int>(event.detail));
+    case Event::Kind::copied_in:
+      if (worker(event.who).doing == Doing::lost) return;
+      worker(event.who).is_away[event.detail] = 0;
+      return came(now, event.who);
     case Event::Kind::link_changed: {
       const LinkChange& change = options_.link_changes[static_cast<std::size_t>(event.who)];
       return network_.set_factor(change.host, change.factor);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gossamer/model/device_queues.h"
 #include "gossamer/sim/exchanges.h"
 #include "gossamer/sim/late.h"
 #include "gossamer/sim/simulate.h"
@@ -20,6 +21,9 @@ namespace gossamer::sim {
 /// next step's payloads, where they leave ahead, are launched at the end of the step. DDP launches
 /// a bucket when the one before has ended, and updates when all have. The step ends with the last
 /// update.
+///
+/// Where parameters are on a device (model/device_queues.h, Note [Device copies]), a launch waits
+/// for the copy out of it, and what an exchange brings is there after the copy into it.
 class WorkerStates {
  public:
   /// All must outlive this.
@@ -43,11 +47,13 @@ class WorkerStates {
     SimTime since{0};  ///< of the computing, updating or waiting that goes on
     SimTime waited{0};
     ComputeMoments moments;
-    int next = 0;            ///< the bucket whose backward comes next
-    int target = kAny;       ///< the bucket it wants to update
-    int beginning = kAny;    ///< the bucket whose local update it makes
-    int reduced = 0;         ///< ddp: buckets whose exchange was launched
-    std::vector<char> open;  ///< by bucket: stages of this step that have not ended
+    int next = 0;                       ///< the bucket whose backward comes next
+    int target = kAny;                  ///< the bucket it wants to update
+    int beginning = kAny;               ///< the bucket whose local update it makes
+    int reduced = 0;                    ///< ddp: buckets whose exchange was launched
+    std::vector<char> open;             ///< by bucket: stages of this step that have not ended
+    std::vector<std::int64_t> leaving;  ///< by bucket: the exchange that is launched once copied
+    std::vector<char> is_away;  ///< by bucket: from its copy out of the device to that into it
   };
 
   Worker& worker(int w) { return workers_[static_cast<std::size_t>(w)]; }
@@ -61,12 +67,20 @@ class WorkerStates {
   void computed(SimTime now, int w);
   void record_compute(SimTime now, int w);
   void launch(SimTime now, int w, int bucket, std::int64_t exchange);
+  void launch_now(SimTime now, int w, int bucket, std::int64_t exchange);
+  void copied_out(SimTime now, int w, int bucket);
   void launch_all(SimTime now, int w);
   void begin_bucket(SimTime now, int w, int bucket);
   void begun(SimTime now, int w);
   void reduce_next(SimTime now, int w);
   void exchange_ended(SimTime now, const Exchanges::Ended& ended);
+  void came(SimTime now, int w);
   bool is_ready(int w, int bucket) const;
+  SimTime update_takes(int w, int bucket) const;
+  std::size_t index(int w, int bucket) const {
+    return static_cast<std::size_t>(w) * workload_.buckets.size() +
+           static_cast<std::size_t>(bucket);
+  }
   int choose(int w) const;
   void take(SimTime now, int w);
   void mixed(SimTime now, int w, int bucket);
@@ -88,6 +102,7 @@ class WorkerStates {
   Exchanges exchanges_;
   LateBoard late_;
   std::vector<SimTime> update_times_;
+  DeviceQueues<SimTime> devices_;
   std::vector<Worker> workers_;
 };
 

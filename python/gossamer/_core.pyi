@@ -631,10 +631,13 @@ def probe(
     optimizer: str,
     seconds: float,
     timeout_s: float,
+    device: Callable[[], tuple[float, float]],
 ) -> tuple[str, str]:
     """The texts of cluster.toml and workload.toml, from measurements. Collective.
 
-    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s; then
+    First the links are measured, in transfers of about a tenth of ``seconds``, at most 1 s. Then
+    ``device`` gives bytes per second and latency, in seconds, of copies between the device of this
+    worker and the host's memory: infinite and 0 where there is none. All workers call it at once.
     ``time_steps`` gives the seconds of forward, backward and update of some steps of this worker.
     It is given a function that returns the mean of a number over all workers, who wait for each
     other in it. Where there are several hosts, ``time_allreduce`` gives the seconds of PyTorch's

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ from torch import nn
 
 from gossamer import _core
 from gossamer.base import files
+from gossamer.diagnosis import device_links
 from gossamer.session import session
-from gossamer.tensors import parameters, wrappers
+from gossamer.tensors import devices, parameters, wrappers
 from gossamer.tensors.fused import rule_for
 from gossamer.workers.cards import exchange
 from gossamer.workers.edges import make_transport
@@ -94,6 +96,7 @@ def probe(
             optimizer=rule.name if rule else "adamw",
             seconds=seconds,
             timeout_s=timeout_s,
+            device=lambda: _device_link(plain),
         )
     finally:
         if channel is not None:
@@ -117,6 +120,14 @@ def _buckets(total_bytes: int, world: World, asked: int | None) -> list[int]:
     size = session.suitable_bucket_bytes(total_bytes, len(world.workers_per_host), asked)
     elements, count = total_bytes // 4, max(1, -(-total_bytes // size))
     return [elements // count + (k < elements % count) for k in range(count)]
+
+
+def _device_link(model: nn.Module) -> tuple[float, float]:
+    """Bytes per second, the slower way, and seconds of latency."""
+    device = devices.device_of(model)
+    if device is None:
+        return math.inf, 0.0
+    return min(device_links.measure(device)) * 1e9, device_links.latency_s(device)
 
 
 def _allreduce_s(elements: int, world: World) -> float:
@@ -160,13 +171,13 @@ class _Timer:
         self._model = model
         self._optimizer = optimizer
         self._ddp = ddp
-        self._devices = {p.device for p in model.parameters() if p.device.type == "cuda"}
+        self._device = devices.device_of(model)
         self._first_gradient = 0.0
         self._update = [0.0, 0.0]
 
     def run(self, mean: Callable[[float], float], seconds: float) -> Times:
         """The times of steps that all workers do at once, about ``seconds`` in all."""
-        with self._hooked(), _as_before(self._model, self._optimizer, self._devices):
+        with self._hooked(), _as_before(self._model, self._optimizer, self._device):
             for _ in range(_WARM_UP):
                 self._timed()
             rough_s = mean(sum(self._timed()))
@@ -194,8 +205,8 @@ class _Timer:
         return forward_s, end - begin - forward_s - update_s, update_s
 
     def _now(self) -> float:
-        for device in self._devices:
-            torch.cuda.synchronize(device)
+        if self._device is not None:
+            torch.accelerator.synchronize(self._device)
         return time.perf_counter()
 
     @contextlib.contextmanager
@@ -228,15 +239,16 @@ class _Timer:
 
 @contextlib.contextmanager
 def _as_before(
-    model: nn.Module, optimizer: torch.optim.Optimizer, devices: set[torch.device]
+    model: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device | None
 ) -> Iterator[None]:
     """Whatever is trained inside is as before afterwards."""
     tensors = [*model.parameters(), *model.buffers()]
     values = [tensor.detach().clone() for tensor in tensors]
     gradients = [p.grad.detach().clone() if p.grad is not None else None for p in tensors]
     state = copy.deepcopy(optimizer.state_dict())
+    on_cuda = [device.index or 0] if device is not None and device.type == "cuda" else []
     try:
-        with torch.random.fork_rng(devices=[d.index or 0 for d in devices]):
+        with torch.random.fork_rng(devices=on_cuda):
             yield
     finally:
         with torch.no_grad():

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import device_backend
 import torch
 from gossip_scenarios_basic import gossiping
 from gossip_scenarios_ends import attempt
@@ -60,6 +61,23 @@ def probed(rank: int, size: int) -> Any:
     return found
 
 
+def probed_devices(rank: int, size: int) -> str:
+    """cluster.toml of a host with devices and one without."""
+    model = mlp()
+    if rank < 2:
+        device_backend.install()
+        model.to(device_backend.NAME)
+    optimizer = AdamW(model.parameters(), lr=0.1, foreach=False)
+    place = next(model.parameters()).device
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss_of(model, batch(1).to(place)).backward()
+        optimizer.step()
+
+    return gossamer.probe(step, model, optimizer, seconds=0.05, timeout_s=60).cluster
+
+
 def misprobed(rank: int, size: int) -> Any:
     """How it fails."""
     model, optimizer = trained()
@@ -84,5 +102,5 @@ def misprobed(rank: int, size: int) -> Any:
 
 
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
-    function.__name__: function for function in (probed, misprobed)
+    function.__name__: function for function in (probed, probed_devices, misprobed)
 }

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def ranks(folder: Path) -> list[gossip_ranks.Rank]:
-    return gossip_ranks.run(["probed", "misprobed"], HOSTS)
+    return gossip_ranks.run(["probed", "probed_devices", "misprobed"], HOSTS)
 
 
 @pytest.mark.parametrize("kind", ["plain", "ddp"])
@@ -49,6 +49,14 @@ def test_all_ranks_find_the_same_and_keep_what_they_had(
     assert written["parameters"] == parameters
     assert 0 < written.get("ddp_link_share", 1) <= 1
     assert gossamer.rank_methods(str(cluster), str(workload)).recommended
+
+
+def test_a_host_with_devices_has_the_rate_of_their_copies(ranks: list[gossip_ranks.Rank]) -> None:
+    for found in gossip_ranks.results(ranks, "probed_devices"):
+        with_devices, without = tomllib.loads(found)["hosts"]
+        assert str(with_devices["device_rate"]).endswith("bit/s")
+        assert "device_latency" in with_devices
+        assert not {"device_rate", "device_latency"} & set(without)
 
 
 def test_mistakes_are_said_on_every_rank(ranks: list[gossip_ranks.Rank]) -> None:

@@ -28,10 +28,10 @@ ARROWS: dict[str, set[str]] = {
         *("base", "workers", "tensors", "session", "step", "checkpoint"),
         *("habits", "uneven_epochs"),
     },
-    "probing": {"base", "workers", "tensors", "session"},
+    "diagnosis": {"workers"},
+    "probing": {"base", "workers", "tensors", "session", "diagnosis"},
     "lightning": {"gossip"},
     "transformers": {"gossip"},
-    "diagnosis": {"workers"},
     "doctor": {"_built", "workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),

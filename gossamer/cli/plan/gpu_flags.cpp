@@ -83,7 +83,7 @@ double gpu_compute_s(const GpuFlags& f, double parameters, int workers,
 }
 
 std::vector<std::string> gpu_assumptions(const GpuFlags& f, const ClusterFile& cluster,
-                                         double parameters, bool has_inside_rate) {
+                                         double parameters, const GpuRates& rates) {
   const GpuPreset& gpu = find_gpu(f.name);
   std::vector<std::string> lines;
   if (computes_tokens(f)) {
@@ -101,14 +101,20 @@ std::vector<std::string> gpu_assumptions(const GpuFlags& f, const ClusterFile& c
           "of 65M used .02 to .06");
     }
   }
-  if (has_inside_rate && std::ranges::any_of(cluster.cluster.hosts, [](const HostSpec& host) {
+  if (rates.inside_rate && std::ranges::any_of(cluster.cluster.hosts, [](const HostSpec& host) {
         return host.workers > 1;
       })) {
     lines.push_back(inside_assumption(gpu, cluster));
   }
-  lines.push_back(
-      "exchanges begin and end in the GPU's memory; "
-      "Gossamer itself takes parameters of a CPU only");
+  if (rates.device_rate) {
+    lines.push_back(in_gigabytes(device_link(gpu).rate_bytes_per_s) +
+                    " each way between a GPU and the host's memory, where exchanges are: " +
+                    shortest(kPcieShare) + " of " + std::string(gpu.host.name) + "; --device-rate");
+  } else if (std::ranges::none_of(cluster.cluster.hosts, is_limited, &HostSpec::device)) {
+    lines.push_back(
+        "no copies between a GPU and the host's memory, where exchanges are: the hosts have no "
+        "device_rate");
+  }
   return lines;
 }
 

@@ -28,8 +28,14 @@ bool computes_tokens(const GpuFlags& flags);
 double gpu_compute_s(const GpuFlags& flags, double parameters, int workers,
                      const std::string& command);
 
+/// Which rates are the preset's.
+struct GpuRates {
+  bool inside_rate = false;
+  bool device_rate = false;
+};
+
 /// What is taken for granted about the GPU, a line each.
 std::vector<std::string> gpu_assumptions(const GpuFlags& flags, const ClusterFile& cluster,
-                                         double parameters, bool has_inside_rate);
+                                         double parameters, const GpuRates& rates);
 
 }  // namespace gossamer

@@ -36,6 +36,9 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
       ->capture_default_str();
   of_cluster(app.add_option("--inside-rate", f.inside_rate,
                             "between two workers of a host (default 10GB/s, or the GPU's)"));
+  of_cluster(app.add_option("--device-rate", f.device_rate,
+                            "between each worker's GPU and the host's memory (default the "
+                            "GPU's; without --gpu parameters are in the host's memory)"));
   CLI::Option* workload =
       app.add_option("--workload", f.workload, "TOML file of parameters and compute time");
   const auto of_workload = [&](CLI::Option* option) {
@@ -63,11 +66,16 @@ ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
                       parse_duration(f.link_latency, command + " --link-latency")};
   const std::string rate = f.inside_rate.empty() ? kInsideRate : f.inside_rate;
   const double given = parse_rate(rate, command + " --inside-rate");
+  LinkSpec device;
+  if (!f.gpu.name.empty()) device = device_link(find_gpu(f.gpu.name));
+  if (!f.device_rate.empty()) {
+    device.rate_bytes_per_s = parse_rate(f.device_rate, command + " --device-rate");
+  }
   for (int workers : shape.workers_per_host) {
     const double inside = f.inside_rate.empty() && !f.gpu.name.empty()
                               ? inside_rate(find_gpu(f.gpu.name), workers, link.rate_bytes_per_s)
                               : given;
-    file.cluster.hosts.push_back({workers, link, {inside, 0}});
+    file.cluster.hosts.push_back({workers, link, {inside, 0}, device});
   }
   file.speeds.assign(at(shape.workers()), 1);
   check_cluster(file.cluster);
@@ -133,7 +141,9 @@ std::vector<std::string> assumptions(const CLI::App& app, const ScenarioFlags& f
   if (has_gpu) {
     const auto parameters =
         static_cast<double>(parse_amount("--parameters", f.parameters, app.get_name()));
-    lines = gpu_assumptions(f.gpu, cluster, parameters, f.cluster.empty() && f.inside_rate.empty());
+    lines = gpu_assumptions(f.gpu, cluster, parameters,
+                            {.inside_rate = f.cluster.empty() && f.inside_rate.empty(),
+                             .device_rate = f.cluster.empty() && f.device_rate.empty()});
   }
   if (!examples.empty()) lines.push_back("examples, where you gave nothing:" + examples);
   return lines;

@@ -13,12 +13,13 @@
 namespace gossamer {
 
 struct ScenarioFlags {
-  std::string cluster;  ///< a file; else the flags up to `inside_rate`
+  std::string cluster;  ///< a file; else the flags up to `device_rate`
   int hosts = 0;        ///< 0: 4, or as many as per_host has numbers
   std::string per_host = "1";
   std::string link_rate = "1Gbit/s";
   std::string link_latency = "50us";
   std::string inside_rate;  ///< empty: that of the GPU, or 10GB/s
+  std::string device_rate;  ///< empty: that of the GPU, or parameters in the host's memory
   std::string workload;     ///< a file; else the flags from here on
   std::string parameters = "25M";
   int buckets = 8;

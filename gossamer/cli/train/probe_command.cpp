@@ -64,7 +64,7 @@ void print_table(const ProbedJob& probed, const std::filesystem::path& out) {
   std::printf("%-6s%-9s%14s%10s%16s%10s%8s\n", "host", "workers", "link", "latency", "inside",
               "latency", "speed");
   for (int h = 0; h < shape.hosts(); ++h) {
-    const auto& [workers, link, inside] = probed.cluster.cluster.hosts[at(h)];
+    const auto& [workers, link, inside, device] = probed.cluster.cluster.hosts[at(h)];
     const double speed = probed.cluster.speeds[at(shape.first_rank(h))];
     std::printf("%-6d%-9d%14s%10s%16s%10s%8.2f\n", h, workers,
                 format_rate(link.rate_bytes_per_s).c_str(), format_duration(link.latency_s).c_str(),

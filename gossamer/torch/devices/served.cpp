@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gossamer/exchange/method.h"
+
 namespace gossamer {
 
 std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors) {
@@ -13,8 +15,8 @@ std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors) {
 }
 
 bool hides_behind_device(std::span<const NamedTensor> tensors, const EngineOptions& options) {
-  const bool needs_no_x = options.pattern == "cwa" || options.pattern == "atc";
-  return needs_no_x && options.late == Late::wait &&
+  const DeviceCopies copies = device_copies(find_pattern_facts(options.pattern), options.late);
+  return copies == DeviceCopies::corrections &&
          std::ranges::all_of(tensors, [](const NamedTensor& named) {
            const auto type = named.tensor.scalar_type();
            return (type == at::kFloat || type == at::kDouble) &&

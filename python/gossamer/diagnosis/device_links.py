@@ -30,6 +30,13 @@ def measure(device: torch.device, count: int = _BYTES) -> tuple[float, float]:
     return rate(here, there), rate(there, here)
 
 
+def latency_s(device: torch.device) -> float:
+    """Seconds of the smallest copy to pinned memory; the best of a few."""
+    there = torch.zeros(1, dtype=torch.uint8, device=device)
+    here = torch.zeros(1, dtype=torch.uint8, pin_memory=True)
+    return 1e-9 / rate(here, there)
+
+
 def rate(into: torch.Tensor, source: torch.Tensor) -> float:
     """GB/s of a copy that need not be waited for; the best of a few."""
     best = float("inf")
