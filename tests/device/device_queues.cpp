@@ -77,7 +77,8 @@ bool Queues::query(Event& event) {
   return true;
 }
 
-void Queues::wait(const Event& event) {
+void Queues::wait(Event& event) {
+  event.looks = 0;  // who has waited sees that it is over
   if (!is_over(event)) ++counts.host_waits;
   run(event.stream, event.position);
 }

@@ -67,7 +67,7 @@ class Queues {
 
   Event record(std::int64_t stream);
   bool query(Event& event);
-  void wait(const Event& event);
+  void wait(Event& event);
   bool is_over(const Event& event) const;
 
   std::int64_t new_stream() { return ++streams_; }

@@ -138,6 +138,21 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     }
     return false;
   }
+  /// As FSDP frees what it has gathered, and allocates it again.
+  void resizePrivateUse1Bytes(const c10::Storage& storage, std::size_t bytes) const override {
+    const Lock lock(queues().mutex());
+    queues().run_everything();
+    c10::DataPtr resized = memory().allocate(bytes);
+    const std::size_t kept = std::min(bytes, storage.nbytes());
+    if (kept > 0) {
+      ::mprotect(resized.get(), pages(bytes), PROT_READ | PROT_WRITE);
+      ::mprotect(storage.mutable_data(), pages(storage.nbytes()), PROT_READ | PROT_WRITE);
+      std::memcpy(resized.get(), storage.data(), kept);
+      ::mprotect(resized.get(), pages(bytes), PROT_NONE);
+    }
+    storage.set_data_ptr_noswap(std::move(resized));
+    storage.unsafeGetStorageImpl()->set_nbytes(bytes);
+  }
 };
 
 struct Guard final : c10::impl::DeviceGuardImplInterface {

@@ -17,11 +17,16 @@ def install() -> None:
     module = types.ModuleType(NAME)
     vars(module).update(
         is_available=lambda: True,
+        is_initialized=lambda: True,
         device_count=lambda: 1,
         current_device=lambda: 0,
         _is_in_bad_fork=lambda: False,
         manual_seed_all=lambda seed: None,
         get_amp_supported_dtype=lambda: [torch.float16, torch.bfloat16, torch.float32],
+        Stream=lambda priority=0: torch.Stream(NAME, priority=priority),
+        Event=lambda: torch.Event(NAME),
+        current_stream=lambda: torch.accelerator.current_stream(0),
+        stream=lambda stream: stream,
     )
     torch._register_device_module(NAME, module)
     _test_device.install()

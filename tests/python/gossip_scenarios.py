@@ -28,6 +28,7 @@ import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
 import gossip_scenarios_codecs  # noqa: E402
 import gossip_scenarios_device_order  # noqa: E402
+import gossip_scenarios_device_shards  # noqa: E402
 import gossip_scenarios_devices  # noqa: E402
 import gossip_scenarios_doors  # noqa: E402
 import gossip_scenarios_edits  # noqa: E402
@@ -64,6 +65,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_interrupted.SCENARIOS,
     **gossip_scenarios_doors.SCENARIOS,
     **gossip_scenarios_device_order.SCENARIOS,
+    **gossip_scenarios_device_shards.SCENARIOS,
     **gossip_scenarios_devices.SCENARIOS,
     **gossip_scenarios_jobs.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,

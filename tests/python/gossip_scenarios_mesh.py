@@ -39,7 +39,7 @@ def small(seed: int = 0) -> nn.Module:
 
 
 def sharded(mesh: DeviceMesh, seed: int = 0) -> nn.Module:
-    model = small(seed)
+    model = small(seed).to(mesh.device_type)
     fully_shard(model[0], mesh=mesh["inner"])  # the root keeps the rest gathered after a forward
     return fully_shard(model, mesh=mesh["inner"])
 
@@ -47,7 +47,7 @@ def sharded(mesh: DeviceMesh, seed: int = 0) -> nn.Module:
 def whole(model: nn.Module) -> list[float]:
     """All numbers of a model, also those that other ranks hold. Collective."""
     values = [p.full_tensor() if isinstance(p, DTensor) else p for p in model.parameters()]
-    return torch.cat([v.detach().double().flatten() for v in values]).tolist()
+    return torch.cat([v.detach().cpu().double().flatten() for v in values]).tolist()
 
 
 def walk(

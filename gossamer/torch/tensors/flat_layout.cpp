@@ -86,14 +86,14 @@ void fill_segments(FlatLayout& layout) {
     const bool last = s + 1 == layout.slots.size() || layout.slots[s + 1].array != slot.array;
     const std::int64_t end =
         last ? layout.arrays[at(slot.array)].count : layout.slots[s + 1].offset;
-    slot.first_bucket = -1;
+    slot.first_bucket = 0;
     slot.last_bucket = -1;
     for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
       BucketLayout& bucket = layout.buckets[b];
       if (bucket.array != slot.array) continue;
       if (!add_segment(bucket, slot.offset, end, slot.info.group)) continue;
       if (bucket.first >= slot.offset + slot.count) continue;  // only padding of the slot
-      if (slot.first_bucket < 0) slot.first_bucket = static_cast<int>(b);
+      if (slot.last_bucket < 0) slot.first_bucket = static_cast<int>(b);
       slot.last_bucket = static_cast<int>(b);
     }
   }

@@ -25,7 +25,8 @@ struct ParameterInfo {
 };
 
 /// Where a parameter lies: `count` elements from `offset` of flat array `array`. It touches the
-/// buckets `first_bucket` … `last_bucket`, which are several when a cut goes through it.
+/// buckets `first_bucket` … `last_bucket`, which are several when a cut goes through it,
+/// and none (0 … −1) where it is empty.
 struct ParameterSlot {
   ParameterInfo info;
   int array = 0;

@@ -89,7 +89,7 @@ void TensorEngine::arrive_in_backward(std::size_t i) {
                    .remedy = "run all backwards of a step but the last inside gossip.no_sync(), or "
                              "use update=\"step\""});
   }
-  for (int b = slot.first_bucket; b >= 0 && b <= slot.last_bucket; ++b) {
+  for (int b = slot.first_bucket; b <= slot.last_bucket; ++b) {
     const auto bucket = static_cast<std::size_t>(b);
     if (--step_.missing[bucket] == 0 && !step_.error) step_early(bucket);
   }

@@ -49,11 +49,6 @@ def check(named: Sequence[Named], pattern: str) -> None:
             f"'{name}' on {parameter.device}; use another pattern"
         )
     for name, parameter, _ in there:
-        if shards.is_sharded(parameter):
-            raise ValueError(
-                f"[Gossip] parameter '{name}' on {parameter.device} is a shard; shards are served "
-                "in CPU memory only: keep the parameters whole, one worker per device"
-            )
         if parameter.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"[Gossip] parameter '{name}' on {parameter.device} must be float32 or float64, "
@@ -72,7 +67,12 @@ class _Noted(NamedTuple):
 
 
 class LateCheck:
-    """Whether gradients on a device are finite, known a step or two later: nobody waits for it."""
+    """Whether gradients on a device are finite, known a step or two later: nobody waits for it.
+
+    Ranks with shards of one model must raise in the same step, or they wait for each other in the
+    next one. So they look at a step when they have noted the next one, as soon as the device has
+    come to it.
+    """
 
     _MOST = 4  # steps that are looked at later; the host waits before there are more
 
@@ -80,23 +80,30 @@ class LateCheck:
         self._named = list(named)
         self._rank = rank
         self._noted: deque[_Noted] = deque()
+        self._is_agreed = any(shards.is_sharded(parameter) for _, parameter, _ in self._named)
 
     def note(self, step: int) -> None:
         """The gradients that are there are those of ``step``."""
-        if len(self._noted) == self._MOST:
+        if len(self._noted) == (1 if self._is_agreed else self._MOST):
             self._noted[0].over.synchronize()
         self.look()
         there = [(name, p.grad) for name, p, _ in self._named if p.grad is not None]
-        dense = [(name, g) for name, g in there if g.layout == torch.strided]
+        dense = [(name, shards.local_of(g)) for name, g in there if g.layout == torch.strided]
         if not dense:
             return
+        names = [name for name, _ in dense]
         with torch.no_grad():
             norms = torch.stack(torch._foreach_norm([gradient for _, gradient in dense]))
+            total = shards.sum_over_ranks(
+                norms.sum(), (parameter for _, parameter, _ in self._named)
+            )
+            if total is not None:
+                norms, names = torch.cat([norms, total.reshape(1)]), [*names, ""]
             here = torch.empty(norms.shape, dtype=norms.dtype, pin_memory=True)
             here.copy_(norms, non_blocking=True)
         over = torch.Event(norms.device)
         over.record()
-        self._noted.append(_Noted(step, [name for name, _ in dense], here, over))
+        self._noted.append(_Noted(step, names, here, over))
 
     def look(self) -> None:
         """Raises RuntimeError for the first of the gradients that the device has come to, and that
@@ -105,10 +112,13 @@ class LateCheck:
             noted = self._noted.popleft()
             for name, norm in zip(noted.names, noted.norms.tolist(), strict=True):
                 if norm - norm != 0:
+                    of = f"of parameter '{name}' " if name else ""
+                    got = (
+                        f"a norm of {norm}" if name else "another number in a shard of another rank"
+                    )
                     raise RuntimeError(
-                        f"[Gossip] the gradient of parameter '{name}' on worker {self._rank} in "
-                        f"step {noted.step} must be finite, got a norm of {norm}; on a device that "
-                        "is known a step or two later, and the optimizer has stepped with it: go "
-                        "back to what was saved, and lower the learning rate, clip, or use a "
-                        "GradScaler"
+                        f"[Gossip] the gradient {of}on worker {self._rank} in step {noted.step} "
+                        f"must be finite, got {got}; on a device that is known a step or two "
+                        "later, and the optimizer has stepped with it: go back to what was saved, "
+                        "and lower the learning rate, clip, or use a GradScaler"
                     )

@@ -91,6 +91,15 @@ def anywhere(flag: bool, parameters: Iterable[torch.Tensor]) -> bool:
     return bool(_over(mesh, value, dist.ReduceOp.MAX))
 
 
+def sum_over_ranks(value: torch.Tensor, parameters: Iterable[torch.Tensor]) -> torch.Tensor | None:
+    """The sum of ``value`` over the ranks that hold shards of these; None where none does.
+
+    Collective over them; on a device it is queued only.
+    """
+    mesh = _mesh(parameters)
+    return None if mesh is None else _over(mesh, value, dist.ReduceOp.SUM)
+
+
 class ShardEngine(_core.Engine):
     """An engine over what is here of the parameters of a model. See Note [Shards]."""
 

@@ -1,0 +1,38 @@
+"""fully_shard and DDP inside a worker whose ranks have a device each: the numbers of CPU memory."""
+
+import gossip_ranks
+import pytest
+from gossip_scenarios_device_shards import RUNS_OF_DDP, SCENARIOS
+from gossip_scenarios_mesh import RUNS
+
+NEAR = 1e-6  # float32
+
+
+@pytest.fixture(scope="module")
+def ranks() -> list[gossip_ranks.Rank]:
+    return gossip_ranks.run(list(SCENARIOS), [2, 2], timeout_s=300)
+
+
+@pytest.mark.parametrize(
+    "run", [*(f"fsdp {name}" for name in RUNS), *(f"ddp {name}" for name in RUNS_OF_DDP)]
+)
+def test_replicas_on_a_device_train_as_in_cpu_memory(
+    ranks: list[gossip_ranks.Rank], run: str
+) -> None:
+    for found in gossip_ranks.results(ranks, "replicas_on_device"):
+        assert found[run] <= NEAR
+
+
+def test_a_nan_in_one_shard_stops_all_of_its_replica_a_step_late(
+    ranks: list[gossip_ranks.Rank],
+) -> None:
+    first, second, *others = gossip_ranks.results(ranks, "nan_on_device")
+    assert "got another number in a shard of another rank" in first["message"]
+    assert "the gradient of parameter '0.weight' on worker 0 in step 1" in second["message"]
+    assert "a step or two later" in first["message"] and "a step or two later" in second["message"]
+    assert others == [{}, {}]
+
+
+def test_an_empty_parameter_is_served_on_a_device(ranks: list[gossip_ranks.Rank]) -> None:
+    for gap in gossip_ranks.results(ranks, "empty_parameter"):
+        assert gap <= NEAR
