@@ -129,6 +129,21 @@ void check_algorithm(const Recipe& recipe) {
   method_of(algorithm, recipe.run.seed);
 }
 
+/// What a device does not serve; see Note [Training on a device].
+void check_device(const Recipe& recipe) {
+  if (recipe.run.device == "cpu") return;
+  const Pattern& pattern = *recipe.algorithm.pattern;
+  require(pattern.own_step || averages_gradients(pattern), "device",
+          "cpu for a pattern that works on gradients or on the optimizer's vectors; cwa, atc, "
+          "exact_diffusion, extra and allreduce go with others",
+          recipe.run.device + " and pattern " + std::string(pattern.name));
+  const MethodSpec method = method_of(recipe.algorithm, recipe.run.seed);
+  require(averages_gradients(pattern) || update_of(method) == UpdateAt::step, "device",
+          "cpu where buckets step in the backward (update = \"backward\")", recipe.run.device);
+  require(hyper_of(recipe.optimizer, recipe.algorithm).noise_share == 1, "device",
+          "cpu where noise_share is given", recipe.run.device);
+}
+
 }  // namespace
 
 void check_recipe(const Recipe& recipe) {
@@ -138,6 +153,7 @@ void check_recipe(const Recipe& recipe) {
   check_timeout(recipe.run.timeout_s, "train");
   const int workers = host_shape_of(recipe.cluster).workers();
   check_algorithm(recipe);
+  check_device(recipe);
   check_links(recipe.cluster);
   require(recipe.data.global_batch >= workers, "global_batch",
           "at least the number of workers (" + std::to_string(workers) + ")",

@@ -219,6 +219,8 @@ Fields fields_of(RunSection& r) {
        &r.grace_s},
       {"run", "timeout_s", "longest wait for another worker, in seconds", &r.timeout_s},
       {"run", "kernel_threads", "threads of one worker's update", &r.kernel_threads},
+      {"run", "device", "cpu, or cuda: a GPU for each worker of a host; cuda:1: that one",
+       &r.device},
   };
 }
 

@@ -110,6 +110,7 @@ struct RunSection {
   double grace_s = 25;  ///< schedulers give 30 before they kill
   double timeout_s = 60;
   int kernel_threads = 1;
+  std::string device = "cpu";  ///< where parameters are, as torch names it
 };
 
 struct Recipe {

@@ -108,9 +108,9 @@ TEST(Simulate, CopiesOfDevicesComeBeforeAndBehindTheExchange) {
   const Workload workload{.buckets = {100, 100}, .compute = {.mean_s = ns(1000)}};
   const SimMethod method = cwa("complete", two_hosts());
   const SimResult result = run_on_devices(workload, method, 2);
-  // Out at 220 and 440, there at 670 and 1070, on the device at 890 and 1290. The later bucket waits
-  // until 1290; the earlier is out again at 1220, the later at 1510: there at 1670 and 1960, on the
-  // device at 1890 and 2180.
+  // Out at 220 and 440, there at 670 and 1070, on the device at 890 and 1290. The later bucket
+  // waits until 1290; the earlier is out again at 1220, the later at 1510: there at 1670 and 1960,
+  // on the device at 1890 and 2180.
   EXPECT_EQ(ends_ns(result, 0), (Ends{1290, 2290}));
   EXPECT_EQ(result.steps[0][0].waited, SimTime(290));
   EXPECT_EQ(result.steps[0][1].waited, SimTime(0));

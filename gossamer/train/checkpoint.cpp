@@ -63,7 +63,8 @@ Kept model_of(const torch::nn::Module& module) {
 }
 
 /// What optimizer and pattern keep, by reference.
-Kept vectors_of(TensorEngine& engine, const Recipe& recipe) {
+Kept vectors_of(Trainer& trainer, const Recipe& recipe) {
+  TensorEngine& engine = trainer.tensors();
   const Pattern& pattern = *recipe.algorithm.pattern;
   const std::span<const std::string_view> vectors = recipe.optimizer.optimizer->state;
   const std::span<const std::string_view> own = pattern.state;
@@ -71,7 +72,8 @@ Kept vectors_of(TensorEngine& engine, const Recipe& recipe) {
   for (int i = 0; i < engine.count(); ++i) {
     const std::string& name = engine.name(i);
     for (std::size_t k = 0; k < vectors.size(); ++k) {
-      kept.emplace_back(optimizer_key(name, vectors[k]), engine.state(i, static_cast<int>(k)));
+      kept.emplace_back(optimizer_key(name, vectors[k]),
+                        trainer.optimizer_state(i, static_cast<int>(k)));
     }
     for (std::size_t k = 0; k < own.size(); ++k) {
       kept.emplace_back(pattern_key(pattern.name, own[k], name),
@@ -81,12 +83,12 @@ Kept vectors_of(TensorEngine& engine, const Recipe& recipe) {
   return kept;
 }
 
-/// How often each tensor has been stepped, which is read from and written to the engine.
-Kept updates_of(const TensorEngine& engine) {
+/// How often each tensor has been stepped, which is read from and written to the trainer.
+Kept updates_of(Trainer& trainer) {
   Kept updates;
-  for (int i = 0; i < engine.count(); ++i) {
-    updates.emplace_back(optimizer_key(engine.name(i), kUpdates),
-                         at::scalar_tensor(engine.updates(i), at::kFloat));
+  for (int i = 0; i < trainer.tensors().count(); ++i) {
+    updates.emplace_back(optimizer_key(trainer.tensors().name(i), kUpdates),
+                         at::scalar_tensor(trainer.updates(i), at::kFloat));
   }
   return updates;
 }
@@ -108,20 +110,21 @@ std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) 
   return files;
 }
 
-WorkerFile write_own(const std::filesystem::path& temporary, TensorEngine& engine, Kept kept) {
-  for (auto& updates : updates_of(engine)) kept.push_back(std::move(updates));
+WorkerFile write_own(const std::filesystem::path& temporary, Trainer& trainer, Kept kept) {
+  for (auto& updates : updates_of(trainer)) kept.push_back(std::move(updates));
   std::vector<TensorView> views;
   for (auto& [key, tensor] : kept) {
-    tensor = tensor.contiguous();
+    tensor = tensor.cpu().contiguous();
     views.push_back(view_of_tensor(key, tensor));
   }
-  return write_worker_file(temporary, engine.engine().collectives().rank(), views);
+  return write_worker_file(temporary, trainer.engine().collectives().rank(), views);
 }
 
 /// What the manifest has to say of it, without the files.
-Manifest described(const TrainedRun& run, TensorEngine& engine, const torch::nn::Module& module) {
-  Manifest manifest{.step = engine.engine().steps_done(),
-                    .workers = engine.engine().collectives().workers(),
+Manifest described(const TrainedRun& run, Trainer& trainer) {
+  const torch::nn::Module& module = *trainer.model().module;
+  Manifest manifest{.step = trainer.engine().steps_done(),
+                    .workers = trainer.engine().collectives().workers(),
                     .optimizer = std::string(run.recipe.optimizer.optimizer->name),
                     .pattern = std::string(run.recipe.algorithm.pattern->name),
                     .run = run_identity(run.recipe, run.content)};
@@ -131,7 +134,7 @@ Manifest described(const TrainedRun& run, TensorEngine& engine, const torch::nn:
   };
   for (const auto& item : module.named_parameters()) add("parameter", item.key(), item.value());
   for (const auto& item : module.named_buffers()) add("buffer", item.key(), item.value());
-  for (const auto& [step, loss] : engine.engine().agreed_losses()) {
+  for (const auto& [step, loss] : trainer.engine().agreed_losses()) {
     manifest.losses.push_back({step, loss});
   }
   return manifest;
@@ -177,7 +180,7 @@ void check_run(const Manifest& manifest, const TrainedRun& run) {
 }
 
 void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor& tensor) {
-  const at::Tensor read = at::empty(tensor.sizes(), tensor.options());
+  const at::Tensor read = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
   const TensorView wanted = view_of_tensor(key, read);
   const TensorView& found = file.at(key);
   if (found.dtype != wanted.dtype || found.shape != wanted.shape) {
@@ -201,16 +204,15 @@ void fill_all(const SafetensorsFile& file, const Kept& kept, Absent absent = Abs
 
 }  // namespace
 
-std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
-                            torch::nn::Module& module) {
-  Collectives& collectives = engine.engine().collectives();
+std::string save_checkpoint(const TrainedRun& run, Trainer& trainer) {
+  Collectives& collectives = trainer.engine().collectives();
   const bool commits = collectives.rank() == 0;
   const auto folder = checkpoints_of(run.out);
   std::string attempt;
   std::filesystem::path temporary;
   const auto begin = [&] {
     if (run.lock != nullptr) run.lock->check();
-    temporary = begin_checkpoint(folder, engine.engine().steps_done(), attempt).temporary;
+    temporary = begin_checkpoint(folder, trainer.engine().steps_done(), attempt).temporary;
   };
   std::string problem = problem_of_all(collectives, [&] {
     if (!commits) return;
@@ -222,15 +224,15 @@ std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine,
   WorkerFile own{.rank = collectives.rank()};
   problem = problem_of_all(collectives, [&] {
     begin();
-    Kept kept = model_of(module);
-    for (auto& vector : vectors_of(engine, run.recipe)) kept.push_back(std::move(vector));
-    own = write_own(temporary, engine, std::move(kept));
+    Kept kept = model_of(*trainer.model().module);
+    for (auto& vector : vectors_of(trainer, run.recipe)) kept.push_back(std::move(vector));
+    own = write_own(temporary, trainer, std::move(kept));
   });
   if (!problem.empty()) {
     if (commits) abandon_checkpoint(temporary);
     return problem;
   }
-  Manifest manifest = described(run, engine, module);
+  Manifest manifest = described(run, trainer);
   manifest.files = gather(collectives, own);
   problem = problem_of_all(collectives, [&] {
     if (!commits) return;
@@ -256,25 +258,26 @@ std::filesystem::path checkpoint_to_resume(const TrainedRun& run) {
   return *checkpoint;
 }
 
-void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module) {
+void load_checkpoint(const TrainedRun& run, Trainer& trainer) {
   const at::NoGradGuard no_grad;
   const auto checkpoint = checkpoint_to_resume(run);
   const Manifest manifest = read_checkpoint(checkpoint);
-  const Manifest own = described(run, engine, module);
+  const Manifest own = described(run, trainer);
   require_same_model(manifest, own.optimizer, own.model);
+  TensorEngine& engine = trainer.tensors();
   const int rank = engine.engine().collectives().rank();
   const SafetensorsFile file = open_worker_file(checkpoint, manifest, rank);
-  fill_all(file, model_of(module));
+  fill_all(file, model_of(*trainer.model().module));
   engine.set_anchors();
   const Absent absent = manifest.run.empty() ? Absent::zero : Absent::fault;
-  fill_all(file, vectors_of(engine, run.recipe), absent);
-  const Kept updates = updates_of(engine);
+  fill_all(file, vectors_of(trainer, run.recipe), absent);
+  const Kept updates = updates_of(trainer);
   for (int i = 0; i < engine.count(); ++i) {
     const auto& [key, count] = updates[at(i)];
     // Torch counts for some optimizers only.
     const bool is_there = file.find(key) != nullptr;
     if (is_there) fill(file, key, count);
-    engine.set_updates(i, is_there ? std::llround(count.item<double>()) : manifest.step);
+    trainer.set_updates(i, is_there ? std::llround(count.item<double>()) : manifest.step);
   }
   for (const auto& [step, loss] : manifest.losses) {
     engine.engine().agreed_losses().push_back({step, loss});

@@ -8,11 +8,7 @@
 
 #include "gossamer/base/folder_lock.h"
 #include "gossamer/recipe/recipe.h"
-#include "gossamer/torch/tensors/tensor_engine.h"
-
-namespace torch::nn {
-class Module;
-}
+#include "gossamer/train/trainer.h"
 
 namespace gossamer {
 
@@ -27,7 +23,7 @@ struct TrainedRun {
 /// Collective: all workers write into `out`/checkpoints, rank 0 commits. Either the checkpoint is
 /// there as a whole afterwards, or the earlier ones are untouched and all workers are told what the
 /// disk had against it. Old checkpoints that cannot be removed are a warning. Empty: it is there.
-std::string save_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module);
+std::string save_checkpoint(const TrainedRun& run, Trainer& trainer);
 
 /// Whether there is a checkpoint in the run folder, which need not exist.
 bool has_checkpoint(const std::filesystem::path& out);
@@ -36,9 +32,9 @@ bool has_checkpoint(const std::filesystem::path& out);
 /// std::invalid_argument where it is of another run, or of other data.
 std::filesystem::path checkpoint_to_resume(const TrainedRun& run);
 
-/// Collective: fills engine and module from the newest checkpoint and starts the engine there. What
+/// Collective: fills the trainer from the newest checkpoint and starts its engine there. What
 /// follows is, bit for bit, what would have followed the save. Throws as checkpoint_to_resume()
 /// does, and IoError for a damaged checkpoint.
-void load_checkpoint(const TrainedRun& run, TensorEngine& engine, torch::nn::Module& module);
+void load_checkpoint(const TrainedRun& run, Trainer& trainer);
 
 }  // namespace gossamer

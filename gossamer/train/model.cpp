@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/torch/devices/places.h"
 #include "gossamer/torch/modules/models.h"
 
 namespace gossamer {
@@ -20,6 +21,17 @@ int bucket_multiple(const Recipe& recipe) {
   return std::clamp(period, 1, algorithm.buckets);
 }
 
+/// A new module, whose tensors stay the same objects: models keep handles of them. Unlike
+/// Module::to() for devices of every kind.
+void move(const torch::nn::Module& module, const c10::Device& device) {
+  const auto move_tensor = [&](const at::Tensor& tensor) {
+    const at::Tensor there = tensor.detach().to(device);
+    tensor.unsafeGetTensorImpl()->shallow_copy_from(there.getIntrusivePtr());
+  };
+  for (const at::Tensor& parameter : module.parameters()) move_tensor(parameter);
+  for (const at::Tensor& buffer : module.buffers()) move_tensor(buffer);
+}
+
 }  // namespace
 
 Model make_bare_model(const ModelSection& section, const ModelInput& input, std::uint64_t seed) {
@@ -31,7 +43,11 @@ Model make_bare_model(const ModelSection& section, const ModelInput& input, std:
       .make({.input = input.shape, .size = section.size, .dropout = dropout, .seed = seed});
 }
 
-TrainModel make_train_model(const Recipe& recipe, const Task& task) {
+int local_rank_of(const HostShape& shape, int rank) {
+  return rank - shape.first_rank(shape.host_of(rank));
+}
+
+TrainModel make_train_model(const Recipe& recipe, const Task& task, int local_rank) {
   const auto make = [&] {
     return make_bare_model(recipe.model, {task.kind, task.input}, recipe.run.seed);
   };
@@ -44,7 +60,9 @@ TrainModel make_train_model(const Recipe& recipe, const Task& task) {
                   .tensors = {},
                   .layout = {.min_buckets = recipe.algorithm.buckets,
                              .bucket_multiple = bucket_multiple(recipe)},
-                  .label_smoothing = recipe.optimizer.label_smoothing};
+                  .label_smoothing = recipe.optimizer.label_smoothing,
+                  .device = device_for(recipe.run.device, local_rank)};
+  if (!made.device.is_cpu()) move(*made.model.module, made.device);
   made.tensors = tensors_of(*made.model.module, options);
   return made;
 }
@@ -71,13 +89,6 @@ TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model
                      .kernel_threads = recipe.run.kernel_threads},
           .layout = model.layout,
           .measures_norm = true};
-}
-
-double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard) {
-  const Batch batch = task.training_batch(step, shard);
-  const at::Tensor loss = loss_of(model.model, batch, model.label_smoothing);
-  loss.backward();
-  return loss.item<double>();
 }
 
 }  // namespace gossamer

@@ -1,6 +1,8 @@
 #pragma once
 /// The model that a recipe describes, and what an engine is told about it.
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 
 #include "gossamer/recipe/recipe.h"
@@ -17,8 +19,14 @@ struct TrainModel {
   ModuleTensors tensors;
   LayoutOptions layout;
   double label_smoothing = 0;
+  c10::Device device{c10::kCPU};  ///< where it is
 };
-TrainModel make_train_model(const Recipe& recipe, const Task& task);
+
+/// A worker's place among those of its host.
+int local_rank_of(const HostShape& shape, int rank);
+
+/// For a worker, by its place among those of its host: the recipe's device may depend on that.
+TrainModel make_train_model(const Recipe& recipe, const Task& task, int local_rank = 0);
 
 /// What the samples are.
 struct ModelInput {
@@ -30,10 +38,7 @@ struct ModelInput {
 /// would ignore a size.
 Model make_bare_model(const ModelSection& section, const ModelInput& input, std::uint64_t seed);
 
-/// Options of the engine for a recipe and its model.
+/// Options of the engine for a recipe and its model in CPU memory.
 TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model);
-
-/// One forward and backward on the worker's part of the step's batch; returns the loss.
-double forward_backward(TrainModel& model, const Task& task, std::int64_t step, Shard shard);
 
 }  // namespace gossamer

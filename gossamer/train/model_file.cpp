@@ -24,8 +24,10 @@ void each_tensor(const torch::nn::Module& module, const Visit& visit) {
 
 void save_model(const std::filesystem::path& path, const torch::nn::Module& module) {
   std::vector<TensorView> views;
+  std::vector<at::Tensor> in_host_memory;
   each_tensor(module, [&](const std::string& name, const at::Tensor& tensor) {
-    views.push_back(view_of_tensor(name, tensor));
+    in_host_memory.push_back(tensor.cpu());
+    views.push_back(view_of_tensor(name, in_host_memory.back()));
   });
   write_safetensors(path, views);
 }

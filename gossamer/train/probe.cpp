@@ -10,8 +10,9 @@
 #include "gossamer/model/link_load.h"
 #include "gossamer/probe/compute.h"
 #include "gossamer/probe/links.h"
+#include "gossamer/torch/devices/places.h"
 #include "gossamer/torch/process.h"
-#include "gossamer/train/model.h"
+#include "gossamer/train/trainer.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
@@ -59,12 +60,11 @@ class LoneWorker {
       : context_(context),
         collectives_(collectives),
         shard_{collectives.rank(), collectives.workers()},
-        model_(make_train_model(alone(*context.recipe), *context.task)),
+        recipe_(alone(*context.recipe)),
         recorder_(collectives.rank(), kMostSteps),
         transports_(make_threads_transports({.hosts = {HostSpec{}}})),
-        options_(options()),
-        engine_(model_.tensors.trained, options_, *transports_.front()) {
-    engine_.start();
+        trainer_(make_trainer()) {
+    trainer_->tensors().start();
   }
 
   /// Seconds per step.
@@ -74,10 +74,7 @@ class LoneWorker {
     recorder_.resume();
     for (std::int64_t k = 0; k < steps; ++k) {
       if (context_.stop != nullptr && *context_.stop) throw Interrupted("interrupted");
-      const double loss =
-          forward_backward(model_, *context_.task, engine_.engine().steps_done(), shard_);
-      engine_.step(options_.engine.groups, false, loss);
-      forget_gradients(model_.tensors.trained);
+      step();
     }
     double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     collectives_.mean({&seconds, 1});
@@ -85,12 +82,18 @@ class LoneWorker {
   }
 
   std::vector<TimedStep> last(std::int64_t steps) const {
-    const std::vector<TimedStep> all = timed_steps(recorder_.records());
+    const std::vector<TimedStep> all =
+        trainer_->device().is_cpu() ? timed_steps(recorder_.records()) : timed_;
     return {all.end() - std::min<std::ptrdiff_t>(steps, std::ssize(all)), all.end()};
   }
 
+  /// Of this worker's device, while all measure.
+  LinkSpec device_link() const {
+    return trainer_->device().is_cpu() ? LinkSpec{} : measure_device_link(trainer_->device());
+  }
+
   std::vector<std::int64_t> bucket_sizes() const {
-    return gossamer::bucket_sizes(engine_.layout());
+    return gossamer::bucket_sizes(trainer_->tensors().layout());
   }
 
  private:
@@ -103,13 +106,44 @@ class LoneWorker {
     return recipe;
   }
 
-  TensorEngineOptions options() {
-    Recipe recipe = alone(*context_.recipe);
+  /// On a device with a wait for it behind each part: the recorder sees what the host does.
+  void step() {
+    const bool is_here = trainer_->device().is_cpu();
+    std::vector<Clock::time_point> moments{Clock::now()};
+    const auto done = [&] {
+      if (!is_here) trainer_->wait_for_device();
+      moments.push_back(Clock::now());
+    };
+    const at::Tensor loss = trainer_->forward(*context_.task, shard_);
+    done();
+    trainer_->backward(loss);
+    done();
+    trainer_->update(groups_, loss);
+    done();
+    if (is_here) return;
+    const auto part_s = [&](std::size_t k) {
+      return std::chrono::duration<double>(moments[k + 1] - moments[k]).count();
+    };
+    timed_.push_back({part_s(0), part_s(1), part_s(2)});
+  }
+
+  std::unique_ptr<Trainer> make_trainer() {
+    const HostShape shape = host_shape_of(context_.recipe->cluster);
+    TrainModel model =
+        make_train_model(recipe_, *context_.task, local_rank_of(shape, collectives_.rank()));
+    TensorEngineOptions told = options(model);
+    groups_ = told.engine.groups;
+    return std::make_unique<Trainer>(recipe_, std::move(model), std::move(told),
+                                     *transports_.front());
+  }
+
+  TensorEngineOptions options(const TrainModel& model) {
+    Recipe recipe = recipe_;
     recipe.cluster.hosts = 1;
     recipe.cluster.per_host = "1";
     AlgorithmSection& algorithm = recipe.algorithm;
     algorithm.local_steps = algorithm.global_average = algorithm.adaptive_average = 0;
-    TensorEngineOptions result = engine_options(recipe, model_);
+    TensorEngineOptions result = engine_options(recipe, model);
     result.engine.schedule = alone_schedule(even_hosts(1, 1));
     result.engine.recorder = &recorder_;
     return result;
@@ -118,11 +152,12 @@ class LoneWorker {
   const TrainContext& context_;
   Collectives& collectives_;
   const Shard shard_;
-  TrainModel model_;
+  const Recipe recipe_;
   Recorder recorder_;
   std::vector<std::unique_ptr<Transport>> transports_;
-  TensorEngineOptions options_;
-  TensorEngine engine_;
+  std::vector<Hyper> groups_;
+  const std::unique_ptr<Trainer> trainer_;
+  std::vector<TimedStep> timed_;  ///< on a device
 };
 
 }  // namespace
@@ -145,6 +180,8 @@ ProbedJob probe_worker(const TrainContext& context, Transport& transport) {
   const auto steps =
       std::clamp(static_cast<std::int64_t>(kLongEnough_s / rough_s), kLeastSteps, kMostSteps);
   worker.run(steps);
+  collectives.barrier();
+  merge_devices(collectives, worker.device_link(), job.cluster.cluster);
   const ProbedCompute compute = merge_steps(collectives, worker.last(steps));
   job.cluster.speeds = compute.speeds;
   job.workload.workload = {.buckets = worker.bucket_sizes(),

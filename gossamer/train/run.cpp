@@ -14,9 +14,11 @@
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/recipe/file.h"
+#include "gossamer/torch/devices/places.h"
 #include "gossamer/torch/process.h"
 #include "gossamer/train/checkpoint.h"
 #include "gossamer/train/default_text.h"
+#include "gossamer/train/trainer.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
@@ -128,22 +130,20 @@ double measure_compute_s(const Recipe& recipe, const Task& task) {
               [&](Transport& transport) {
                 use_one_torch_thread();
                 const int rank = transport.describe().rank;
-                TrainModel model = make_train_model(alone, task);
+                TrainModel model = make_train_model(alone, task, local_rank_of(shape, rank));
                 TensorEngineOptions options = engine_options(alone, model);
                 options.engine.schedule = alone_schedule(shape);
                 const std::vector<Hyper> groups = options.engine.groups;
-                TensorEngine tensors(model.tensors.trained, std::move(options), transport);
-                Engine& engine = tensors.engine();
-                tensors.start();
+                Trainer trainer(alone, std::move(model), std::move(options), transport);
+                Engine& engine = trainer.engine();
+                trainer.tensors().start();
                 const auto run = [&](std::int64_t steps) {
                   engine.collectives().barrier();
                   const auto begin = Clock::now();
                   for (std::int64_t k = 0; k < steps; ++k) {
-                    const double loss =
-                        forward_backward(model, task, engine.steps_done(), {rank, shape.workers()});
-                    tensors.step(groups, false, loss);
-                    forget_gradients(model.tensors.trained);
+                    trainer.step(task, {rank, shape.workers()}, groups);
                   }
+                  trainer.wait_for_device();
                   engine.collectives().barrier();
                   double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
                   engine.collectives().mean({&seconds, 1});
@@ -188,7 +188,24 @@ std::optional<RunPrediction> foresee(const Recipe& recipe, const Task& task, Run
   return prediction;
 }
 
+/// Torch has one thread per device for all backward passes of a process. One that waits there for
+/// the gradients of another worker keeps that worker's pass from running.
+void refuse_shared_backward(const Recipe& recipe) {
+  const int workers = host_shape_of(recipe.cluster).workers();
+  const c10::Device device = device_for(recipe.run.device, 0);
+  const int devices = c10::Device(recipe.run.device).has_index() ? 1 : count_devices(device.type());
+  if (device.is_cpu() || !averages_gradients(*recipe.algorithm.pattern) || workers <= devices)
+    return;
+  fail_argument(
+      {.place = "train",
+       .what = "workers that average gradients on one device must be processes",
+       .got = std::to_string(workers) + " threads on " + std::to_string(devices) + " " +
+              recipe.run.device,
+       .remedy = "start them with a launcher, such as torchrun, or take another pattern"});
+}
+
 TrainResult run_training(Recipe& recipe, const Task& task, const TrainRunArgs& args) {
+  refuse_shared_backward(recipe);
   if (recipe.algorithm.topology == kAutoTopology && recipe.cluster.gamma <= 0 &&
       recipe.cluster.link_rate.empty()) {
     fail_argument({.place = "train",

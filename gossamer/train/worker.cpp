@@ -8,17 +8,21 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <deque>
 #include <string>
+#include <utility>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/engine/exchange.h"
 #include "gossamer/engine/stop_agreement.h"
+#include "gossamer/torch/devices/places.h"
 #include "gossamer/torch/process.h"
 #include "gossamer/train/checkpoint.h"
 #include "gossamer/train/metrics.h"
 #include "gossamer/train/model.h"
 #include "gossamer/train/model_file.h"
+#include "gossamer/train/trainer.h"
 
 namespace gossamer {
 namespace {
@@ -46,12 +50,22 @@ void let_exchanges_go_first() {
   ::setpriority(PRIO_PROCESS, self, kLower);
 }
 
-TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model,
-                                   Recorder* recorder, std::function<void()> while_waiting) {
-  TensorEngineOptions options = engine_options(recipe, model);
-  options.engine.recorder = recorder;
-  options.engine.while_waiting = std::move(while_waiting);
-  return options;
+/// What the line of a step says beside loss and norm.
+struct OpenLine {
+  double lr = 0;
+  double step_s = 0;
+  double exposed_s = 0;
+  double distance = 0;
+};
+
+void warn_of_shared_device(const c10::Device& device, int local_rank) {
+  if (device.is_cpu() || local_rank == 0) return;
+  const int count = count_devices(device.type());
+  if (local_rank < count) return;
+  std::fprintf(stderr,
+               "gossamer: worker %d of its host shares %s with another one, of %d there are: start "
+               "one worker per device\n",
+               local_rank, device.str().c_str(), count);
 }
 
 std::optional<double> perplexity_of(InputKind kind, const Evaluation& evaluation) {
@@ -67,13 +81,12 @@ class Worker {
         transport_(transport),
         shape_(host_shape_of(recipe_.cluster)),
         rank_(transport.describe().rank),
-        model_(make_train_model(recipe_, *context.task)),
         recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
         agreement_(context.preempted == nullptr ? nullptr
                                                 : std::make_unique<StopAgreement>(transport)),
-        tensors_(model_.tensors.trained,
-                 engine_options(recipe_, model_, recorder_, [this] { look(); }), transport),
-        engine_(tensors_.engine()),
+        trainer_(make_trainer()),
+        tensors_(trainer_->tensors()),
+        engine_(trainer_->engine()),
         groups_(engine_.groups().begin(), engine_.groups().end()) {
     if (update_of(method_of(recipe_.algorithm, recipe_.run.seed)) == UpdateAt::backward) {
       tensors_.watch_gradients([this] { return groups_; });
@@ -100,11 +113,21 @@ class Worker {
   }
 
  private:
+  std::unique_ptr<Trainer> make_trainer() {
+    const int local_rank = local_rank_of(shape_, rank_);
+    TrainModel model = make_train_model(recipe_, *context_.task, local_rank);
+    TensorEngineOptions options = engine_options(recipe_, model);
+    options.engine.recorder = recorder_;
+    options.engine.while_waiting = [this] { look(); };
+    warn_of_shared_device(model.device, local_rank);
+    return std::make_unique<Trainer>(recipe_, std::move(model), std::move(options), transport_);
+  }
+
   void begin() {
     if (context_.resume) {
-      load_checkpoint(saved_run(), tensors_, *model_.model.module);
+      load_checkpoint(saved_run(), *trainer_);
     } else {
-      tensors_.broadcast(model_.tensors.others);
+      tensors_.broadcast(trainer_->module_tensors().others);
       tensors_.start();
     }
     first_step_ = engine_.steps_done();
@@ -124,42 +147,56 @@ class Worker {
       throw Interrupted("interrupted after step " + std::to_string(engine_.steps_done()));
     }
     const auto begin = Clock::now();
-    const std::int64_t step = engine_.steps_done();
-    const double factor = lr_factor(recipe_.optimizer, recipe_.run, step + 1);
+    const double factor = lr_factor(recipe_.optimizer, recipe_.run, engine_.steps_done() + 1);
     const double lr = recipe_.optimizer.hyper.lr * factor;
     for (Hyper& hyper : groups_) {
       hyper.lr = lr;
       hyper.consensus = consensus_factor(recipe_.algorithm, factor);
     }
-    const double loss = forward_backward(model_, *context_.task, step, {rank_, shape_.workers()});
-    const StepReport report = tensors_.step(groups_, false, loss);
-    forget_gradients(model_.tensors.trained);
-    const double step_s = seconds_between(begin, Clock::now());
-    exposed_s_ += report.exposed_s;
-    recent_loss_ = recent_loss_ == 0 ? loss : 0.9 * recent_loss_ + 0.1 * loss;
-    metrics_.write({{"step", report.step},
-                    {"loss", loss},
-                    {"lr", lr},
-                    {"step_ms", 1e3 * step_s},
-                    {"exposed_ms", 1e3 * report.exposed_s},
-                    {"grad_norm", report.grad_norm},
-                    {"mixing_distance", report.distance}});
-    if (rank_ == 0 && context_.progress) context_.progress(report.step, recent_loss_, step_s);
+    const double exposed_before_s = trainer_->exposed_s();
+    const StepReport report = trainer_->step(*context_.task, {rank_, shape_.workers()}, groups_);
+    open_.push_back({.lr = lr,
+                     .step_s = seconds_between(begin, Clock::now()),
+                     .exposed_s = trainer_->exposed_s() - exposed_before_s,
+                     .distance = report.distance});
+    write_known(false);
+  }
+
+  /// The lines of steps whose loss is known, on a device some steps late.
+  void write_known(bool waits) {
+    for (const StepValues& values : trainer_->known(waits)) {
+      const OpenLine line = open_.front();
+      open_.pop_front();
+      recent_loss_ = recent_loss_ == 0 ? values.loss : 0.9 * recent_loss_ + 0.1 * values.loss;
+      metrics_.write({{"step", values.step},
+                      {"loss", values.loss},
+                      {"lr", line.lr},
+                      {"step_ms", 1e3 * line.step_s},
+                      {"exposed_ms", 1e3 * line.exposed_s},
+                      {"grad_norm", values.grad_norm},
+                      {"mixing_distance", line.distance}});
+      const bool reports = rank_ == 0 && context_.progress;
+      if (reports) context_.progress(values.step, recent_loss_, line.step_s);
+    }
   }
 
   // The clock runs while all train; it starts and stops when everything sent has arrived.
 
   void start_clock() {
+    write_known(true);
     engine_.quiesce();
     engine_.collectives().barrier();
     timed_from_step_ = engine_.steps_done();
-    timed_s_ = exposed_s_ = 0;
+    timed_s_ = 0;
+    exposed_before_s_ = trainer_->exposed_s();
     bytes_before_ = bytes_to_other_hosts(transport_, shape_);
     bytes_ = 0;
     resume_clock();
   }
 
   void stop_clock() {
+    write_known(true);
+    trainer_->wait_for_device();
     engine_.quiesce();
     engine_.collectives().barrier();
     timed_s_ += seconds_between(resumed_at_, Clock::now());
@@ -208,7 +245,7 @@ class Worker {
   /// the last one.
   void save() {
     const std::int64_t done = engine_.steps_done();
-    const std::string problem = save_checkpoint(saved_run(), tensors_, *model_.model.module);
+    const std::string problem = save_checkpoint(saved_run(), *trainer_);
     if (!problem.empty() && (is_save_missing_ || done >= recipe_.run.steps))
       throw OutsideError(problem);
     is_save_missing_ = !problem.empty();
@@ -225,7 +262,7 @@ class Worker {
   /// back.
   template <class Work>
   void with_mean(const Work& work) {
-    const std::vector<at::Tensor> buffers = floating_buffers(*model_.model.module);
+    const std::vector<at::Tensor> buffers = floating_buffers(*trainer_->model().module);
     std::vector<at::Tensor> local;
     for (const at::Tensor& buffer : buffers) local.push_back(buffer.clone());
     disagreement_ = tensors_.load_average();
@@ -241,10 +278,10 @@ class Worker {
     with_mean([&] {
       for (auto k = static_cast<std::size_t>(rank_); k < context_.task->validation.size();
            k += static_cast<std::size_t>(shape_.workers())) {
-        own += evaluate(model_.model, context_.task->validation[k]);
+        own += evaluate(trainer_->model(), trainer_->moved(context_.task->validation[k]));
       }
       if (rank_ == 0 && engine_.steps_done() == recipe_.run.steps && !context_.out.empty()) {
-        save_model(context_.out / kModelFile, *model_.model.module);
+        save_model(context_.out / kModelFile, *trainer_->model().module);
         const auto& vocabulary = context_.task->vocabulary;
         if (vocabulary) vocabulary->save(context_.out / kVocabularyFile);
       }
@@ -267,7 +304,8 @@ class Worker {
   TrainSummary summary(const Evaluation& evaluation) {
     const auto timed =
         static_cast<double>(std::max<std::int64_t>(1, engine_.steps_done() - timed_from_step_));
-    double means[] = {timed_s_, exposed_s_, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
+    const double exposed_s = trainer_->exposed_s() - exposed_before_s_;
+    double means[] = {timed_s_, exposed_s, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
     engine_.collectives().mean(means);
     const double per_host = static_cast<double>(shape_.workers()) / shape_.hosts();
     return {.steps = engine_.steps_done(),
@@ -280,7 +318,7 @@ class Worker {
             .perplexity = perplexity_of(context_.task->kind, evaluation),
             .disagreement = disagreement_,
             .are_metrics_whole = means[4] == 0,
-            .parameters = parameter_count(model_.model)};
+            .parameters = parameter_count(trainer_->model())};
   }
 
   const TrainContext& context_;
@@ -288,13 +326,14 @@ class Worker {
   Transport& transport_;
   const HostShape shape_;
   const int rank_;
-  TrainModel model_;
   Recorder* const recorder_;
   const std::unique_ptr<StopAgreement> agreement_;  ///< null: none is told to stop
-  TensorEngine tensors_;
+  const std::unique_ptr<Trainer> trainer_;
+  TensorEngine& tensors_;
   Engine& engine_;
   std::vector<Hyper> groups_;
   MetricsFile metrics_;
+  std::deque<OpenLine> open_;  ///< of steps whose loss is not known yet
   std::int64_t first_step_ = 0;
   bool is_save_missing_ = false;
   double recent_loss_ = 0;
@@ -302,7 +341,7 @@ class Worker {
   std::int64_t timed_from_step_ = 0;
   Clock::time_point resumed_at_;
   double timed_s_ = 0;
-  double exposed_s_ = 0;
+  double exposed_before_s_ = 0;  ///< the clock ran
   double bytes_before_ = 0;
   double bytes_ = 0;
 };

@@ -7,7 +7,7 @@ from typing import Any
 import device_backend
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import _create_work_from_future
+from torch._C._distributed_c10d import _create_work_from_future  # type: ignore[attr-defined]
 from torch.distributed.device_mesh import DeviceMesh
 from torch.futures import Future
 

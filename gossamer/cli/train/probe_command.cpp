@@ -47,6 +47,7 @@ Json to_json(const ProbedJob& probed) {
     hosts.push_back({{"workers", host.workers},
                      {"link", to_json(host.link)},
                      {"inside", to_json(host.inside)},
+                     {"device", to_json(host.device)},
                      {"speed", probed.cluster.speeds[at(shape.first_rank(h))]}});
   }
   const Workload& workload = probed.workload.workload;
@@ -64,12 +65,20 @@ void print_table(const ProbedJob& probed, const std::filesystem::path& out) {
   std::printf("%-6s%-9s%14s%10s%16s%10s%8s\n", "host", "workers", "link", "latency", "inside",
               "latency", "speed");
   for (int h = 0; h < shape.hosts(); ++h) {
-    const auto& [workers, link, inside, device] = probed.cluster.cluster.hosts[at(h)];
+    const HostSpec& host = probed.cluster.cluster.hosts[at(h)];
     const double speed = probed.cluster.speeds[at(shape.first_rank(h))];
-    std::printf("%-6d%-9d%14s%10s%16s%10s%8.2f\n", h, workers,
-                format_rate(link.rate_bytes_per_s).c_str(), format_duration(link.latency_s).c_str(),
-                format_rate(inside.rate_bytes_per_s).c_str(),
-                format_duration(inside.latency_s).c_str(), speed);
+    std::printf("%-6d%-9d%14s%10s%16s%10s%8.2f\n", h, host.workers,
+                format_rate(host.link.rate_bytes_per_s).c_str(),
+                format_duration(host.link.latency_s).c_str(),
+                format_rate(host.inside.rate_bytes_per_s).c_str(),
+                format_duration(host.inside.latency_s).c_str(), speed);
+  }
+  for (int h = 0; h < shape.hosts(); ++h) {
+    const LinkSpec& device = probed.cluster.cluster.hosts[at(h)].device;
+    if (!is_limited(device)) continue;
+    std::printf("host %d: copies between a device and its host's memory have %s, latency %s\n", h,
+                format_rate(device.rate_bytes_per_s).c_str(),
+                format_duration(device.latency_s).c_str());
   }
   const Workload& workload = probed.workload.workload;
   std::printf("\ncompute per step  %s +- %s, of which forward %.0f %%; update %s\n",

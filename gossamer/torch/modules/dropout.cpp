@@ -41,14 +41,16 @@ Dropout::Dropout(double rate, std::uint64_t seed) : rate_(rate), seed_(seed) {
 
 at::Tensor Dropout::operator()(const at::Tensor& x) {
   if (rate_ == 0) return x;
-  at::Tensor mask = at::empty(x.sizes(), x.options().requires_grad(false));
+  const bool is_here = x.is_cpu();
+  const auto here = x.options().requires_grad(false).device(at::kCPU).pinned_memory(!is_here);
+  at::Tensor mask = at::empty(x.sizes(), here);
   const std::uint64_t seed = mix_bits(seed_, masks_++);
   if (x.scalar_type() == at::kFloat) {
     fill_mask(mask.mutable_data_ptr<float>(), x.numel(), rate_, seed);
   } else {
     fill_mask(mask.mutable_data_ptr<double>(), x.numel(), rate_, seed);
   }
-  return x * mask;
+  return x * (is_here ? mask : mask.to(x.device(), /*non_blocking=*/true));
 }
 
 }  // namespace gossamer

@@ -1,5 +1,5 @@
-// A device of torch's for tests: memory that the host cannot read but through copies, streams,
-// events and pinned memory. See device_queues.h. `_test_device.install()` registers it.
+#include "tests/device/device.h"
+
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/GeneratorForPrivateuseone.h>
@@ -11,89 +11,22 @@
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <sys/mman.h>
-#include <torch/csrc/utils/pybind.h>
 #include <torch/library.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <limits>
-#include <map>
 #include <memory>
 #include <set>
-#include <string>
 #include <utility>
 
-#include "tests/device/device_queues.h"
+#include "tests/device/device_memory.h"
 
 namespace test_device {
 namespace {
 
-constexpr c10::DeviceType kType = c10::DeviceType::PrivateUse1;
-const c10::Device kDevice(kType, 0);
 thread_local std::int64_t current_stream = 0;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
-
-std::size_t pages(std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
-}
-
-/// Memory of the device: nobody on the host may touch it, but while Open is there.
-struct Memory final : c10::Allocator {
-  c10::DataPtr allocate(std::size_t bytes) override {
-    if (bytes == 0) return {nullptr, nullptr, [](void*) {}, kDevice};
-    const std::size_t whole = pages(bytes);
-    void* const at = ::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    TORCH_CHECK(at != MAP_FAILED, "the test device is out of memory");
-    return {at, new std::pair(at, whole), &give_back, kDevice};
-  }
-  static void give_back(void* context) {
-    const std::unique_ptr<std::pair<void*, std::size_t>> mine(
-        static_cast<std::pair<void*, std::size_t>*>(context));
-    ::munmap(mine->first, mine->second);
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
-  void copy_data(void* into, const void* from, std::size_t bytes) const override {
-    std::memcpy(into, from, bytes);
-  }
-};
-
-Memory& memory() {
-  static Memory it;
-  return it;
-}
-
-struct Open {
-  explicit Open(const at::Tensor& tensor) {
-    if (tensor.device().type() != kType || tensor.storage().nbytes() == 0) return;
-    begin = const_cast<void*>(tensor.storage().data());
-    bytes = pages(tensor.storage().nbytes());
-    ::mprotect(begin, bytes, PROT_READ | PROT_WRITE);
-  }
-  ~Open() {
-    if (begin != nullptr) ::mprotect(begin, bytes, PROT_NONE);
-  }
-  Open(const Open&) = delete;
-  Open& operator=(const Open&) = delete;
-  void* begin = nullptr;
-  std::size_t bytes = 0;
-};
-
-/// The tensor as one of the CPU over the same memory.
-at::Tensor on_cpu(const at::Tensor& tensor) {
-  if (tensor.device().type() != kType) return tensor;
-  return at::from_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(),
-                       at::dtype(tensor.scalar_type()));
-}
-
-/// The same memory. What Python holds takes Python's lock when it goes, which the thread that waits
-/// for the queues may have.
-at::Tensor task_own(const at::Tensor& tensor) {
-  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(
-      /*version_counter=*/0, /*allow_tensor_metadata_change=*/false));
-}
 
 void copy_now(const at::Tensor& from, const at::Tensor& into) {
   const Open open_from(from);
@@ -360,41 +293,16 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, module) {
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
+}  // namespace
+
+void install() {
+  static bool is_there = false;
+  if (!std::exchange(is_there, true)) at::RegisterPrivateUse1HooksInterface(new Hooks);
+}
+
 Counts take_counts() {
   const Lock lock(queues().mutex());
   return std::exchange(queues().counts, {});
-}
-
-}  // namespace
-
-PYBIND11_MODULE(_test_device, module) {
-  module.def("install", [] {
-    static bool is_there = false;
-    if (!std::exchange(is_there, true)) at::RegisterPrivateUse1HooksInterface(new Hooks);
-  });
-  module.def("seed", [](std::uint64_t seed, int most_looks) {
-    const Lock lock(queues().mutex());
-    queues().seed(seed);
-    queues().set_most_looks(most_looks);
-  });
-  module.def("leave_out", [](std::int64_t waiter, std::int64_t recorded) {
-    const Lock lock(queues().mutex());
-    queues().leave_out(waiter, recorded);
-  });
-  module.def("fail_after", [](std::int64_t calls) {
-    const Lock lock(queues().mutex());
-    queues().fail_after(calls);
-  });
-  module.def("counts", [] {
-    const Counts c = take_counts();
-    return std::map<std::string, std::int64_t>{{"blocking_copies", c.blocking_copies},
-                                               {"late_copies", c.late_copies},
-                                               {"bytes_out", c.bytes_out},
-                                               {"bytes_in", c.bytes_in},
-                                               {"scalar_reads", c.scalar_reads},
-                                               {"host_waits", c.host_waits},
-                                               {"queries", c.queries}};
-  });
 }
 
 }  // namespace test_device

@@ -1,0 +1,140 @@
+#include "gossamer/train/trainer.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "gossamer/base/index.h"
+#include "gossamer/engine/non_finite.h"
+
+namespace gossamer {
+namespace {
+
+bool averages(const Recipe& recipe) { return averages_gradients(*recipe.algorithm.pattern); }
+
+/// What the engine is told where another one steps.
+TensorEngineOptions options_on(const c10::Device& device, const Recipe& recipe,
+                               TensorEngineOptions options) {
+  if (device.is_cpu()) return options;
+  EngineOptions& engine = options.engine;
+  engine.optimizer = "none";
+  engine.clip_norm = 0;
+  engine.check_gradients = false;
+  options.measures_norm = false;
+  if (!averages(recipe)) return options;
+  engine.pattern = "cwa";
+  engine.update = UpdateAt::step;
+  engine.schedule = alone_schedule(engine.schedule.shape);
+  return options;
+}
+
+/// From memory that the device reads by itself.
+at::Tensor moved(const at::Tensor& tensor, const c10::Device& device) {
+  if (!tensor.defined() || device.is_cpu()) return tensor;
+  return tensor.pin_memory().to(device, /*non_blocking=*/true);
+}
+
+}  // namespace
+
+Trainer::Trainer(const Recipe& recipe, TrainModel model, TensorEngineOptions options,
+                 Transport& transport)
+    : recipe_(recipe),
+      model_(std::move(model)),
+      needs_loss_(options.engine.schedule.loss_driven),
+      tensors_(model_.tensors.trained, options_on(model_.device, recipe, options), transport) {
+  if (model_.device.is_cpu()) return;
+  own_ = std::make_unique<DeviceOptimizer>(*recipe.optimizer.optimizer, model_.tensors.trained);
+  if (!averages(recipe)) return;
+  std::vector<AveragedTensor> averaged;
+  for (const NamedTensor& named : model_.tensors.trained) {
+    averaged.push_back({named.name, named.tensor});
+  }
+  average_ = std::make_unique<GradientAverage>(
+      averaged,
+      GradientOptions{.codec = recipe.algorithm.codec, .recorder = options.engine.recorder},
+      engine().runner(), engine().collectives().seating());
+}
+
+at::Tensor Trainer::forward(const Task& task, Shard shard) {
+  const Batch batch = moved(task.training_batch(engine().steps_done(), shard));
+  return loss_of(model_.model, batch, model_.label_smoothing);
+}
+
+void Trainer::backward(const at::Tensor& loss) { loss.backward(); }
+
+StepReport Trainer::update(std::span<const Hyper> groups, const at::Tensor& loss) {
+  StepReport report;
+  if (own_ == nullptr) {
+    const double value = loss.item<double>();
+    report = tensors_.step(groups, false, value);
+    known_.push_back({.step = report.step, .loss = value, .grad_norm = report.grad_norm});
+  } else {
+    const at::Tensor norms = own_->step(groups, recipe_.algorithm.clip_norm);
+    report = tensors_.step(groups, false, needs_loss_ ? loss.item<double>() : 0);
+    if (average_) average_->end_step();
+    late_.add(report.step, at::cat({loss.detach().reshape({1}).to(norms.scalar_type()), norms}));
+  }
+  forget_gradients(model_.tensors.trained);
+  exposed_s_ += report.exposed_s;
+  return report;
+}
+
+StepReport Trainer::step(const Task& task, Shard shard, std::span<const Hyper> groups) {
+  const at::Tensor loss = forward(task, shard);
+  backward(loss);
+  return update(groups, loss);
+}
+
+/// The loss, then the norms of the gradients by tensor.
+StepValues Trainer::values_of(const LateValues::Known& known) {
+  StepValues values{.step = known.step, .loss = known.values.front()};
+  for (std::size_t i = 1; i < known.values.size(); ++i) {
+    const double norm = known.values[i];
+    if (!std::isfinite(norm)) {
+      const int rank = tensors_.engine().collectives().rank();
+      refuse_non_finite(model_.tensors.trained[i - 1].name, rank, known.step, norm);
+    }
+    values.grad_norm = std::hypot(values.grad_norm, norm);
+  }
+  return values;
+}
+
+std::vector<StepValues> Trainer::known(bool waits) {
+  while (const auto next = late_.take(waits)) known_.push_back(values_of(*next));
+  return std::exchange(known_, {});
+}
+
+void Trainer::wait_for_device() {
+  if (model_.device.is_cpu()) return;
+  const c10::impl::VirtualGuardImpl backend(model_.device.type());
+  backend.getStream(model_.device).synchronize();
+}
+
+double Trainer::exposed_s() const {
+  return exposed_s_ + (average_ == nullptr ? 0 : average_->exposed_s());
+}
+
+Batch Trainer::moved(Batch batch) const {
+  batch.inputs = gossamer::moved(batch.inputs, model_.device);
+  batch.targets = gossamer::moved(batch.targets, model_.device);
+  batch.sources = gossamer::moved(batch.sources, model_.device);
+  return batch;
+}
+
+at::Tensor Trainer::optimizer_state(int tensor, int k) {
+  return own_ == nullptr ? tensors_.state(tensor, k) : own_->state(tensor, k);
+}
+
+std::int64_t Trainer::updates(int tensor) const {
+  return own_ == nullptr ? tensors_.updates(tensor) : own_->updates(tensor);
+}
+
+void Trainer::set_updates(int tensor, std::int64_t updates) {
+  if (own_ == nullptr) return tensors_.set_updates(tensor, updates);
+  own_->set_updates(tensor, updates);
+}
+
+}  // namespace gossamer
