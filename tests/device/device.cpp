@@ -13,6 +13,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -41,6 +42,7 @@ struct PinnedMemory final : c10::Allocator {
     c10::DataPtr plain = c10::GetAllocator(c10::kCPU)->allocate(bytes);
     const Lock lock(queues().mutex());
     ranges.insert({plain.get(), bytes});
+    allocated += bytes;
     return plain;
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
@@ -48,6 +50,7 @@ struct PinnedMemory final : c10::Allocator {
     std::memcpy(into, from, bytes);
   }
   std::set<std::pair<void*, std::size_t>> ranges;
+  static inline std::atomic<std::size_t> allocated = 0;
 };
 
 struct Hooks final : at::PrivateUse1HooksInterface {
@@ -299,6 +302,8 @@ void install() {
   static bool is_there = false;
   if (!std::exchange(is_there, true)) at::RegisterPrivateUse1HooksInterface(new Hooks);
 }
+
+Sizes sizes() { return {Memory::in_use, PinnedMemory::allocated}; }
 
 Counts take_counts() {
   const Lock lock(queues().mutex());

@@ -9,6 +9,13 @@ namespace test_device {
 /// Registers it; once is enough.
 void install();
 
+/// Bytes: of the device's memory that are in use, and of pinned memory that were ever asked for.
+struct Sizes {
+  std::size_t device = 0;
+  std::size_t pinned = 0;
+};
+Sizes sizes();
+
 /// What was done since the last call.
 Counts take_counts();
 

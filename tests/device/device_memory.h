@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -26,13 +27,16 @@ struct Memory final : c10::Allocator {
     const std::size_t whole = pages(bytes);
     void* const at = ::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     TORCH_CHECK(at != MAP_FAILED, "the test device is out of memory");
+    in_use += whole;
     return {at, new std::pair(at, whole), &give_back, kDevice};
   }
   static void give_back(void* context) {
     const std::unique_ptr<std::pair<void*, std::size_t>> mine(
         static_cast<std::pair<void*, std::size_t>*>(context));
     ::munmap(mine->first, mine->second);
+    in_use -= mine->second;
   }
+  static inline std::atomic<std::size_t> in_use = 0;
   c10::DeleterFnPtr raw_deleter() const override { return &give_back; }
   void copy_data(void* into, const void* from, std::size_t bytes) const override {
     std::memcpy(into, from, bytes);

@@ -27,6 +27,10 @@ PYBIND11_MODULE(_test_device, module) {
     const Lock lock(queues().mutex());
     queues().fail_after(calls);
   });
+  module.def("sizes", [] {
+    const test_device::Sizes sizes = test_device::sizes();
+    return std::pair(sizes.device, sizes.pinned);
+  });
   module.def("counts", [] {
     const Counts c = take_counts();
     return std::map<std::string, std::int64_t>{{"blocking_copies", c.blocking_copies},

@@ -48,6 +48,11 @@ def fail_after(calls: int) -> None:
     _test_device.fail_after(calls)
 
 
+def sizes() -> tuple[int, int]:
+    """Bytes: of the device's memory that are in use, and of pinned memory ever asked for."""
+    return _test_device.sizes()
+
+
 def counts() -> dict[str, int]:
     """What was done since the last call."""
     return _test_device.counts()

@@ -94,6 +94,28 @@ def nan_on_device(rank: int, size: int) -> Any:
         return attempt_to(steps)
 
 
+def memory(rank: int, size: int) -> Any:
+    """By pattern: bytes per parameter that a Gossip takes, on the device and pinned."""
+    device_backend.install()
+    found = {}
+    for pattern in ("cwa", "atc", "allreduce"):
+        model = nn.Sequential(nn.Linear(700, 700), nn.Linear(700, 700)).to(device_backend.NAME)
+        count = sum(p.numel() for p in model.parameters())
+        optimizer = SGD(model.parameters(), lr=0.1, foreach=False)
+        x = torch.ones(2, 700).to(device_backend.NAME)
+        before = device_backend.sizes()
+        with gossiping(model, optimizer, pattern=pattern, **ALL):
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(x).square().mean().backward()
+                optimizer.step()
+            optimizer.zero_grad()
+            torch.accelerator.synchronize()  # what is queued has memory, too
+            taken = [b - a for a, b in zip(before, device_backend.sizes(), strict=True)]
+        found[pattern] = [bytes_ / count for bytes_ in taken]
+    return found
+
+
 def empty_parameter(rank: int, size: int) -> Any:
     """A parameter without elements does no harm."""
     device_backend.install()
@@ -113,5 +135,6 @@ def empty_parameter(rank: int, size: int) -> Any:
 
 
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
-    function.__name__: function for function in (replicas_on_device, nan_on_device, empty_parameter)
+    function.__name__: function
+    for function in (replicas_on_device, nan_on_device, memory, empty_parameter)
 }

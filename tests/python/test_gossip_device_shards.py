@@ -33,6 +33,17 @@ def test_a_nan_in_one_shard_stops_all_of_its_replica_a_step_late(
     assert others == [{}, {}]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "device", "pinned"), [("cwa", 4, 4), ("atc", 4, 4), ("allreduce", 8, 8)]
+)
+def test_memory_is_what_the_guide_says(
+    ranks: list[gossip_ranks.Rank], pattern: str, device: float, pinned: float
+) -> None:
+    """Beside the outboxes, which a GPU pins where they are, in memory that ranks share."""
+    for found in gossip_ranks.results(ranks, "memory"):
+        assert found[pattern] == pytest.approx([device, pinned], rel=0.1)
+
+
 def test_an_empty_parameter_is_served_on_a_device(ranks: list[gossip_ranks.Rank]) -> None:
     for gap in gossip_ranks.results(ranks, "empty_parameter"):
         assert gap <= NEAR
