@@ -10,6 +10,7 @@ gzip); without, it makes up 2,000 images of ten classes.
 """
 
 import argparse
+import os
 
 import torch
 import torch.distributed as dist
@@ -38,11 +39,13 @@ def make_model() -> nn.Module:
 def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     """Loss and accuracy; every worker takes its share of the test images."""
     model.eval()
-    sums = torch.zeros(3)
+    device = next(model.parameters()).device
+    sums = torch.zeros(3, device=device)
     for images, labels in loader:
-        scores = model(images)
-        loss = cross_entropy(scores, labels, reduction="sum")
-        sums += torch.tensor([loss, (scores.argmax(1) == labels).sum(), len(labels)])
+        scores, right = model(images.to(device)), labels.to(device)
+        sums[0] += cross_entropy(scores, right, reduction="sum")
+        sums[1] += (scores.argmax(1) == right).sum()
+        sums[2] += len(labels)
     model.train()
     dist.all_reduce(sums)
     return float(sums[0] / sums[2]), float(sums[1] / sums[2])
@@ -54,11 +57,15 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch", type=int, default=32, help="images per worker and step")
     parser.add_argument("--lr", type=float, default=2e-3)
+    parser.add_argument("--device", default="cpu", help="cuda: the GPU of the local rank")
     parser.add_argument("--save", help="file for the trained parameters")
     args = parser.parse_args()
 
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    device = torch.device(args.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     rank = dist.get_rank()
     torch.manual_seed(0)
     train_set, test_set = load(args.data)
@@ -66,7 +73,7 @@ def main() -> None:
     loader = DataLoader(train_set, args.batch, sampler=sampler)
     test_loader = DataLoader(test_set, 250, sampler=DistributedSampler(test_set, shuffle=False))
 
-    model = make_model()
+    model = make_model().to(device)
     model = DistributedDataParallel(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
 
@@ -75,14 +82,14 @@ def main() -> None:
         losses = []
         for images, labels in loader:
             optimizer.zero_grad()
-            loss = cross_entropy(model(images), labels)
+            loss = cross_entropy(model(images.to(device)), labels.to(device))
             loss.backward()
             optimizer.step()
-            losses.append(loss.item())
+            losses.append(loss.detach())  # the number itself would be waited for
         with torch.no_grad():
             test_loss, accuracy = evaluate(model, test_loader)
             if rank == 0:
-                mean = sum(losses) / len(losses)
+                mean = torch.stack(losses).mean()
                 print(f"epoch {epoch}: loss {mean:.4f}, test {test_loss:.4f}, {accuracy:.1%} right")
             if rank == 0 and args.save:
                 torch.save(model.module.state_dict(), args.save)

@@ -22,9 +22,13 @@ def load(data: str | None) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def windows(
-    text: torch.Tensor, count: int, length: int, generator: torch.Generator
+    text: torch.Tensor,
+    count: int,
+    length: int,
+    generator: torch.Generator,
+    device: torch.device | str = "cpu",
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Random windows [count, length] and, for every byte of them, the one that follows it."""
     starts = torch.randint(len(text) - length, (count, 1), generator=generator)
-    taken = text[starts + torch.arange(length + 1)].long()
+    taken = text[starts + torch.arange(length + 1)].long().to(device)
     return taken[:, :-1], taken[:, 1:]

@@ -10,6 +10,7 @@ library.
 """
 
 import argparse
+import os
 
 import torch
 import torch.distributed as dist
@@ -51,17 +52,21 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=16, help="windows per worker and step")
     parser.add_argument("--length", type=int, default=64, help="bytes per window")
     parser.add_argument("--lr", type=float, default=4e-3)
+    parser.add_argument("--device", default="cpu", help="cuda: the GPU of the local rank")
     parser.add_argument("--save", help="file for the trained parameters")
     args = parser.parse_args()
 
     torch.set_num_threads(1)
-    dist.init_process_group("gloo")
+    device = torch.device(args.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     rank, workers = dist.get_rank(), dist.get_world_size()
     text, held_back = load(args.data)
     own = torch.Generator().manual_seed(rank)  # every worker draws windows of its own
 
     torch.manual_seed(0)
-    model = Model(args.length)
+    model = Model(args.length).to(device)
     model = DistributedDataParallel(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.98))
     total = args.epochs * args.steps
@@ -71,18 +76,18 @@ def main() -> None:
         losses = []
         for _ in range(args.steps):
             optimizer.zero_grad()
-            loss = loss_of(model, *windows(text, args.batch, args.length, own))
+            loss = loss_of(model, *windows(text, args.batch, args.length, own, device))
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             scheduler.step()
-            losses.append(loss.item())
+            losses.append(loss.detach())  # the number itself would be waited for
         with torch.no_grad():
             test = torch.Generator().manual_seed(1000 + rank)  # the same windows in every epoch
-            test_loss = loss_of(model, *windows(held_back, 64, args.length, test))
+            test_loss = loss_of(model, *windows(held_back, 64, args.length, test, device))
             dist.all_reduce(test_loss)
             if rank == 0:
-                mean = sum(losses) / len(losses)
+                mean = torch.stack(losses).mean()
                 print(f"epoch {epoch}: loss {mean:.4f}, test {test_loss / workers:.4f}", flush=True)
             if rank == 0 and args.save:
                 torch.save(model.module.state_dict(), args.save)

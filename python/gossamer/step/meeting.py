@@ -61,7 +61,8 @@ def _meet(given: Given, asked: Settings) -> tuple[World, Trained]:
         lines = about(asked, found[0])
     except Exception as error:
         problem = error
-    world = meet(given.seat, "\n".join(lines), problem, asked.timeout_s)
+    gpu = devices.name_of_gpu(found[0].model) if found else ""
+    world = meet(given.seat, "\n".join(lines), problem, asked.timeout_s, gpu)
     return world, found[0]
 
 

@@ -130,6 +130,7 @@ class Run:
         if self.is_closed:
             return own_step(*args, **kwargs)
         try:
+            devices.refuse_capture(self.trained.model)
             self._before_step()
             self.loss.check(args, kwargs)
             if self.session.settings.pattern == "allreduce":

@@ -37,6 +37,25 @@ def device_of(model: nn.Module) -> torch.device | None:
     return found
 
 
+def name_of_gpu(model: nn.Module) -> str:
+    """What tells the GPU that the model is on from all others; empty where it is on none."""
+    device = device_of(model)
+    if device is None or device.type != "cuda":
+        return ""
+    return str(torch.cuda.get_device_properties(device).uuid)
+
+
+def refuse_capture(model: nn.Module) -> None:
+    """Raises RuntimeError while a CUDA graph is captured: what a step sends to other workers is
+    not part of one."""
+    device = next((p.device for p in model.parameters()), None)
+    if device is not None and device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        raise RuntimeError(
+            "[Gossip] optimizer.step() cannot be captured in a CUDA graph, because it exchanges "
+            "with other workers; capture forward and backward, and call step() after the replay"
+        )
+
+
 def check(named: Sequence[Named], pattern: str) -> None:
     """Raises ValueError for what is not served where parameters are on a device."""
     there = [each for each in named if each[1].device.type not in ("cpu", "meta")]

@@ -157,10 +157,12 @@ def store_of(seat: Seat) -> dist.Store:
     return dist.PrefixStore(place, store) if place else store
 
 
-def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) -> World:
+def meet(
+    seat: Seat, about: str, problem: Exception | None, timeout_s: float, gpu: str = ""
+) -> World:
     """Meets the other ranks, which must want the same, said in ``about``, and have no problem.
 
-    Collective over the group. Raises ``problem``, on all other ranks a ValueError that tells of it;
+    Collective over the group. Rank 0 warns of ranks that have the same ``gpu``, by its own name. Raises ``problem``, on all other ranks a ValueError that tells of it;
     ValueError on every rank where one says something else than rank 0, with the first line that
     differs; TransportError for a rank that does not come within ``timeout_s``.
     """
@@ -178,6 +180,7 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
         "place": place_of(seat),
         "about": hashlib.sha256(about.encode()).hexdigest(),
         "problem": message,
+        "gpu": gpu,
     }
     board.set(f"{place}/card/{seat.rank}", json.dumps(card))
     if problem is not None:
@@ -197,7 +200,25 @@ def meet(seat: Seat, about: str, problem: Exception | None, timeout_s: float) ->
     hosts, _, warning = find_hosts([other["place"] for other in cards], "Gossip")
     if warning and seat.rank == 0:
         warnings.warn(f"[Gossip] {warning}", stacklevel=4)
+    crowded = _sharing([other["gpu"] for other in cards])
+    if crowded and seat.rank == 0:
+        ranks = ", ".join(map(str, crowded))
+        warnings.warn(
+            f"[Gossip] ranks {ranks} compute on one GPU, which each of them then has a part of; "
+            "start one rank per GPU, and call torch.cuda.set_device(LOCAL_RANK) before the model "
+            "is moved there",
+            stacklevel=4,
+        )
     return World(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat), place)
+
+
+def _sharing(gpus: Sequence[str]) -> list[int]:
+    """The first ranks that have one GPU together; none where each has its own, or none at all."""
+    for gpu in filter(None, gpus):
+        ranks = [rank for rank, other in enumerate(gpus) if other == gpu]
+        if len(ranks) > 1:
+            return ranks
+    return []
 
 
 def _subfolder(seat: Seat) -> str:
