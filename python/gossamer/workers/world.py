@@ -162,9 +162,10 @@ def meet(
 ) -> World:
     """Meets the other ranks, which must want the same, said in ``about``, and have no problem.
 
-    Collective over the group. Rank 0 warns of ranks that have the same ``gpu``, by its own name. Raises ``problem``, on all other ranks a ValueError that tells of it;
-    ValueError on every rank where one says something else than rank 0, with the first line that
-    differs; TransportError for a rank that does not come within ``timeout_s``.
+    Collective over the group. Rank 0 warns of ranks that have the same ``gpu``, by its own name.
+    Raises ``problem``, on all other ranks a ValueError that tells of it; ValueError on every rank
+    where one says something else than rank 0, with the first line that differs; TransportError for
+    a rank that does not come within ``timeout_s``.
     """
     if seat.size == 1:
         if problem is not None:
