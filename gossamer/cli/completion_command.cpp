@@ -14,7 +14,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-namespace {
+namespace completion_command {
 
 constexpr const char* kFooter = R"(examples:
   source <(gossamer completion bash)              (in ~/.bashrc)
@@ -161,9 +161,10 @@ struct Shell {
 
 constexpr Shell kShells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
 
-}  // namespace
+}  // namespace completion_command
 
 int run_completion(int argc, char** argv) {
+  using namespace completion_command;
   std::string name = "bash";
   CLI::App app("Prints a script that completes commands, flags and their values.");
   app.add_option("shell", name, "bash, zsh or fish")->capture_default_str();

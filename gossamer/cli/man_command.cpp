@@ -9,7 +9,7 @@
 #include "gossamer/cli/commands.h"
 
 namespace gossamer {
-namespace {
+namespace man_command {
 
 constexpr const char* kFooter = R"(examples:
   gossamer man | man -l -
@@ -58,9 +58,10 @@ std::string section(const CommandPage& page) {
   return page.footer.empty() ? text : text + paragraphs(page.footer);
 }
 
-}  // namespace
+}  // namespace man_command
 
 int run_man(int argc, char** argv) {
+  using namespace man_command;
   CLI::App app(
       "Prints the manual page: every command with its flags, from the same tables as their "
       "help.");

@@ -2,7 +2,7 @@
 #include "gossamer/cli/subcommands.h"
 
 namespace gossamer {
-namespace {
+namespace lab_command {
 
 constexpr Command kLabCommands[] = {
     {"figure", "make figures of decentralized optimization, as SVG or one page", run_lab_figure},
@@ -11,9 +11,10 @@ constexpr Command kLabCommands[] = {
      run_lab_transient},
 };
 
-}  // namespace
+}  // namespace lab_command
 
 int run_lab(int argc, char** argv) {
+  using namespace lab_command;
   return run_group(
       {.place = "gossamer lab",
        .about = "Virtual workers of one process on convex problems, by the rules that train "

@@ -17,7 +17,7 @@
 #include "gossamer/lab/figures.h"
 
 namespace gossamer {
-namespace {
+namespace lab_figure_command {
 
 struct Options {
   std::vector<std::string> names;
@@ -114,9 +114,10 @@ void print_list() {
   }
 }
 
-}  // namespace
+}  // namespace lab_figure_command
 
 int run_lab_figure(int argc, char** argv) {
+  using namespace lab_figure_command;
   Options o;
   CLI::App app("Makes figures of decentralized optimization.");
   add_options(app, o);

@@ -17,7 +17,7 @@
 #include "gossamer/recipe/host_shape.h"
 
 namespace gossamer {
-namespace {
+namespace lab_run_command {
 
 constexpr int kDefaultHosts = 16;
 
@@ -178,9 +178,10 @@ Json to_json(const Options& o, const std::vector<Outcome>& outcomes, int workers
   return json;
 }
 
-}  // namespace
+}  // namespace lab_run_command
 
 int run_lab_run(int argc, char** argv) {
+  using namespace lab_run_command;
   Options o;
   CLI::App app("Runs methods side by side with virtual workers.");
   add_options(app, o);

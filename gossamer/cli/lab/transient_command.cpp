@@ -14,7 +14,7 @@
 #include "gossamer/model/convergence.h"
 
 namespace gossamer {
-namespace {
+namespace lab_transient_command {
 
 struct Options {
   std::string method = "atc@ring";
@@ -133,9 +133,10 @@ void print(const Options& o, const std::vector<Row>& rows, double exponent, doub
               rounded(by_theory).c_str());
 }
 
-}  // namespace
+}  // namespace lab_transient_command
 
 int run_lab_transient(int argc, char** argv) {
+  using namespace lab_transient_command;
   Options o;
   CLI::App app("Measures transient iterations and how they grow with the number of workers.");
   add_options(app, o);

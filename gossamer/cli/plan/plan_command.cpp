@@ -16,7 +16,7 @@
 #include "gossamer/plan/ranking.h"
 
 namespace gossamer {
-namespace {
+namespace plan_command {
 
 struct Options {
   ScenarioFlags scenario;
@@ -145,9 +145,10 @@ Target target_of(const Options& o, const Flags& flags, const Target& read) {
   return target;
 }
 
-}  // namespace
+}  // namespace plan_command
 
 int run_plan(int argc, char** argv) {
+  using namespace plan_command;
   CLI::App app("Says which way to train is fastest on a cluster, and whether gossip pays at all.",
                "gossamer plan");
   Options options;

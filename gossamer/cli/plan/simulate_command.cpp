@@ -21,7 +21,7 @@
 #include "gossamer/recipe/host_shape.h"
 
 namespace gossamer {
-namespace {
+namespace simulate_command {
 
 struct Options {
   ScenarioFlags scenario;
@@ -243,9 +243,10 @@ void show(const CLI::App& app, Options& o) {
   print_table(forecasts);
 }
 
-}  // namespace
+}  // namespace simulate_command
 
 int run_simulate(int argc, char** argv) {
+  using namespace simulate_command;
   CLI::App app("Simulates how long steps take on a cluster, from the very plans of a run.",
                "gossamer simulate");
   Options options;

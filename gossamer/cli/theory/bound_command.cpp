@@ -11,7 +11,7 @@
 #include "gossamer/model/dadam_bound.h"
 
 namespace gossamer {
-namespace {
+namespace theory_bound_command {
 
 struct Options {
   MixingFlags mixing;
@@ -119,9 +119,10 @@ void print_text(const TheoryMixing& mixing, const DAdamSetting& s, const DAdamBo
               verdict_text(s, bound).c_str());
 }
 
-}  // namespace
+}  // namespace theory_bound_command
 
 int run_theory_bound(int argc, char** argv) {
+  using namespace theory_bound_command;
   Options o;
   CLI::App app("The convergence bound of decentralized Adam, term by term.",
                "gossamer theory bound");

@@ -2,7 +2,7 @@
 #include "gossamer/cli/theory/commands.h"
 
 namespace gossamer {
-namespace {
+namespace theory_command {
 
 constexpr Command kTheoryCommands[] = {
     {"bound", "the convergence bound of decentralized Adam, every term of it", run_theory_bound},
@@ -13,9 +13,10 @@ constexpr Command kTheoryCommands[] = {
      run_theory_speedup},
 };
 
-}  // namespace
+}  // namespace theory_command
 
 int run_theory(int argc, char** argv) {
+  using namespace theory_command;
   return run_group({.place = "gossamer theory",
                     .about = "Published formulas of decentralized training, worked out for your "
                              "numbers.",

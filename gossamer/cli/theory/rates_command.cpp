@@ -10,7 +10,7 @@
 #include "gossamer/model/rates.h"
 
 namespace gossamer {
-namespace {
+namespace theory_rates_command {
 
 struct Options {
   MixingFlags mixing;
@@ -105,9 +105,10 @@ void print_text(const TheoryMixing& mixing, const RateSetting& s,
   }
 }
 
-}  // namespace
+}  // namespace theory_rates_command
 
 int run_theory_rates(int argc, char** argv) {
+  using namespace theory_rates_command;
   Options o;
   CLI::App app("Convergence rates of decentralized SGD and its variants, term by term.",
                "gossamer theory rates");

@@ -14,7 +14,7 @@
 #include "gossamer/cli/theory/flags.h"
 
 namespace gossamer {
-namespace {
+namespace theory_speedup_command {
 
 struct Options {
   MixingFlags mixing;
@@ -154,9 +154,10 @@ void print_json(const Options& o, const TheoryMixing& mixing, const std::vector<
   std::cout << json.dump() << '\n';
 }
 
-}  // namespace
+}  // namespace theory_speedup_command
 
 int run_theory_speedup(int argc, char** argv) {
+  using namespace theory_speedup_command;
   Options o;
   CLI::App app("Step times of all-reduce and of a decentralized method, and the speed-up.",
                "gossamer theory speedup");

@@ -10,7 +10,7 @@
 #include "gossamer/model/topology_orders.h"
 
 namespace gossamer {
-namespace {
+namespace theory_transient_command {
 
 struct Options {
   MixingFlags mixing;
@@ -95,9 +95,10 @@ void print_text(const TheoryMixing& mixing) {
   std::printf("%s~ leaves logarithms out\n", text_table(topologies, 3).c_str());
 }
 
-}  // namespace
+}  // namespace theory_transient_command
 
 int run_theory_transient(int argc, char** argv) {
+  using namespace theory_transient_command;
   Options o;
   CLI::App app("Transient iterations: from which step on a method keeps up with parallel SGD.",
                "gossamer theory transient");

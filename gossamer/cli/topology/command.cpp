@@ -17,7 +17,7 @@
 #include "gossamer/recipe/host_shape.h"
 
 namespace gossamer {
-namespace {
+namespace topology_command {
 
 constexpr int kDefaultHosts = 4;
 
@@ -116,9 +116,10 @@ void show(const Options& o) {
             << std::flush;
 }
 
-}  // namespace
+}  // namespace topology_command
 
 int run_topology(int argc, char** argv) {
+  using namespace topology_command;
   CLI::App app("Prints a topology: its rounds, what they cost, and how fast they average.",
                "gossamer topology");
   Options options;
