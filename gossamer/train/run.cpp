@@ -54,8 +54,9 @@ TaskArgs task_args(const DataSection& data, std::uint64_t seed) {
           .vocabulary_trust = data.trusts_vocabulary ? Trust::all : Trust::sealed};
 }
 
-/// The model as it is before a topology is chosen.
+/// The model as it is before a topology is chosen, to be asked for its sizes.
 TrainModel make_model_for_any(Recipe recipe, const Task& task) {
+  recipe.run.device = "cpu";
   if (recipe.algorithm.topology == kAutoTopology) recipe.algorithm.topology = "complete";
   return make_train_model(recipe, task);
 }

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +22,15 @@ c10::Device parsed(const std::string& word) {
                    .what = "torch knows no such device",
                    .got = "'" + word + "'",
                    .remedy = "for example cpu, cuda or cuda:1"});
+  }
+}
+
+/// A program that calls nothing of CUDA's part of torch is linked without it. What it registers
+/// when it is loaded is all that is needed.
+void load_backend(c10::DeviceType type) {
+  if (type != c10::DeviceType::CUDA || c10::impl::hasDeviceGuardImpl(type)) return;
+  for (const char* const library : {"libtorch_cuda.so", "libtorch_hip.so"}) {
+    if (::dlopen(library, RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
   }
 }
 
@@ -57,6 +67,7 @@ LinkSpec measure_device_link(const c10::Device& device) {
 
 int count_devices(c10::DeviceType type) {
   if (type == c10::DeviceType::CPU) return 1;
+  load_backend(type);
   if (!c10::impl::hasDeviceGuardImpl(type)) return 0;
   return c10::impl::VirtualGuardImpl(type).deviceCount();
 }
