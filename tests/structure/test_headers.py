@@ -78,7 +78,7 @@ def failures(headers: list[Path], flags: list[str], folder: Path) -> list[str]:
 
 def needs_torch(header: Path) -> bool:
     path = relative(header)
-    return path.startswith("bindings/") or SEES_TORCH.match(path) is not None
+    return path.startswith(("bindings/", "tests/device/")) or SEES_TORCH.match(path) is not None
 
 
 def compiled_by_the_build(header: Path) -> bool:
