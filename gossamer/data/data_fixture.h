@@ -14,6 +14,7 @@
 #include "gossamer/base/gzip.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/base/scratch_folder.h"
+#include "gossamer/base/test_errors.h"
 #include "gossamer/data/parallel_text.h"
 
 namespace gossamer {
@@ -54,15 +55,9 @@ inline Bytes idx_bytes(const std::vector<int>& sizes, int values) {
 }
 
 /// The message of the IoError that `call` throws.
-inline std::string io_error(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const IoError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+inline std::string io_error(const std::function<void()>& call) { return message_of<IoError>(call); }
 
+/// Whether the message says both which file and what about it.
 inline void expect_names(const std::string& message, const std::string& file,
                          const std::string& what) {
   EXPECT_NE(message.find(file), std::string::npos) << message;

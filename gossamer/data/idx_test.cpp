@@ -7,6 +7,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/gzip.h"
 #include "gossamer/base/test_errors.h"
+#include "gossamer/data/data_fixture.h"
 
 namespace gossamer {
 namespace {
@@ -29,12 +30,6 @@ TEST(Idx, ReadsShapeAndBytesPackedOrNot) {
 
 std::string message_about(const std::filesystem::path& path) {
   return message_of<IoError>([&] { read_idx(path); });
-}
-
-/// Whether the message says both which file and what about it.
-void expect_names(const std::string& message, const std::string& file, const std::string& what) {
-  EXPECT_NE(message.find(file), std::string::npos) << message;
-  EXPECT_NE(message.find(what), std::string::npos) << message;
 }
 
 TEST(Idx, NamesTheFileAndItsFault) {

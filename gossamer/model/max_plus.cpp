@@ -142,7 +142,8 @@ class Recursion {
   void collect(std::int64_t t) {
     due_.clear();
     rounds_.clear();
-    left_ = updated_;
+    if (devices_.are_beside()) left_ = updated_;
+    const std::vector<double>& launched = devices_.are_beside() ? left_ : updated_;
     for (std::size_t b = 0; b < buckets_; ++b) {
       const std::int64_t round = round_of(schedule_, options_, t, b);
       const RoundJobs& jobs =
@@ -151,7 +152,7 @@ class Recursion {
       for (std::size_t k = 0; k < jobs.jobs.size(); ++k) {
         double ready = 0;
         for (int member : jobs.members_of(k)) {
-          ready = std::max(ready, left_[static_cast<std::size_t>(member) * buckets_ + b]);
+          ready = std::max(ready, launched[static_cast<std::size_t>(member) * buckets_ + b]);
         }
         due_.push_back({ready, static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(k)});
       }

@@ -46,17 +46,18 @@ TEST(Methods, EveryTopologyCanBeSimulatedAndModelled) {
   }
   for (const std::string& method : methods) {
     double before_s = 0;
-    for (const double device_rate : {1e99, 1e7, 1e6, 2e5}) {
+    for (const double device_rate : {LinkSpec{}.rate_bytes_per_s, 1e7, 1e6, 2e5}) {
+      const double above = std::isinf(device_rate) ? 1.15 : 1.25;
       for (HostSpec& host : cluster.hosts) host.device.rate_bytes_per_s = device_rate;
       const MethodSpec candidate = parse_method(method);
       const SimMethod run = sim_method(candidate, cluster);
       const double simulated = mean_step_s(simulate(cluster, workload, run, {.steps = 40}), 10);
       const MaxPlusOptions options = model_options(candidate);
       const double modelled = step_times(cluster, workload, run.schedule, options).mean_step_s;
-      // The model leaves the stages of an exchange out, and has full frames only; and who only
-      // sends to a peer waits for its taking it.
+      // The model leaves the stages of an exchange out, and has full frames only; and on a device
+      // who only sends to a peer copies in what nobody has sent.
       EXPECT_GT(modelled, simulated * 0.5) << method << " " << device_rate;
-      EXPECT_LT(modelled, simulated * 1.25) << method << " " << device_rate;
+      EXPECT_LT(modelled, simulated * above) << method << " " << device_rate;
       EXPECT_GE(simulated, 1e-2) << method;
       EXPECT_GE(simulated, before_s * 0.98) << method << " " << device_rate;
       before_s = simulated;

@@ -150,7 +150,9 @@ void WorkerStates::reduce_next(SimTime now, int w) {
 void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t exchange) {
   if (!waits_) return late_.send(now, w, bucket, exchange);
   if (!devices_.are_beside() || !exchanges_.takes_part(w, bucket, exchange)) {
-    return launch_now(now, w, bucket, exchange);
+    exchanges_.launch(now, w, bucket, exchange);
+    if (exchanges_.has_ended(w, bucket)) record_exchange(now, w, bucket);
+    return;
   }
   const auto b = static_cast<std::size_t>(bucket);
   worker(w).leaving[b] = exchange;
@@ -159,11 +161,6 @@ void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t exchange)
   events_.push(
       over,
       {.kind = Event::Kind::copied_out, .who = w, .detail = static_cast<std::uint32_t>(bucket)});
-}
-
-void WorkerStates::launch_now(SimTime now, int w, int bucket, std::int64_t exchange) {
-  exchanges_.launch(now, w, bucket, exchange);
-  if (exchanges_.has_ended(w, bucket)) record_exchange(now, w, bucket);
 }
 
 void WorkerStates::copied_out(SimTime now, int w, int bucket) {

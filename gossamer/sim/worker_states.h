@@ -67,7 +67,6 @@ class WorkerStates {
   void computed(SimTime now, int w);
   void record_compute(SimTime now, int w);
   void launch(SimTime now, int w, int bucket, std::int64_t exchange);
-  void launch_now(SimTime now, int w, int bucket, std::int64_t exchange);
   void copied_out(SimTime now, int w, int bucket);
   void launch_all(SimTime now, int w);
   void begin_bucket(SimTime now, int w, int bucket);

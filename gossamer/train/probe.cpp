@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "gossamer/engine/tags.h"
 #include "gossamer/model/link_load.h"
@@ -106,25 +107,27 @@ class LoneWorker {
     return recipe;
   }
 
-  /// On a device with a wait for it behind each part: the recorder sees what the host does.
   void step() {
-    const bool is_here = trainer_->device().is_cpu();
-    std::vector<Clock::time_point> moments{Clock::now()};
-    const auto done = [&] {
-      if (!is_here) trainer_->wait_for_device();
-      moments.push_back(Clock::now());
+    if (!trainer_->device().is_cpu()) return step_by_parts();
+    trainer_->step(*context_.task, shard_, groups_);
+  }
+
+  /// With a wait for the device behind each part: the recorder sees what the host does.
+  void step_by_parts() {
+    auto begin = Clock::now();
+    const auto part_s = [&] {
+      trainer_->wait_for_device();
+      const auto end = Clock::now();
+      return std::chrono::duration<double>(end - std::exchange(begin, end)).count();
     };
+    TimedStep timed;
     const at::Tensor loss = trainer_->forward(*context_.task, shard_);
-    done();
+    timed.forward_s = part_s();
     trainer_->backward(loss);
-    done();
+    timed.backward_s = part_s();
     trainer_->update(groups_, loss);
-    done();
-    if (is_here) return;
-    const auto part_s = [&](std::size_t k) {
-      return std::chrono::duration<double>(moments[k + 1] - moments[k]).count();
-    };
-    timed_.push_back({part_s(0), part_s(1), part_s(2)});
+    timed.update_s = part_s();
+    timed_.push_back(timed);
   }
 
   std::unique_ptr<Trainer> make_trainer() {

@@ -1,17 +1,13 @@
 """`gossamer train --device`, on the device of the tests: the numbers of CPU memory."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tomllib
-from train_runs import GOSSAMER, Done, as_torchrun, small_text
+from train_runs import GOSSAMER, Done, as_torchrun, finish, gossamer, small_text, start
 
 NEAR = 1e-5  # float32; sums come in another order
-PROGRAM = GOSSAMER.with_name("gossamer-train")
 DEVICE = {"LD_PRELOAD": str(GOSSAMER.with_name("libgossamer_preloaded_device.so"))}
 MEASURED = ("loss", "grad_norm", "mixing_distance", "val_loss", "val_accuracy", "disagreement")
 WAYS = {
@@ -33,21 +29,8 @@ def text(tmp_path: Path) -> list[str]:
     return [*small_text(tmp_path), "--steps", "10", "--trace-steps", "0"]
 
 
-def run(*arguments: str, variables: dict[str, str] | None = None, check: bool = True) -> Done:
-    done = subprocess.run(
-        [str(PROGRAM), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | (variables or {}),
-    )
-    if check:
-        assert done.returncode == 0, done.stderr
-    return done
-
-
-def on_device(*arguments: str, **options: Any) -> Done:
-    return run(*arguments, "--device", "testdev", variables=DEVICE, **options)
+def on_device(*arguments: str, check: bool = True) -> Done:
+    return gossamer(*arguments, "--device", "testdev", check=check, variables=DEVICE)
 
 
 def rows(out: Path) -> list[dict[str, float]]:
@@ -70,7 +53,7 @@ def assert_alike(found: Path, expected: Path) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_device_trains_as_cpu_memory_does(text: list[str], tmp_path: Path, way: str) -> None:
     told = [*text, "--hosts", "2", "--per-host", "2", *WAYS[way].split()]
-    run("train", *told, "--out", str(tmp_path / "cpu"))
+    gossamer("train", *told, "--out", str(tmp_path / "cpu"))
     done = on_device("train", *told, "--out", str(tmp_path / "device"))
     assert_alike(tmp_path / "device", tmp_path / "cpu")
     assert "shares testdev:0 with another one, of 1 there are" in done.stderr
@@ -78,25 +61,12 @@ def test_a_device_trains_as_cpu_memory_does(text: list[str], tmp_path: Path, way
 
 def test_processes_average_gradients_of_a_device(text: list[str], tmp_path: Path) -> None:
     told = [*text, "--pattern", "allreduce", "--clip-norm", "1"]
-    run("train", *told, "--hosts", "1", "--per-host", "3", "--out", str(tmp_path / "cpu"))
-    launched = as_torchrun(3, 3)
+    gossamer("train", *told, "--hosts", "1", "--per-host", "3", "--out", str(tmp_path / "cpu"))
     out = tmp_path / "device"
-    processes = [
-        subprocess.Popen(
-            [str(PROGRAM), "train", *told, "--device", "testdev", "--out", str(out)],
-            env=os.environ | DEVICE | launched(rank),
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(3)
-    ]
-    try:
-        for process in processes:
-            _, said = process.communicate(timeout=120)
-            assert process.returncode == 0, said
-    finally:
-        for process in processes:
-            process.kill()
+    launched = as_torchrun(3, 3)
+    there = [*told, "--device", "testdev", "--out", str(out)]
+    for done in finish(start(lambda rank: DEVICE | launched(rank), [0, 1, 2], *there)):
+        assert done.returncode == 0, done.stderr
     assert_alike(out, tmp_path / "cpu")
 
 
@@ -109,7 +79,7 @@ def test_a_run_goes_on_where_it_was_saved_on_either(text: list[str], tmp_path: P
         begun = [*told, "--optimizer", "accum_adamw", "--checkpoint-every", "5"]
         on_device("train", *begun, "--steps", "5", "--out", str(out))
         told_more = ["--resume", str(out), "--steps", "10", "--device", place]
-        run("train", *told_more, variables=DEVICE)
+        gossamer("train", *told_more, variables=DEVICE)
         last = [line for line in rows(out) if "val_loss" in line][-1]
         assert last == pytest.approx([r for r in rows(whole) if "val_loss" in r][-1], rel=NEAR)
 
@@ -133,7 +103,7 @@ def test_a_probe_finds_the_rate_of_copies(text: list[str], tmp_path: Path) -> No
     ],
 )
 def test_what_a_device_does_not_serve_is_said(text: list[str], told: str, said: str) -> None:
-    done = run("train", *text, *told.split(), check=False)
+    done = gossamer("train", *text, *told.split(), check=False)
     assert done.returncode == 2 and said in done.stderr
 
 

@@ -130,7 +130,7 @@ class Run:
         if self.is_closed:
             return own_step(*args, **kwargs)
         try:
-            devices.refuse_capture(self.trained.model)
+            devices.refuse_capture(self.trained.named)
             self._before_step()
             self.loss.check(args, kwargs)
             if self.session.settings.pattern == "allreduce":

@@ -45,11 +45,11 @@ def name_of_gpu(model: nn.Module) -> str:
     return str(torch.cuda.get_device_properties(device).uuid)
 
 
-def refuse_capture(model: nn.Module) -> None:
+def refuse_capture(named: Sequence[Named]) -> None:
     """Raises RuntimeError while a CUDA graph is captured: what a step sends to other workers is
     not part of one."""
-    device = next((p.device for p in model.parameters()), None)
-    if device is not None and device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+    is_on_gpu = bool(named) and named[0][1].device.type == "cuda"
+    if is_on_gpu and torch.cuda.is_current_stream_capturing():
         raise RuntimeError(
             "[Gossip] optimizer.step() cannot be captured in a CUDA graph, because it exchanges "
             "with other workers; capture forward and backward, and call step() after the replay"
