@@ -1,4 +1,4 @@
-# Every target installs first what is missing; nothing but make and Python 3.11 is taken for granted.
+# Every target installs first what is missing; make and Python 3.10 or newer are taken for granted.
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-fast build bench experiments format golden tidy fuzz setup clean distclean
 

@@ -5,8 +5,8 @@ find_path(SENTENCEPIECE_HEADERS sentencepiece_trainer.h HINTS ${sentencepiece_bu
 find_library(SENTENCEPIECE_LIBRARY sentencepiece HINTS ${sentencepiece_built}/lib)
 find_library(SENTENCEPIECE_TRAIN_LIBRARY sentencepiece_train HINTS ${sentencepiece_built}/lib)
 if(NOT SENTENCEPIECE_HEADERS OR NOT SENTENCEPIECE_LIBRARY OR NOT SENTENCEPIECE_TRAIN_LIBRARY)
-  message(FATAL_ERROR "[cmake] SentencePiece is missing; run tools/setup.sh, or "
-                      "apt-get install libsentencepiece-dev")
+  message(FATAL_ERROR "[cmake] SentencePiece is missing; PYTHON=python3 "
+                      "tools/sentencepiece.sh builds it; or apt-get install libsentencepiece-dev")
 endif()
 add_library(gossamer_sentencepiece INTERFACE)
 target_include_directories(gossamer_sentencepiece SYSTEM INTERFACE ${SENTENCEPIECE_HEADERS})

@@ -20,6 +20,7 @@ set(gossamer_headers
   Eigen/Core libeigen3-dev
   zlib.h zlib1g-dev
   openssl/hmac.h libssl-dev
+  isa-l/crc.h libisal-dev
   CLI/CLI.hpp libcli11-dev
   toml++/toml.h libtomlplusplus-dev)
 set(gossamer_missing "")
@@ -36,6 +37,18 @@ endwhile()
 if(gossamer_missing)
   message(FATAL_ERROR "[cmake] system libraries are missing, got no${gossamer_missing}; on Debian "
                       "and Ubuntu: apt-get install${gossamer_remedy}")
+endif()
+
+# Where it is not built yet. Where that fails, the system's is taken, or found missing.
+if(NOT EXISTS ${CMAKE_SOURCE_DIR}/.cache/sentencepiece/version)
+  message(STATUS "building SentencePiece: a minute, once")
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -E env PYTHON=${GOSSAMER_PYTHON} bash tools/sentencepiece.sh
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} RESULT_VARIABLE gossamer_sentencepiece_failed
+    OUTPUT_VARIABLE gossamer_sentencepiece_log ERROR_VARIABLE gossamer_sentencepiece_log)
+  if(gossamer_sentencepiece_failed)
+    message(WARNING "[cmake] SentencePiece cannot be built:\n${gossamer_sentencepiece_log}")
+  endif()
 endif()
 
 # gossamer_install_package(): what goes beside the package's Python files. Libtorch is found in the

@@ -45,6 +45,7 @@ build() {
 }
 exec 3>&1
 [ -z "$lists" ] || exec 1>&2
+tools/setup.sh
 stage "build fuzz" build
 exec 1>&3
 if [ -n "$lists" ]; then GOSSAMER_FUZZ_TARGET=list $program 2>/dev/null && exit 0; fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds SentencePiece from the source archive of its Python package, into .cache/sentencepiece:
-# what Debian 12 has reads models of strangers unsafely (CVE-2026-1260, before 0.2.1).
+# what Debian 12 has reads models of strangers unsafely (CVE-2026-1260, before 0.2.1). PYTHON: the
+# interpreter whose pip fetches the archive; that of .venv if it is not set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,8 +11,10 @@ target=.cache/sentencepiece
 work=.cache/sentencepiece-build
 
 rm -rf "$work" "$target" "$target.new" && mkdir -p "$work" "$target.new"
-.venv/bin/python -m pip download --disable-pip-version-check --no-deps --no-binary :all: \
-  --no-build-isolation --dest "$work" "sentencepiece==$version"
+isolation=()
+if [ -z "${PYTHON:-}" ]; then isolation=(--no-build-isolation); fi  # .venv has what it asks for
+"${PYTHON:-.venv/bin/python}" -m pip download --disable-pip-version-check --no-deps --no-binary :all: \
+  "${isolation[@]}" --dest "$work" "sentencepiece==$version"
 archive=$work/sentencepiece-$version.tar.gz
 if ! echo "$sha256  $archive" | sha256sum --check --quiet; then
   printf '[setup] the archive of SentencePiece %s is not the one that was looked at; %s\n' \

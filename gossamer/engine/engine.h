@@ -22,10 +22,10 @@ namespace gossamer {
 bool wants_spares(const EngineOptions& options, const Transport& transport);
 
 /// Note [Mix at the step]: x⁺ = W x + d(∇f(x)) takes the gradient at the unmixed x, so what the
-/// neighbours send is known one whole step before it is needed. For each bucket in order, step()
-/// waits for the exchange launched at the end of the previous step, does mix and optimizer in one
-/// pass, and launches the exchange of the next round, which runs during the next forward and
-/// backward. x does not change while it travels, so nothing is copied to send it.
+/// neighbours send is known one whole step before it is needed. For each bucket, as the exchange
+/// ends that the previous step launched (Note [First come, first served]), step() does mix and
+/// optimizer in one pass, and launches the exchange of the next round, which runs during the next
+/// forward and backward. x does not change while it travels, so nothing is copied to send it.
 ///
 /// All workers must construct engines with the same options and equal bucket sizes, and make the
 /// same calls in the same order. One thread drives an engine. Waiting calls throw TransportError

@@ -18,13 +18,13 @@
 
 namespace gossamer {
 
-/// Note [Late neighbours]: with Late::skip a worker that steps takes of each neighbour the newest
-/// payload that has come. If that came more than `staleness` of this worker's steps ago, the
-/// neighbour's weight goes back to the worker itself for this step: rows of W still sum to 1,
-/// columns need not, so the mean over the workers is no longer preserved exactly. The payloads of
-/// an edge are numbered; one is sent if the neighbour has taken the one before, else it is left
-/// out, so that nothing queues up before a slow neighbour or link. Sums over groups cannot leave
-/// anybody out: here their members send to each other directly.
+/// Note [Late neighbours]: Late::wait, the default, waits in Exchange. With Late::skip a worker
+/// that steps takes of each neighbour the newest payload that has come. If that came more than
+/// `staleness` of this worker's steps ago, the neighbour's weight goes back to the worker itself
+/// for this step: rows of W still sum to 1, columns need not, so the mean over the workers is no
+/// longer preserved exactly. The payloads of an edge are numbered; one is sent if the neighbour has
+/// taken the one before, else it is left out, so that nothing queues up before a slow neighbour or
+/// link. Sums over groups cannot leave anybody out: here their members send to each other directly.
 struct LateSpec {
   DType dtype = DType::f32;
   std::int64_t count = 0;

@@ -23,7 +23,7 @@ struct AgreedLoss {
 struct Schedule {
   std::string name;
   HostShape shape;
-  int period = 1;            ///< rounds repeat after this many steps; 0: they never do
+  int period = 1;            ///< rounds of the topology, which then repeat; 0: they never do
   bool loss_driven = false;  ///< wants AgreedLoss entries, one from every global average
   Stochasticity stochasticity = Stochasticity::doubly;
   std::function<Round(std::int64_t t, std::span<const AgreedLoss> losses)> round;

@@ -167,7 +167,7 @@ TYPED_TEST(Codecs, KeepWhatTheRoundingLeftOut) {
   }
 }
 
-/// Note [Who keeps the residual]: four workers that all take a quarter from each.
+/// See Note [Who keeps the residual]. Four workers that all take a quarter from each.
 TYPED_TEST(Codecs, LeaveTheMeanOfTheWorkersAsItIs) {
   using T = TypeParam;
   const double unit = std::numeric_limits<T>::epsilon();

@@ -9,7 +9,7 @@ namespace gossamer {
 
 class WorkerPool;
 
-/// Note [Fused passes]. Every pass mix_*() computes, element by element in the precision of T with
+/// Note [Fused passes]: every pass mix_*() computes, element by element in the precision of T with
 /// fused multiply-adds,
 ///     mixed = self_weight·x, then mixed = fma(w_k, src_k, mixed) for k = 0, 1, …
 ///     new x = mixed + d(g·grad_scale, state, x before the pass)

@@ -21,8 +21,8 @@ namespace gossamer {
 /// and the pass returns. A tensor that a worker's pass does not reach counts as zero there; one
 /// that no worker's reaches keeps what it has. A tensor that requires no gradient when a pass
 /// begins does not travel in it: workers freeze and thaw alike. Sparse gradients travel by rows,
-/// see Note [Means of rows], and stay sparse, in CPU memory; on a device they are refused. See Note
-/// [Several averages in one pass], too.
+/// see Note [Means of rows], and stay sparse, in CPU memory; on a device they are refused. See
+/// Note [Several averages in one pass], too.
 ///
 /// Note [No gradient is stepped with alone]: a gradient may be there that no pass has averaged: it
 /// was assigned, or accumulated with averaging off, or the step is made by a hook inside of the

@@ -59,7 +59,7 @@ enum class FrameType : std::uint32_t {
 /// anything, and say so. The first frames of both ends, which tell the version, stay as they are.
 inline constexpr std::uint32_t kWireVersion = 2;
 
-/// The fixed beginning of every frame.
+/// The fixed beginning of every frame. Over TCP two codes follow it: SealedHeader in stream.h.
 struct FrameHeader {
   std::uint32_t magic = 0x676f7373;
   FrameType type = FrameType::alive;

@@ -1,8 +1,8 @@
 """What a Gossip does while the backward pass goes on: it averages, checks or steps.
 
-With ``update="backward"`` the engine steps a bucket when its last gradient arrives, see the Note
-[Buckets in the backward] in gossamer/torch/tensors/tensor_engine.h; here is what that does not fit
-with.
+With ``update="backward"`` the engine steps a bucket when its last gradient arrives, see
+Note [Buckets in the backward] in gossamer/torch/tensors/tensor_engine.h; here is what that does not
+fit with.
 """
 
 from __future__ import annotations
