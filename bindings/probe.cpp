@@ -19,6 +19,7 @@
 #include "gossamer/plan/workload_file.h"
 #include "gossamer/probe/compute.h"
 #include "gossamer/probe/links.h"
+#include "gossamer/torch/devices/device_link.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer::python {
@@ -110,9 +111,23 @@ std::pair<std::string, std::string> probe(const OrNone<TransportHandle>& handle,
   return {to_toml(cluster), to_toml(workload)};
 }
 
+/// Bytes per second out and in, and seconds.
+std::tuple<double, double, double> device_link(const std::string& device) {
+  const DeviceLink link = measure_device_link(c10::Device(device));
+  return {link.out_bytes_per_s, link.in_bytes_per_s, link.latency_s};
+}
+
 }  // namespace
 
 void bind_probe(py::module_& module) {
+  module.def("measure_device_link", &device_link, py::arg("device"),
+             py::call_guard<py::gil_scoped_release>(), R"(
+    How fast a device and pinned memory of the host reach each other.
+
+    Returns bytes per second from the device, bytes per second to it, and seconds of the smallest
+    copy, each the best of a few. ``device`` is a word of torch, such as ``"cuda:0"``. RuntimeError
+    for what fails there.
+    )");
   module.def("probe", &probe, py::arg("transport"), py::arg("workers_per_host"),
              py::arg("time_steps"), py::arg("time_allreduce"), py::kw_only(), py::arg("buckets"),
              py::arg("optimizer"), py::arg("seconds"), py::arg("timeout_s"), py::arg("device"), R"(

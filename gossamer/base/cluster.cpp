@@ -29,6 +29,8 @@ int HostShape::first_rank(int host) const {
   return std::accumulate(workers_per_host.begin(), workers_per_host.begin() + host, 0);
 }
 
+int HostShape::local_rank_of(int rank) const { return rank - first_rank(host_of(rank)); }
+
 int HostShape::host_of(int rank) const {
   int host = 0;
   for (int past = 0; host < hosts(); ++host) {

@@ -15,6 +15,7 @@ struct HostShape {
   int workers() const;
   int first_rank(int host) const;
   int host_of(int rank) const;
+  int local_rank_of(int rank) const;       ///< its place among those of its host
   std::vector<int> hosts_by_rank() const;  ///< host_of() of all
 };
 

@@ -26,7 +26,10 @@ TEST(HostShape, HostOfInvertsFirstRank) {
   for (int host = 0; host < shape.hosts(); ++host) {
     EXPECT_EQ(shape.first_rank(host), rank);
     const int workers = shape.workers_per_host[static_cast<std::size_t>(host)];
-    for (int mate = 0; mate < workers; ++mate) EXPECT_EQ(shape.host_of(rank++), host);
+    for (int mate = 0; mate < workers; ++mate, ++rank) {
+      EXPECT_EQ(shape.host_of(rank), host);
+      EXPECT_EQ(shape.local_rank_of(rank), mate);
+    }
   }
 }
 

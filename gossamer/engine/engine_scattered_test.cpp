@@ -1,5 +1,6 @@
 // Buckets whose parameters lie anywhere and are changed by others between steps.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -149,6 +150,28 @@ TEST(EngineScattered, CodingKeepsTheMeanWhateverChangesBetweenSteps) {
       }
     }
   }
+}
+
+/// Parameters that are elsewhere: a step that neither mixes nor steps must not look for them.
+TEST(EngineScattered, NothingIsTouchedWhereOthersStepAndNobodyMixes) {
+  constexpr std::size_t kCount = 1024;
+  void* const x =
+      ::mmap(nullptr, kCount * sizeof(double), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(x, MAP_FAILED);
+  for (const std::string pattern : {"cwa", "atc"}) {
+    EngineOptions options{.schedule = alone_schedule(even_hosts(1, 2)), .pattern = pattern};
+    options.optimizer = "none";
+    run_workers(make_threads_transports({.hosts = {{.workers = 2}}}), [&](Transport& transport) {
+      Engine engine(options, transport,
+                    {{.dtype = DType::f64,
+                      .count = kCount,
+                      .segments = {{.count = kCount, .group = kNoStep, .x = x}}}});
+      engine.start_at(0);
+      for (int step = 0; step < 3; ++step) engine.step();
+      EXPECT_EQ(engine.steps_done(), 3);
+    });
+  }
+  ::munmap(x, kCount * sizeof(double));
 }
 
 }  // namespace engine_scattered_test

@@ -159,7 +159,14 @@ double Lane::sweep(typename Pattern::Pass<T> pass, const PassNumbers& numbers,
   return distance;
 }
 
+/// Somebody else steps, and the pattern keeps nothing.
+bool Lane::changes_by_mixes_only() const {
+  return &optimizer_ == &find_optimizer("none") && state_.pattern.empty() &&
+         state_.bucket.spare.data == nullptr;
+}
+
 void Lane::prepare(const PassNumbers& numbers) {
+  if (changes_by_mixes_only()) return;
   visit_dtype(state_.dtype(), [&]<class T>(T) {
     const auto pass = pattern_.passes<T>().prepare;
     if (pass != nullptr) sweep<T>(pass, numbers, nullptr);
@@ -169,18 +176,20 @@ void Lane::prepare(const PassNumbers& numbers) {
 Combined Lane::combine(const PassNumbers& numbers) {
   GOSSAMER_ASSERT(expects(number_));
   Arrived arrived = traffic_->arrived();
-  DeviceBucket* const device = state_.bucket.device;
-  const bool corrects = device != nullptr && mixes(*plan_of(number_));
-  if (corrects) {
+  const bool is_mixed = mixes(*plan_of(number_));
+  DeviceBucket* const device = is_mixed ? state_.bucket.device : nullptr;
+  if (device != nullptr) {
     device->begin_correction();
     clear_parameters(state_.bucket);
   }
   Combined combined{.distance = 0, .skipped = arrived.skipped, .journeys = {}};
-  combined.distance = visit_dtype(state_.dtype(), [&]<class T>(T) {
-    const Passes<T>& passes = pattern_.passes<T>();
-    return sweep<T>(has_next_stage() ? passes.middle : passes.combine, numbers, &arrived);
-  });
-  if (corrects) device->add_correction();
+  if (is_mixed || !changes_by_mixes_only()) {
+    combined.distance = visit_dtype(state_.dtype(), [&]<class T>(T) {
+      const Passes<T>& passes = pattern_.passes<T>();
+      return sweep<T>(has_next_stage() ? passes.middle : passes.combine, numbers, &arrived);
+    });
+  }
+  if (device != nullptr) device->add_correction();
   combined.journeys = std::move(arrived.journeys);
   traffic_->finish();
   plans_[at(number_ % 2)] = nullptr;

@@ -70,6 +70,7 @@ class Lane {
     std::size_t first_digest = 0;  ///< of the range
   };
 
+  bool changes_by_mixes_only() const;
   int stage_of(std::int64_t number) const { return static_cast<int>(number % pattern_.stages()); }
   const std::shared_ptr<const Plan>& plan_of(std::int64_t number) const {
     return plans_[at(number % 2)];

@@ -34,6 +34,15 @@ Schedule alone_schedule(const HostShape& shape) {
   return periodic_schedule("alone", shape, {identity_round(shape.workers())});
 }
 
+bool is_alone(const Schedule& schedule) {
+  if (schedule.period != 1 || schedule.loss_driven) return false;
+  const Round round = round_at(schedule, 0, {});
+  for (int worker = 0; worker < round.workers; ++worker) {
+    if (row_of(round, worker) != std::vector<Entry>{{worker, 1}}) return false;
+  }
+  return true;
+}
+
 Schedule complete_schedule(const HostShape& shape) {
   return periodic_schedule("complete", shape, {complete_round(shape.workers())});
 }

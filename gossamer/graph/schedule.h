@@ -39,6 +39,8 @@ Schedule periodic_schedule(std::string name, HostShape shape, std::vector<Round>
 
 /// Nobody talks to anybody: W = I in every step.
 Schedule alone_schedule(const HostShape& shape);
+/// Whether a schedule is like that one, whatever its name.
+bool is_alone(const Schedule& schedule);
 
 /// Everybody averages with everybody in every step.
 Schedule complete_schedule(const HostShape& shape);

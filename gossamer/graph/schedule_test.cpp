@@ -40,5 +40,15 @@ TEST(RoundAt, GivesStepsBeyondThePeriodOnlyToSchedulesWithoutOne) {
   EXPECT_EQ(seen, 7);
 }
 
+TEST(IsAlone, OnlyWhereNobodyEverReceives) {
+  EXPECT_TRUE(is_alone(alone_schedule(even_hosts(2, 2))));
+  EXPECT_TRUE(is_alone(complete_schedule(even_hosts(1, 1))));
+  EXPECT_FALSE(is_alone(complete_schedule(even_hosts(1, 2))));
+  const Round last = sparse_round(3, {{{0, 1}}, {{1, 1}}, {{0, 0.5}, {2, 0.5}}});
+  EXPECT_FALSE(is_alone(periodic_schedule("last", even_hosts(1, 3), {last}, Stochasticity::row)));
+  EXPECT_FALSE(is_alone(
+      periodic_schedule("later", even_hosts(1, 2), {identity_round(2), complete_round(2)})));
+}
+
 }  // namespace
 }  // namespace gossamer

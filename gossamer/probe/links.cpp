@@ -103,7 +103,7 @@ class LinkProbe {
       if (host_ != a && host_ != b) continue;
       leads = host_ == a;
       const std::vector<int> others = ranks_of(leads ? b : a);
-      const auto local = static_cast<std::size_t>(rank_ - shape_.first_rank(host_));
+      const auto local = static_cast<std::size_t>(shape_.local_rank_of(rank_));
       if (local < others.size()) task.transfer = {.to = others[local], .from = others[local]};
       task.group = ranks_of(host_);
       task.group.insert(task.group.end(), others.begin(), others.end());

@@ -43,10 +43,6 @@ Model make_bare_model(const ModelSection& section, const ModelInput& input, std:
       .make({.input = input.shape, .size = section.size, .dropout = dropout, .seed = seed});
 }
 
-int local_rank_of(const HostShape& shape, int rank) {
-  return rank - shape.first_rank(shape.host_of(rank));
-}
-
 TrainModel make_train_model(const Recipe& recipe, const Task& task, int local_rank) {
   const auto make = [&] {
     return make_bare_model(recipe.model, {task.kind, task.input}, recipe.run.seed);

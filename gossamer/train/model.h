@@ -22,9 +22,6 @@ struct TrainModel {
   c10::Device device{c10::kCPU};  ///< where it is
 };
 
-/// A worker's place among those of its host.
-int local_rank_of(const HostShape& shape, int rank);
-
 /// For a worker, by its place among those of its host: the recipe's device may depend on that.
 TrainModel make_train_model(const Recipe& recipe, const Task& task, int local_rank = 0);
 

@@ -11,7 +11,7 @@
 #include "gossamer/model/link_load.h"
 #include "gossamer/probe/compute.h"
 #include "gossamer/probe/links.h"
-#include "gossamer/torch/devices/places.h"
+#include "gossamer/torch/devices/device_link.h"
 #include "gossamer/torch/process.h"
 #include "gossamer/train/trainer.h"
 #include "gossamer/transport/threads.h"
@@ -90,7 +90,8 @@ class LoneWorker {
 
   /// Of this worker's device, while all measure.
   LinkSpec device_link() const {
-    return trainer_->device().is_cpu() ? LinkSpec{} : measure_device_link(trainer_->device());
+    const c10::Device& device = trainer_->device();
+    return device.is_cpu() ? LinkSpec{} : link_spec_of(measure_device_link(device));
   }
 
   std::vector<std::int64_t> bucket_sizes() const {
@@ -133,7 +134,7 @@ class LoneWorker {
   std::unique_ptr<Trainer> make_trainer() {
     const HostShape shape = host_shape_of(context_.recipe->cluster);
     TrainModel model =
-        make_train_model(recipe_, *context_.task, local_rank_of(shape, collectives_.rank()));
+        make_train_model(recipe_, *context_.task, shape.local_rank_of(collectives_.rank()));
     TensorEngineOptions told = options(model);
     groups_ = told.engine.groups;
     return std::make_unique<Trainer>(recipe_, std::move(model), std::move(told),

@@ -131,7 +131,7 @@ double measure_compute_s(const Recipe& recipe, const Task& task) {
               [&](Transport& transport) {
                 use_one_torch_thread();
                 const int rank = transport.describe().rank;
-                TrainModel model = make_train_model(alone, task, local_rank_of(shape, rank));
+                TrainModel model = make_train_model(alone, task, shape.local_rank_of(rank));
                 TensorEngineOptions options = engine_options(alone, model);
                 options.engine.schedule = alone_schedule(shape);
                 const std::vector<Hyper> groups = options.engine.groups;

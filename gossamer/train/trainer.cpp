@@ -1,7 +1,6 @@
 #include "gossamer/train/trainer.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cmath>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "gossamer/base/index.h"
 #include "gossamer/engine/non_finite.h"
+#include "gossamer/torch/devices/streams.h"
 
 namespace gossamer {
 namespace {
@@ -109,8 +109,7 @@ std::vector<StepValues> Trainer::known(bool waits) {
 
 void Trainer::wait_for_device() {
   if (model_.device.is_cpu()) return;
-  const c10::impl::VirtualGuardImpl backend(model_.device.type());
-  backend.getStream(model_.device).synchronize();
+  current_stream(model_.device).synchronize();
 }
 
 double Trainer::exposed_s() const {

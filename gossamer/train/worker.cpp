@@ -114,7 +114,7 @@ class Worker {
 
  private:
   std::unique_ptr<Trainer> make_trainer() {
-    const int local_rank = local_rank_of(shape_, rank_);
+    const int local_rank = shape_.local_rank_of(rank_);
     TrainModel model = make_train_model(recipe_, *context_.task, local_rank);
     TensorEngineOptions options = engine_options(recipe_, model);
     options.engine.recorder = recorder_;

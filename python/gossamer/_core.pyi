@@ -621,6 +621,14 @@ def theory_step_times(
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """(all-reduce, decentralized) in closed form, and the same by the recursion."""
 
+def measure_device_link(device: str) -> tuple[float, float, float]:
+    """How fast a device and pinned memory of the host reach each other.
+
+    Returns bytes per second from the device, bytes per second to it, and seconds of the smallest
+    copy, each the best of a few. ``device`` is a word of torch, such as ``"cuda:0"``. RuntimeError
+    for what fails there.
+    """
+
 def probe(
     transport: Transport | None,
     workers_per_host: Sequence[int],

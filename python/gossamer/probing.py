@@ -16,7 +16,6 @@ from torch import nn
 
 from gossamer import _core
 from gossamer.base import files
-from gossamer.diagnosis import device_links
 from gossamer.session import session
 from gossamer.tensors import devices, parameters, wrappers
 from gossamer.tensors.fused import rule_for
@@ -127,7 +126,8 @@ def _device_link(model: nn.Module) -> tuple[float, float]:
     device = devices.device_of(model)
     if device is None:
         return math.inf, 0.0
-    return min(device_links.measure(device)) * 1e9, device_links.latency_s(device)
+    out, back, latency_s = _core.measure_device_link(str(device))
+    return min(out, back), latency_s
 
 
 def _allreduce_s(elements: int, world: World) -> float:

@@ -34,7 +34,7 @@ def test_a_nan_in_one_shard_stops_all_of_its_replica_a_step_late(
 
 
 @pytest.mark.parametrize(
-    ("pattern", "device", "pinned"), [("cwa", 4, 4), ("atc", 4, 4), ("allreduce", 8, 8)]
+    ("pattern", "device", "pinned"), [("cwa", 4, 4), ("atc", 4, 4), ("allreduce", 4, 4)]
 )
 def test_memory_is_what_the_guide_says(
     ranks: list[gossip_ranks.Rank], pattern: str, device: float, pinned: float

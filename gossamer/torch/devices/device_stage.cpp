@@ -3,13 +3,13 @@
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "gossamer/base/index.h"
+#include "gossamer/torch/devices/streams.h"
 #include "gossamer/torch/tensors/tensor_types.h"
 
 namespace gossamer {
@@ -26,11 +26,6 @@ F find_function(std::initializer_list<const char*> names) {
     if (void* const found = ::dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<F>(found);
   }
   return nullptr;
-}
-
-at::Tensor pinned_zeros(std::int64_t count, DType dtype) {
-  const auto options = at::dtype(to_scalar_type(dtype)).device(at::kCPU).pinned_memory(true);
-  return at::zeros({count}, options);
 }
 
 /// All elements of a dense tensor in the order in which they lie in memory.
@@ -130,17 +125,17 @@ class DeviceStage::StagedBucket final : public DeviceBucket {
   c10::Event left_;  ///< first that s is full, then that it is in the outbox
 };
 
-DeviceStage::DeviceStage(const at::Device& device, const FlatLayout& layout, bool hides)
+DeviceStage::DeviceStage(const at::Device& device, const FlatLayout& layout, DeviceSteps steps)
     : device_(device), layout_(layout) {
   const c10::DeviceGuard on(device_);
-  const c10::impl::VirtualGuardImpl backend(device_.type());
-  streams_ = std::make_unique<Streams>(Streams{backend.getStream(device_),
-                                               backend.getStreamFromGlobalPool(device_),
-                                               backend.getStreamFromGlobalPool(device_)});
+  streams_ = std::make_unique<Streams>(
+      Streams{current_stream(device_), other_stream(device_), other_stream(device_)});
   for (const ArrayLayout& array : layout_.arrays) {
-    host_.push_back(pinned_zeros(array.count, array.dtype));
+    const at::ScalarType type = to_scalar_type(array.dtype);
+    host_.push_back(steps == DeviceSteps::none ? at::zeros({array.count}, at::dtype(type))
+                                               : pinned_zeros(array.count, type));
   }
-  if (!hides) return;
+  if (steps != DeviceSteps::behind) return;
   for (const at::Tensor& host : host_) {
     staged_.push_back(at::zeros_like(host, host.options().pinned_memory(false).device(device_)));
   }
@@ -171,7 +166,7 @@ const at::Tensor& DeviceStage::host_array(int array) const { return host_.at(at(
 DeviceBucket* DeviceStage::bucket(int bucket) const { return buckets_.at(at(bucket)).get(); }
 
 void DeviceStage::locate(std::span<const at::Tensor> tensors) {
-  streams_->user = c10::impl::VirtualGuardImpl(device_.type()).getStream(device_);
+  streams_->user = current_stream(device_);
   if (buckets_.empty()) return;
   for (const auto& bucket : buckets_) bucket->clear_parts();
   for (std::size_t s = 0; s < layout_.slots.size(); ++s) {

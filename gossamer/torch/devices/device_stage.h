@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gossamer/engine/device_bucket.h"
+#include "gossamer/torch/devices/served.h"
 #include "gossamer/torch/tensors/flat_layout.h"
 
 namespace gossamer {
@@ -36,15 +37,15 @@ class PinnedRange {
 /// staging buffer s, which c comes to as well; 4 bytes pinned, c, beside those of the outboxes.
 class DeviceStage {
  public:
-  /// Of one rank's layout; on the device that all its parameters are on. Unless the exchange hides
-  /// behind the device there are arrays on the host only, and no buckets.
-  DeviceStage(const at::Device& device, const FlatLayout& layout, bool hides);
+  /// Of one rank's layout; on the device that all its parameters are on. Unless steps are `behind`
+  /// the device there are arrays on the host only, and no buckets; they are pinned if steps copy.
+  DeviceStage(const at::Device& device, const FlatLayout& layout, DeviceSteps steps);
   ~DeviceStage();
   DeviceStage(const DeviceStage&) = delete;
   DeviceStage& operator=(const DeviceStage&) = delete;
 
   const at::Device& device() const { return device_; }
-  /// The host's side of an array of the layout, pinned.
+  /// The host's side of an array of the layout.
   const at::Tensor& host_array(int array) const;
   DeviceBucket* bucket(int bucket) const;
   /// Where the parameters are now, by slot of the layout, and that they are used in the stream

@@ -3,18 +3,14 @@
 #include <ATen/ATen.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 
+#include "gossamer/torch/devices/streams.h"
 #include "gossamer/torch/tensors/tensor_views.h"
 
 namespace gossamer {
 namespace {
-
-c10::Stream current_stream(const at::Device& device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-}
 
 /// Of two lists, by tensor, what belongs to gradients that are there.
 struct Copies {
@@ -37,7 +33,7 @@ GradientStage::GradientStage(const c10::Stream& out, const at::Tensor& flat,
                              std::span<const at::Tensor> views)
     : out_(out),
       flat_(flat),
-      means_(at::zeros(flat.sizes(), flat.options().pinned_memory(true))),
+      means_(pinned_zeros(flat.numel(), flat.scalar_type())),
       staged_(at::zeros(flat.sizes(), flat.options().pinned_memory(false).device(out.device()))),
       written_(out.device_type()),
       left_(out.device_type()),

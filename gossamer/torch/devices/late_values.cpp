@@ -1,20 +1,19 @@
 #include "gossamer/torch/devices/late_values.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <utility>
+
+#include "gossamer/torch/devices/streams.h"
 
 namespace gossamer {
 
 void LateValues::add(std::int64_t step, const at::Tensor& values) {
-  const auto options = at::dtype(values.scalar_type()).device(at::kCPU).pinned_memory(true);
   Coming coming{.step = step,
-                .here = at::empty(values.sizes(), options),
+                .here = pinned_zeros(values.numel(), values.scalar_type()),
                 .over = c10::Event(values.device().type())};
   coming.here.copy_(values, /*non_blocking=*/true);
-  coming.over.record(
-      c10::impl::VirtualGuardImpl(values.device().type()).getStream(values.device()));
+  coming.over.record(current_stream(values.device()));
   coming_.push_back(std::move(coming));
 }
 

@@ -1,13 +1,8 @@
 #include "gossamer/torch/devices/places.h"
 
-#include <ATen/ATen.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
-
-#include <algorithm>
-#include <chrono>
-#include <limits>
 
 #include "gossamer/base/errors.h"
 
@@ -34,36 +29,7 @@ void load_backend(c10::DeviceType type) {
   }
 }
 
-/// Of `count` bytes from one memory to the other; the best of a few.
-double copy_s(const at::Tensor& into, const at::Tensor& from, const c10::Stream& stream) {
-  constexpr int kRounds = 3;
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
-    stream.synchronize();
-    const auto begin = std::chrono::steady_clock::now();
-    into.copy_(from, /*non_blocking=*/true);
-    stream.synchronize();
-    const auto taken = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, std::chrono::duration<double>(taken).count());
-  }
-  return best;
-}
-
 }  // namespace
-
-LinkSpec measure_device_link(const c10::Device& device) {
-  constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-  const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-  const auto slower_s = [&](std::int64_t bytes) {
-    const auto options = at::dtype(at::kByte);
-    const at::Tensor there = at::zeros({bytes}, options.device(device));
-    const at::Tensor here = at::zeros({bytes}, options.pinned_memory(true));
-    return std::max(copy_s(here, there, stream), copy_s(there, here, stream));
-  };
-  const double latency_s = slower_s(1);
-  return {.rate_bytes_per_s = static_cast<double>(kBytes) / slower_s(kBytes),
-          .latency_s = latency_s};
-}
 
 int count_devices(c10::DeviceType type) {
   if (type == c10::DeviceType::CPU) return 1;

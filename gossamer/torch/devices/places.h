@@ -5,18 +5,12 @@
 
 #include <string>
 
-#include "gossamer/base/cluster.h"
-
 namespace gossamer {
 
 /// What a user's word means for a worker, by its place among those of its host: "cpu", "cuda" (one
 /// device per worker, in turn), "cuda:1" and the like. Throws std::invalid_argument for a word that
 /// torch does not know, and for a device that is not there.
 c10::Device device_for(const std::string& word, int local_rank);
-
-/// How fast pinned memory and a device reach each other: the slower way of the two, and how long
-/// the smallest copy takes. The best of a few.
-LinkSpec measure_device_link(const c10::Device& device);
 
 /// How many devices of that kind are here.
 int count_devices(c10::DeviceType type);

@@ -14,14 +14,16 @@ std::optional<c10::Device> device_of(std::span<const NamedTensor> tensors) {
   return device;
 }
 
-bool hides_behind_device(std::span<const NamedTensor> tensors, const EngineOptions& options) {
+DeviceSteps device_steps(std::span<const NamedTensor> tensors, const EngineOptions& options) {
   const DeviceCopies copies = device_copies(find_pattern_facts(options.pattern), options.late);
-  return copies == DeviceCopies::corrections &&
-         std::ranges::all_of(tensors, [](const NamedTensor& named) {
-           const auto type = named.tensor.scalar_type();
-           return (type == at::kFloat || type == at::kDouble) &&
-                  named.tensor.is_non_overlapping_and_dense();
-         });
+  if (copies != DeviceCopies::corrections) return DeviceSteps::copied;
+  if (is_alone(options.schedule)) return DeviceSteps::none;
+  const bool all_fit = std::ranges::all_of(tensors, [](const NamedTensor& named) {
+    const auto type = named.tensor.scalar_type();
+    return (type == at::kFloat || type == at::kDouble) &&
+           named.tensor.is_non_overlapping_and_dense();
+  });
+  return all_fit ? DeviceSteps::behind : DeviceSteps::copied;
 }
 
 }  // namespace gossamer

@@ -1,7 +1,6 @@
 #include "gossamer/torch/tensors/gradient_rounds.h"
 
 #include <ATen/ATen.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/engine/tags.h"
+#include "gossamer/torch/devices/streams.h"
 #include "gossamer/torch/tensors/tensor_types.h"
 #include "gossamer/torch/tensors/tensor_views.h"
 
@@ -36,8 +36,7 @@ GradientRounds::GradientRounds(const std::vector<AveragedTensor>& tensors,
       sparse_(tensors.size()) {
   for (const AveragedTensor& each : tensors) tensors_.push_back(each.tensor);
   if (tensors_.empty() || tensors_.front().is_cpu()) return;
-  const at::Device device = tensors_.front().device();
-  out_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device);
+  out_ = other_stream(tensors_.front().device());
 }
 
 void GradientRounds::open(std::vector<char> travels, std::size_t step) {

@@ -100,8 +100,8 @@ void TensorEngine::stage_tensors() {
 void TensorEngine::place_tensors() {
   const at::NoGradGuard no_grad;
   if (const auto device = device_of(tensors_)) {
-    hides_ = hides_behind_device(tensors_, options_.engine);
-    stage_ = std::make_unique<DeviceStage>(*device, layout_, hides_);
+    device_steps_ = device_steps(tensors_, options_.engine);
+    stage_ = std::make_unique<DeviceStage>(*device, layout_, device_steps_);
   }
   const bool fused = options_.engine.optimizer != "none";
   state_vectors_ = find_optimizer(options_.engine.optimizer).state.size();
@@ -160,7 +160,7 @@ std::vector<Bucket> TensorEngine::buckets() {
         .dtype = dtype, .count = layout.count, .segments = segments_of(b, [this](std::size_t i) {
                                                  return segment_of(i, kNoStep, nullptr);
                                                })};
-    if (hides_) bucket.device = stage_->bucket(static_cast<int>(b));
+    if (device_steps_ == DeviceSteps::behind) bucket.device = stage_->bucket(static_cast<int>(b));
     for (const auto& state : pattern_states_) {
       auto* const begin = static_cast<std::byte*>(state[array].mutable_data_ptr());
       bucket.pattern_state.push_back(begin + skipped);

@@ -52,9 +52,10 @@ bool can_be_fused(const at::Tensor& tensor);
 /// strides must not change. A tensor without gradient is mixed but not stepped, and its update
 /// count rests, as in torch.optim.
 ///
-/// The homes of tensors that are all on one device are in pinned memory. Where the exchange hides
-/// behind the device the correction is formed there, see Note [Parameters on a device], and a copy
-/// of the tensor stands there only while something else than a step is done with it.
+/// Tensors that are all on one device have homes, too, and DeviceSteps says what a step does with
+/// them. Where the exchange hides behind the device the correction is formed there, see
+/// Note [Parameters on a device]. There, and where nothing is mixed, a copy of the tensor stands in
+/// its home only while something else than a step is done with it.
 ///
 /// Note [Checked on arrival]: a gradient is checked when autograd has just written it, while it is
 /// in the cache. step() reads only those again that are not as they were seen, and is the one that
@@ -230,7 +231,7 @@ class TensorEngine {
   int early_buckets_ = 0;
   TensorEngineOptions options_;
   std::unique_ptr<DeviceStage> stage_;  ///< null: all tensors are in CPU memory
-  bool hides_ = false;                  ///< see hides_behind_device()
+  DeviceSteps device_steps_ = DeviceSteps::copied;
   Engine engine_;
   std::unique_ptr<PinnedRange> pinned_;  ///< the outboxes
   BeforeBackward before_backward_;

@@ -264,10 +264,10 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip, double l
     }
     engine_.set_groups(step_.classes.all());
     if (stage_) stage_tensors();
-    if (!hides_) copy_in();
+    if (device_steps_ == DeviceSteps::copied) copy_in();
     if (passes_) passes_->begin_update();
     StepReport report = engine_.step(loss);
-    if (!hides_) copy_out();
+    if (device_steps_ == DeviceSteps::copied) copy_out();
     if (checks_itself()) report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));
     end_step();
     return report;
