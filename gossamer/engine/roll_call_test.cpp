@@ -12,7 +12,7 @@
 namespace gossamer {
 namespace {
 
-std::vector<std::unique_ptr<Transport>> transports(int workers) {
+std::vector<std::unique_ptr<Transport>> workers_of_one_host(int workers) {
   ClusterSpec cluster;
   cluster.hosts.resize(static_cast<std::size_t>(workers));
   return make_threads_transports(cluster);
@@ -39,7 +39,7 @@ std::string text_of(int rank, int call) {
 
 TEST(Gather, GivesEverybodyWhatAllSayByRank) {
   for (int workers = 1; workers <= 7; ++workers) {
-    run_workers(transports(workers), [&](Transport& transport) {
+    run_workers(workers_of_one_host(workers), [&](Transport& transport) {
       const int rank = transport.describe().rank;
       ExchangeRunner runner(transport, 10);
       Collectives collectives(runner, {even_hosts(workers, 1), rank});
@@ -53,7 +53,7 @@ TEST(Gather, GivesEverybodyWhatAllSayByRank) {
 }
 
 TEST(RollCall, StepThatAPeerWillNeverDoIsRefusedOnBothSides) {
-  const auto ends = transports(2);
+  const auto ends = workers_of_one_host(2);
   RollCall waits(*ends[0], with_peer(1));
   RollCall comes(*ends[1], with_peer(0));
   comes.come_to("averaged()", {.steps = 10});
@@ -67,7 +67,7 @@ TEST(RollCall, StepThatAPeerWillNeverDoIsRefusedOnBothSides) {
 }
 
 TEST(RollCall, PeerThatIsAheadIsWaitedFor) {
-  const auto ends = transports(2);
+  const auto ends = workers_of_one_host(2);
   RollCall waits(*ends[0], with_peer(1));
   RollCall comes(*ends[1], with_peer(0));
   comes.come_to("averaged()", {.steps = 12, .passes = 3});
@@ -78,7 +78,7 @@ TEST(RollCall, PeerThatIsAheadIsWaitedFor) {
 }
 
 TEST(RollCall, NotesAreNumbered) {
-  const auto ends = transports(2);
+  const auto ends = workers_of_one_host(2);
   RollCall one(*ends[0], with_peer(1));
   RollCall other(*ends[1], with_peer(0));
   for (int call = 0; call < 5; ++call) {
@@ -93,7 +93,7 @@ TEST(RollCall, NotesAreNumbered) {
 }
 
 TEST(RollCall, WhoIsWaitedForIsToldOnce) {
-  const auto ends = transports(2);
+  const auto ends = workers_of_one_host(2);
   std::vector<std::string> told;
   RollCall one(*ends[0], {.peers = {1},
                           .report =

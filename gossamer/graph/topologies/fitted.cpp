@@ -24,7 +24,7 @@ using Pairs = std::vector<std::pair<int, int>>;
 
 constexpr double kSlowest = 1.0 / 64;  // a host with a slower link takes part as if it had this
 constexpr double kMostSaved = 2;       // turns; of a host that found nobody
-constexpr double kRounding = 1e-9;
+constexpr double kTurnRounding = 1e-9;
 
 /// By host, its link's rate over the fastest.
 std::vector<double> shares_of(const TopologyArgs& args) {
@@ -48,7 +48,7 @@ std::vector<double> shares_of(const TopologyArgs& args) {
 
 /// So many that the slowest host gets its turn and disagreement can cross all hosts.
 int phases_for(const std::vector<double>& shares) {
-  const auto turn = static_cast<int>(std::ceil(1 / std::ranges::min(shares) - kRounding));
+  const auto turn = static_cast<int>(std::ceil(1 / std::ranges::min(shares) - kTurnRounding));
   const int crossing = 2 * static_cast<int>(std::bit_width(shares.size()));
   return turn * ((crossing + turn - 1) / turn);
 }
@@ -70,7 +70,7 @@ class Matchmaker {
     std::vector<int> ready;
     for (std::size_t h = 0; h < shares_.size(); ++h) {
       saved_[h] = std::min(saved_[h] + shares_[h], kMostSaved);
-      if (saved_[h] >= 1 - kRounding) ready.push_back(static_cast<int>(h));
+      if (saved_[h] >= 1 - kTurnRounding) ready.push_back(static_cast<int>(h));
     }
     std::ranges::stable_sort(ready, std::greater{}, [&](int h) { return saved_at(h); });
     Pairs pairs;

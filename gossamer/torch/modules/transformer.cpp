@@ -36,8 +36,8 @@ void check(const TransformerOptions& o) {
 }
 
 /// x is [batch·context, width] throughout, so that every linear map is one matrix product.
-struct Layer : torch::nn::Module {
-  Layer(const TransformerOptions& options, const at::TensorOptions& type)
+struct TransformerLayer : torch::nn::Module {
+  TransformerLayer(const TransformerOptions& options, const at::TensorOptions& type)
       : heads(options.heads), is_causal(options.is_causal) {
     const std::int64_t width = options.width;
     const std::int64_t hidden = options.mlp_factor * width;
@@ -84,8 +84,8 @@ struct Transformer : torch::nn::Module {
       positions = (kSpread * std::sqrt(2.0) * sinusoids(context, width)).to(type);
     }
     for (std::int64_t layer = 0; layer < o.layers; ++layer) {
-      layers.push_back(
-          register_module("layer" + std::to_string(layer), std::make_shared<Layer>(o, type)));
+      layers.push_back(register_module("layer" + std::to_string(layer),
+                                       std::make_shared<TransformerLayer>(o, type)));
     }
     norm = register_module("norm", std::make_shared<LayerNorm>(width, type));
     if (!o.tied_embedding) {
@@ -111,7 +111,7 @@ struct Transformer : torch::nn::Module {
 
   std::int64_t context, width;
   double rate;
-  std::vector<std::shared_ptr<Layer>> layers;
+  std::vector<std::shared_ptr<TransformerLayer>> layers;
   std::shared_ptr<LayerNorm> norm;
   at::Tensor embedding, positions, output;
 };

@@ -24,7 +24,7 @@ constexpr const char* kWords = "GOSSAMER_SECRET";
 constexpr const char* kAuthenticate = "GOSSAMER_AUTHENTICATE";
 constexpr std::size_t kFewestBytes = 16;
 constexpr std::size_t kMostBytes = 4096;
-constexpr std::size_t kNonceBytes = 12;
+constexpr std::size_t kEntryNonceBytes = 12;
 constexpr std::size_t kCodeBytes = 16;
 
 using Bytes = std::vector<unsigned char>;
@@ -96,7 +96,7 @@ Bytes bytes_of_digits(std::string_view text) {
   return text.size() % 2 == 0 ? bytes : Bytes();
 }
 
-void check(int result) {
+void check_cipher(int result) {
   if (result != 1) fail_io({.place = "net", .what = "AES-GCM cannot be computed"});
 }
 
@@ -104,13 +104,14 @@ void check(int result) {
 Context context_for(const std::string& token, int rank, const unsigned char* nonce, int encrypts) {
   Context context(EVP_CIPHER_CTX_new());
   const auto key = key_for(token, "cards");
-  check(EVP_CipherInit_ex(context.get(), EVP_aes_256_gcm(), nullptr,
-                          reinterpret_cast<const unsigned char*>(key.data()), nonce, encrypts));
+  check_cipher(EVP_CipherInit_ex(context.get(), EVP_aes_256_gcm(), nullptr,
+                                 reinterpret_cast<const unsigned char*>(key.data()), nonce,
+                                 encrypts));
   const std::string who = std::to_string(rank);
   int length = 0;
-  check(EVP_CipherUpdate(context.get(), nullptr, &length,
-                         reinterpret_cast<const unsigned char*>(who.data()),
-                         static_cast<int>(who.size())));
+  check_cipher(EVP_CipherUpdate(context.get(), nullptr, &length,
+                                reinterpret_cast<const unsigned char*>(who.data()),
+                                static_cast<int>(who.size())));
   return context;
 }
 
@@ -151,32 +152,33 @@ std::string random_digits() { return digits_of(random_nonce()); }
 
 std::string sealed(const std::string& token, int rank, const std::string& words) {
   const Nonce random = random_nonce();
-  Bytes all(kNonceBytes + words.size() + kCodeBytes);
-  std::memcpy(all.data(), random.data(), kNonceBytes);
+  Bytes all(kEntryNonceBytes + words.size() + kCodeBytes);
+  std::memcpy(all.data(), random.data(), kEntryNonceBytes);
   const Context context = context_for(token, rank, all.data(), 1);
   int length = 0;
-  check(EVP_CipherUpdate(context.get(), all.data() + kNonceBytes, &length,
-                         reinterpret_cast<const unsigned char*>(words.data()),
-                         static_cast<int>(words.size())));
-  check(EVP_CipherFinal_ex(context.get(), all.data() + kNonceBytes + length, &length));
-  check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, kCodeBytes,
-                            all.data() + kNonceBytes + words.size()));
+  check_cipher(EVP_CipherUpdate(context.get(), all.data() + kEntryNonceBytes, &length,
+                                reinterpret_cast<const unsigned char*>(words.data()),
+                                static_cast<int>(words.size())));
+  check_cipher(EVP_CipherFinal_ex(context.get(), all.data() + kEntryNonceBytes + length, &length));
+  check_cipher(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, kCodeBytes,
+                                   all.data() + kEntryNonceBytes + words.size()));
   return digits_of(all);
 }
 
 std::string opened(const std::string& token, int rank, const std::string& words,
                    std::string_view place) {
   Bytes all = bytes_of_digits(words);
-  bool is_right = all.size() >= kNonceBytes + kCodeBytes;
+  bool is_right = all.size() >= kEntryNonceBytes + kCodeBytes;
   std::string text;
   if (is_right) {
     const Context context = context_for(token, rank, all.data(), 0);
-    text.resize(all.size() - kNonceBytes - kCodeBytes);
+    text.resize(all.size() - kEntryNonceBytes - kCodeBytes);
     int length = 0;
-    check(EVP_CipherUpdate(context.get(), reinterpret_cast<unsigned char*>(text.data()), &length,
-                           all.data() + kNonceBytes, static_cast<int>(text.size())));
-    check(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, kCodeBytes,
-                              all.data() + kNonceBytes + text.size()));
+    check_cipher(EVP_CipherUpdate(context.get(), reinterpret_cast<unsigned char*>(text.data()),
+                                  &length, all.data() + kEntryNonceBytes,
+                                  static_cast<int>(text.size())));
+    check_cipher(EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_SET_TAG, kCodeBytes,
+                                     all.data() + kEntryNonceBytes + text.size()));
     std::array<unsigned char, kCodeBytes> rest = {};
     is_right = EVP_CipherFinal_ex(context.get(), rest.data(), &length) == 1;
   }

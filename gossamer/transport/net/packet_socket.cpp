@@ -14,8 +14,8 @@
 namespace gossamer {
 namespace {
 
-constexpr int kAcceptedAtOnce = 16;
-constexpr int kKind = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
+constexpr int kPacketPeersAtOnce = 16;
+constexpr int kPackets = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 struct Address {
   sockaddr_un value = {};
@@ -42,7 +42,7 @@ ucred peer_of(int socket) {
 }  // namespace
 
 PacketSocket PacketSocket::listen(const std::string& name) {
-  Descriptor socket(::socket(AF_UNIX, kKind, 0));
+  Descriptor socket(::socket(AF_UNIX, kPackets, 0));
   const Address address = address_of(name);
   if (!socket ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.length) !=
@@ -54,7 +54,7 @@ PacketSocket PacketSocket::listen(const std::string& name) {
 }
 
 PacketSocket PacketSocket::connect(const std::string& name) {
-  Descriptor socket(::socket(AF_UNIX, kKind, 0));
+  Descriptor socket(::socket(AF_UNIX, kPackets, 0));
   const Address address = address_of(name);
   if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value),
                            address.length) != 0) {
@@ -64,7 +64,7 @@ PacketSocket PacketSocket::connect(const std::string& name) {
 }
 
 PacketSocket PacketSocket::accept() const {
-  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+  for (int i = 0; i < kPacketPeersAtOnce; ++i) {
     Descriptor next(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!next) return {};
     if (peer_of(next.get()).uid == ::geteuid()) return PacketSocket(std::move(next));

@@ -19,7 +19,7 @@
 namespace gossamer {
 namespace {
 
-constexpr int kKind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+constexpr int kStream = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 // What is not acknowledged for so long ends the connection.
 constexpr unsigned kUserTimeoutMs = 30'000;
 // On one machine and inside a rack; 640 KiB under way (the system takes twice what it is told) are
@@ -121,7 +121,7 @@ StreamListener listen_for_streams(const std::string& host, const PortRange& port
                    .got = "'" + host + "'",
                    .remedy = "give the address of the interface that reaches the other hosts"});
   }
-  Descriptor socket(::socket(name.value.ss_family, kKind, 0));
+  Descriptor socket(::socket(name.value.ss_family, kStream, 0));
   if (!socket || !bind_in(socket.get(), name, ports) || ::listen(socket.get(), SOMAXCONN) != 0) {
     const bool are_taken = errno == EADDRINUSE && ports.first > 0;
     fail_io({.place = "net",
@@ -137,7 +137,7 @@ StreamListener listen_for_streams(const std::string& host, const PortRange& port
 Descriptor connect_stream(const StreamAddress& address) {
   const Name name = name_of(address);
   if (name.length == 0) return Descriptor();
-  Descriptor socket(::socket(name.value.ss_family, kKind, 0));
+  Descriptor socket(::socket(name.value.ss_family, kStream, 0));
   if (!socket) return socket;
   set_up(socket.get());
   if (::connect(socket.get(), name.get(), name.length) != 0 && errno != EINPROGRESS) {
