@@ -93,6 +93,8 @@ void bind_algo(py::module_& module) {
       .def_readonly(
           "own_step", &Pattern::own_step,
           "Whether it goes with optimizer \"none\" on parameters that something else has stepped.")
+      .def_readonly("averages_first", &Pattern::averages_first,
+                    "Whether gradients can be averaged before such an optimizer steps.")
       .def_property_readonly(
           "options", [](const Pattern& p) { return strings(p.options); },
           "The attributes of Hyper that it reads beside the optimizer's.")

@@ -235,8 +235,12 @@ void bind_collectives(EngineClass& type) {
 
 void bind_gradients(EngineClass& type) {
   type.def("average_gradients", &EngineHandle::average_gradients, py::arg("tensors"),
-           py::arg("bucket_bytes"), py::arg("codec") = "fp32", py::arg("at_end") = false, R"(
-        Averages the tensors' gradients over all ranks in every backward pass from now on.
+           py::arg("bucket_bytes"), py::arg("codec") = "fp32", py::arg("at_end") = false,
+           py::arg("rounds") = py::none(), py::arg("stagger") = false, R"(
+        Averages the tensors' gradients in every backward pass from now on.
+
+        They are averaged over all ranks, or with the weights of ``rounds``: those of the step that
+        follows, with ``stagger`` a round later in each bucket.
 
         ``at_end``: they may change until the pass ends, as DistributedDataParallel changes them.
         )")
@@ -246,6 +250,19 @@ void bind_gradients(EngineClass& type) {
             return self.gradients() == nullptr || self.gradients()->are_averaged();
           },
           "Whether no gradient is there that ``average_missed`` would average.")
+      .def(
+          "averaged_gradients",
+          [](EngineHandle& self) {
+            const GradientAverage* const gradients = self.gradients();
+            return gradients == nullptr ? std::vector<at::Tensor>() : gradients->averaged();
+          },
+          "The tensors whose gradients have been averaged, if all have been that are there.")
+      .def(
+          "take_as_averaged",
+          [](EngineHandle& self, const std::vector<at::Tensor>& tensors) {
+            if (self.gradients() != nullptr) self.gradients()->take_as_averaged(tensors);
+          },
+          py::arg("tensors"), "The gradients of these have been, by an engine before this one.")
       .def(
           "average_missed",
           [](EngineHandle& self) {

@@ -53,14 +53,20 @@ Transport& EngineHandle::transport() const {
 
 void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
                                      std::int64_t bucket_bytes, const std::string& codec,
-                                     bool at_end) {
+                                     bool at_end, std::optional<Schedule> rounds, bool staggers) {
   Engine& engine = get().engine();
   const Collectives& world = engine.collectives();
   std::vector<AveragedTensor> averaged;
   for (const auto& [name, tensor] : tensors) averaged.push_back({name, tensor});
-  gradients_ = std::make_unique<GradientAverage>(
-      averaged, GradientOptions{bucket_bytes, find_codec(codec), recorder_.get(), at_end},
-      engine.runner(), world.seating());
+  gradients_ = std::make_unique<GradientAverage>(averaged,
+                                                 GradientOptions{.bucket_bytes = bucket_bytes,
+                                                                 .codec = find_codec(codec),
+                                                                 .recorder = recorder_.get(),
+                                                                 .rounds = std::move(rounds),
+                                                                 .first_round = engine.steps_done(),
+                                                                 .staggers = staggers,
+                                                                 .at_end = at_end},
+                                                 engine.runner(), world.seating());
 }
 
 StepReport EngineHandle::step(const std::vector<Hyper>& groups, bool skip, double loss) {

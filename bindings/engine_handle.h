@@ -37,7 +37,8 @@ class EngineHandle {
   Transport& transport() const;
   /// Gradients are averaged in every backward pass from now on.
   void average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
-                         std::int64_t bucket_bytes, const std::string& codec, bool at_end);
+                         std::int64_t bucket_bytes, const std::string& codec, bool at_end,
+                         std::optional<Schedule> rounds, bool staggers);
   /// Null where they are not averaged.
   GradientAverage* gradients() const { return gradients_.get(); }
   StepReport step(const std::vector<Hyper>& groups, bool skip, double loss);

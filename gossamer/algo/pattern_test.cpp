@@ -77,6 +77,7 @@ TEST(OwnStep, GoesWithPatternsThatNeedNeitherGradientNorMomentum) {
   EXPECT_FALSE(find_pattern("gradient_tracking").own_step);
   for (const Pattern& pattern : patterns()) {
     if (!pattern.own_step) continue;
+    EXPECT_FALSE(pattern.averages_first) << pattern.name;
     EXPECT_TRUE(pattern.optimizers.empty()) << pattern.name;
     EXPECT_EQ(pattern.payloads[0], Payload::parameters) << pattern.name;
   }

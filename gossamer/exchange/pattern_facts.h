@@ -74,6 +74,9 @@ struct PatternFacts {
   double above = -1;       ///< where it is static: all eigenvalues of W must be above this
   /// Whether it goes with optimizer "none" on parameters that something else has stepped before.
   bool own_step = false;
+  /// Whether gradients can be averaged before such an optimizer steps. Parameters are then mixed as
+  /// in cwa, or not at all where rounds are complete.
+  bool averages_first = false;
   DeviceCopies device_copies = DeviceCopies::parameters;
   /// Names of the numbers that it has beside the optimizer's.
   std::span<const std::string_view> options = {};

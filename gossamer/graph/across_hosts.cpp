@@ -6,6 +6,7 @@
 #include "gossamer/base/index.h"
 #include "gossamer/graph/algebra.h"
 #include "gossamer/graph/modifiers.h"
+#include "gossamer/graph/topologies/host_pairs.h"
 
 namespace gossamer {
 namespace {
@@ -14,25 +15,12 @@ bool all_equal(const std::vector<int>& counts) {
   return std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
 }
 
-std::vector<int> first_ranks(const HostShape& shape) {
-  std::vector<int> first;
-  int next = 0;
-  for (int workers : shape.workers_per_host) {
-    first.push_back(next);
-    next += workers;
-  }
-  return first;
-}
-
 Round spread_partition(const Round& hosts, const HostShape& shape) {
   const std::vector<int> first = first_ranks(shape);
   std::vector<std::vector<int>> groups;
   for (const std::vector<int>& joined : hosts.groups) {
     std::vector<int>& group = groups.emplace_back();
-    for (int host : joined) {
-      for (int k = 0; k < shape.workers_per_host[at(host)]; ++k)
-        group.push_back(first[at(host)] + k);
-    }
+    for (int host : joined) append_workers(group, shape, first, host);
   }
   return partition_round(shape.workers(), std::move(groups));
 }

@@ -133,13 +133,17 @@ void check_algorithm(const Recipe& recipe) {
 void check_device(const Recipe& recipe) {
   if (recipe.run.device == "cpu") return;
   const Pattern& pattern = *recipe.algorithm.pattern;
-  require(pattern.own_step || averages_gradients(pattern), "device",
-          "cpu for a pattern that works on gradients or on the optimizer's vectors; cwa, atc, "
-          "exact_diffusion, extra and allreduce go with others",
+  require(pattern.own_step || pattern.averages_first, "device",
+          "cpu for a pattern that works on the optimizer's vectors or step; cwa, atc, "
+          "gradient_gossip, exact_diffusion, extra and allreduce go with others",
           recipe.run.device + " and pattern " + std::string(pattern.name));
   const MethodSpec method = method_of(recipe.algorithm, recipe.run.seed);
-  require(averages_gradients(pattern) || update_of(method) == UpdateAt::step, "device",
+  require(pattern.averages_first || update_of(method) == UpdateAt::step, "device",
           "cpu where buckets step in the backward (update = \"backward\")", recipe.run.device);
+  const bool gossips_first = pattern.averages_first && !averages_gradients(pattern);
+  require(!gossips_first || method.schedule.adaptive_average == 0, "device",
+          "cpu where the rounds of gradients follow the loss (adaptive_average)",
+          recipe.run.device);
   require(hyper_of(recipe.optimizer, recipe.algorithm).noise_share == 1, "device",
           "cpu where noise_share is given", recipe.run.device);
 }

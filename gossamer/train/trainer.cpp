@@ -13,7 +13,7 @@
 namespace gossamer {
 namespace {
 
-bool averages(const Recipe& recipe) { return averages_gradients(*recipe.algorithm.pattern); }
+bool averages_first(const Recipe& recipe) { return recipe.algorithm.pattern->averages_first; }
 
 /// What the engine is told where another one steps.
 TensorEngineOptions options_on(const c10::Device& device, const Recipe& recipe,
@@ -24,10 +24,12 @@ TensorEngineOptions options_on(const c10::Device& device, const Recipe& recipe,
   engine.clip_norm = 0;
   engine.check_gradients = false;
   options.measures_norm = false;
-  if (!averages(recipe)) return options;
+  if (!averages_first(recipe)) return options;
   engine.pattern = "cwa";
   engine.update = UpdateAt::step;
-  engine.schedule = alone_schedule(engine.schedule.shape);
+  if (averages_gradients(*recipe.algorithm.pattern)) {
+    engine.schedule = alone_schedule(engine.schedule.shape);
+  }
   return options;
 }
 
@@ -47,15 +49,18 @@ Trainer::Trainer(const Recipe& recipe, TrainModel model, TensorEngineOptions opt
       tensors_(model_.tensors.trained, options_on(model_.device, recipe, options), transport) {
   if (model_.device.is_cpu()) return;
   own_ = std::make_unique<DeviceOptimizer>(*recipe.optimizer.optimizer, model_.tensors.trained);
-  if (!averages(recipe)) return;
+  if (!averages_first(recipe)) return;
   std::vector<AveragedTensor> averaged;
   for (const NamedTensor& named : model_.tensors.trained) {
     averaged.push_back({named.name, named.tensor});
   }
-  average_ = std::make_unique<GradientAverage>(
-      averaged,
-      GradientOptions{.codec = recipe.algorithm.codec, .recorder = options.engine.recorder},
-      engine().runner(), engine().collectives().seating());
+  GradientOptions gradients{.codec = recipe.algorithm.codec, .recorder = options.engine.recorder};
+  if (!averages_gradients(*recipe.algorithm.pattern)) {
+    gradients.rounds = options.engine.schedule;
+    gradients.staggers = options.engine.stagger;
+  }
+  average_ = std::make_unique<GradientAverage>(averaged, gradients, engine().runner(),
+                                               engine().collectives().seating());
 }
 
 at::Tensor Trainer::forward(const Task& task, Shard shard) {

@@ -25,8 +25,8 @@ struct StepValues {
 
 /// Note [Training on a device]: in CPU memory the engine's fused passes step the parameters. On a
 /// device torch's own operations do (DeviceOptimizer), and the engine mixes what they have stepped,
-/// behind the device's work (Note [Parameters on a device]); all-reduce averages the gradients
-/// before that (Note [Gradients on a device]). The host does not wait for the device: loss and norm
+/// behind the device's work (Note [Parameters on a device]); all-reduce and gossip of gradients
+/// average those before that (Note [Gradients on a device]). The host does not wait for the device: loss and norm
 /// of a step are known some steps later.
 class Trainer {
  public:

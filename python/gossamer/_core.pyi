@@ -703,6 +703,10 @@ class Pattern:
         """Whether it goes with optimizer "none" on parameters that something else has stepped."""
 
     @property
+    def averages_first(self) -> bool:
+        """Whether gradients can be averaged before such an optimizer steps."""
+
+    @property
     def options(self) -> list[str]:
         """The attributes of Hyper that it reads beside the optimizer's."""
 
@@ -883,14 +887,25 @@ class Engine:
         bucket_bytes: int,
         codec: str = "fp32",
         at_end: bool = False,
+        rounds: Schedule | None = None,
+        stagger: bool = False,
     ) -> None:
-        """Averages the tensors' gradients over all ranks in every backward pass from now on.
+        """Averages the tensors' gradients in every backward pass from now on.
+
+        They are averaged over all ranks, or with the weights of ``rounds``: those of the step that
+        follows, with ``stagger`` a round later in each bucket.
 
         ``at_end``: they may change until the pass ends, as DistributedDataParallel changes them.
         """
 
     def gradients_are_averaged(self) -> bool:
         """Whether no gradient is there that ``average_missed`` would average."""
+
+    def averaged_gradients(self) -> list[torch.Tensor]:
+        """The tensors whose gradients have been averaged, if all have been that are there."""
+
+    def take_as_averaged(self, tensors: Sequence[torch.Tensor]) -> None:
+        """The gradients of these have been, by an engine before this one."""
 
     def average_missed(self) -> None:
         """Averages gradients if some are there that no backward pass has averaged. Collective."""

@@ -205,10 +205,10 @@ def _leave_all(leavers: list[Leaver]) -> None:
 
 
 def _step_without_batch(run: Run, counts: Counts) -> None:
-    if _has_one_model(run):
+    if run.session.averages_gradients(run.trained.rule):
         with run.team.within(UNEVEN):
             is_finite = _has_others_gradients(run, counts.passes_per_step())
-        if is_finite:
+        if is_finite and _has_one_model(run):
             run.trained.optimizer.step()
             return
     run.rest()

@@ -89,6 +89,8 @@ def device_ways(rank: int, size: int) -> Any:
         "not staggered": both(rank, size, stagger=False),
         "allreduce": both(rank, size, pattern="allreduce"),
         "allreduce adamw": both(rank, size, make=_adamw, pattern="allreduce"),
+        "gradient_gossip": both(rank, size, pattern="gradient_gossip"),
+        "gradient_gossip adamw": both(rank, size, make=_adamw, pattern="gradient_gossip"),
         "allreduce bf16": both(rank, size, pattern="allreduce", codec="bf16", dtype=torch.float32),
     }
 
@@ -297,7 +299,7 @@ def device_refusals(rank: int, size: int) -> Any:
     split = mlp()
     split[2].to(device_backend.NAME)
     return {
-        "gradient_gossip": attempt_to(gossip(on_device(mlp()), pattern="gradient_gossip")),
+        "gradient_tracking": attempt_to(gossip(on_device(mlp()), pattern="gradient_tracking")),
         "bfloat16": attempt_to(gossip(half)),
         "split": attempt_to(gossip(split)),
     }

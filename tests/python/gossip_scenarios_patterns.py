@@ -86,6 +86,8 @@ CASES = [
     Case("cwa_moments", "adam", pattern_options={"consensus": 0.6, "noise_share": 1.0}),
     Case("gradient_gossip", "nesterov", "one_peer_exponential"),
     Case("gradient_gossip", "adam"),
+    Case("gradient_gossip", "rmsprop"),
+    Case("gradient_gossip", "rmsprop", "one_peer_exponential"),
     Case("atc", "rmsprop"),
     Case("cwa", "rmsprop", "one_peer_ring"),
 ]

@@ -37,6 +37,8 @@ def results(ranks: list[gossip_ranks.Rank], scenario: str) -> list[Any]:
         ("not staggered", EXACT),
         ("allreduce", EXACT),
         ("allreduce adamw", EXACT),
+        ("gradient_gossip", EXACT),
+        ("gradient_gossip adamw", EXACT),
         ("allreduce bf16", CODED),
     ],
 )
@@ -125,7 +127,7 @@ def test_what_is_not_served_on_a_device_is_refused_by_name(
     ranks: list[gossip_ranks.Rank],
 ) -> None:
     words = {
-        "gradient_gossip": 'pattern="gradient_gossip" steps with gradients in CPU memory only',
+        "gradient_tracking": "pattern 'gradient_tracking' steps the optimizer itself",
         "bfloat16": "must be float32 or float64, got torch.bfloat16; keep parameters in float32",
         "split": "the model must be on one device, got parameter",
     }

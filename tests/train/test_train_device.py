@@ -59,12 +59,17 @@ def test_a_device_trains_as_cpu_memory_does(text: list[str], tmp_path: Path, way
     assert "shares testdev:0 with another one, of 1 there are" in done.stderr
 
 
-def test_processes_average_gradients_of_a_device(text: list[str], tmp_path: Path) -> None:
-    told = [*text, "--pattern", "allreduce", "--clip-norm", "1"]
-    gossamer("train", *told, "--hosts", "1", "--per-host", "3", "--out", str(tmp_path / "cpu"))
+@pytest.mark.parametrize("pattern", ["allreduce", "gradient_gossip"])
+def test_processes_average_gradients_of_a_device(
+    text: list[str], tmp_path: Path, pattern: str
+) -> None:
+    """Gossip of gradients with everybody has the numbers of all-reduce."""
+    told = [*text, "--topology", "complete", "--clip-norm", "1"]
+    here = ["--pattern", "allreduce", "--hosts", "1", "--per-host", "3"]
+    gossamer("train", *told, *here, "--out", str(tmp_path / "cpu"))
     out = tmp_path / "device"
     launched = as_torchrun(3, 3)
-    there = [*told, "--device", "testdev", "--out", str(out)]
+    there = [*told, "--pattern", pattern, "--device", "testdev", "--out", str(out)]
     for done in finish(start(lambda rank: DEVICE | launched(rank), [0, 1, 2], *there)):
         assert done.returncode == 0, done.stderr
     assert_alike(out, tmp_path / "cpu")
@@ -107,7 +112,10 @@ def test_what_a_device_does_not_serve_is_said(text: list[str], told: str, said: 
     assert done.returncode == 2 and said in done.stderr
 
 
-def test_threads_that_average_gradients_on_one_device_are_refused(text: list[str]) -> None:
-    done = on_device("train", *text, "--pattern", "allreduce", check=False)
+@pytest.mark.parametrize("pattern", ["allreduce", "gradient_gossip"])
+def test_threads_that_average_gradients_on_one_device_are_refused(
+    text: list[str], pattern: str
+) -> None:
+    done = on_device("train", *text, "--pattern", pattern, check=False)
     assert done.returncode == 2
     assert "workers that average gradients on one device must be processes" in done.stderr

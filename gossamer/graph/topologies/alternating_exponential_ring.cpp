@@ -74,13 +74,14 @@ int turns(const Layer& layer) {
 /// The groups whose turn it is average over their hosts, the others inside each host.
 Round turn_of(const Layer& layer, const HostShape& shape, int turn) {
   std::vector<std::vector<int>> groups;
+  const std::vector<int> first = first_ranks(shape);
   const int total = turns(layer);
   for (std::size_t index = 0; index < layer.size(); ++index) {
     const bool joined = static_cast<int>(index) % total == turn;
     if (joined) groups.emplace_back();
     for (int host : layer[index]) {
       if (!joined) groups.emplace_back();
-      append_workers(groups.back(), shape, host);
+      append_workers(groups.back(), shape, first, host);
     }
   }
   return partition_round(shape.workers(), std::move(groups));

@@ -145,11 +145,12 @@ std::array<Pairs, 2> turns_of(const Pairs& pairs, const std::vector<double>& sha
 
 Round round_of(const Pairs& pairs, const HostShape& shape) {
   std::vector<std::vector<int>> groups;
+  const std::vector<int> begins = first_ranks(shape);
   std::vector<char> is_paired(shape.workers_per_host.size(), 0);
   for (const auto& [first, second] : pairs) {
     groups.emplace_back();
     for (int host : {first, second}) {
-      append_workers(groups.back(), shape, host);
+      append_workers(groups.back(), shape, begins, host);
       is_paired[static_cast<std::size_t>(host)] = 1;
     }
     std::ranges::sort(groups.back());
@@ -157,7 +158,7 @@ Round round_of(const Pairs& pairs, const HostShape& shape) {
   for (int host = 0; host < shape.hosts(); ++host) {
     if (is_paired[static_cast<std::size_t>(host)]) continue;
     groups.emplace_back();
-    append_workers(groups.back(), shape, host);
+    append_workers(groups.back(), shape, begins, host);
   }
   return partition_round(shape.workers(), std::move(groups));
 }

@@ -3,19 +3,45 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 
+#include "gossamer/engine/elements.h"
 #include "gossamer/torch/tensors/tensor_types.h"
 
 namespace gossamer {
 
+namespace {
+
+/// Over all workers the means are all-reduce's, the same bits everywhere; by rounds they are
+/// gossip's, which keep the mean over the workers whatever the codec.
+EngineOptions options_of(const Averagers& all, Codec codec) {
+  EngineOptions options;
+  options.schedule = all.rounds ? *all.rounds : complete_schedule(all.seating.shape);
+  options.pattern = all.rounds ? "cwa" : "allreduce";
+  options.codec = codec;
+  return options;
+}
+
+/// Whether what is mixed or sent comes from the payload itself.
+bool reads_payload(const Plan& plan) {
+  const auto takes_own = [](const Piece& piece) { return piece.self_weight != 0; };
+  return !codes_payload_only(plan) || std::ranges::any_of(plan.pieces, takes_own);
+}
+
+}  // namespace
+
 FlatAverage::FlatAverage(const Averagers& all, DType dtype, std::int64_t count, Codec codec)
     : dtype_(dtype),
       count_(count),
-      plan_(compile(complete_round(all.seating.workers()), all.seating, count,
-                    {.finished_averages = true, .codec = codec})) {}
+      plans_(std::make_shared<PlanBook>(options_of(all, codec), all.seating)) {
+  const auto plans = plans_->plans_for(count_);
+  is_only_coded_ = !plans.empty();
+  for (const Plan* plan : plans) {
+    scratch_bytes_ = std::max(scratch_bytes_, Arena::bytes_for(*plan, dtype_));
+    is_only_coded_ = is_only_coded_ && !reads_payload(*plan);
+  }
+}
 
 void FlatAverage::use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory,
                       bool pins) {
@@ -26,27 +52,29 @@ void FlatAverage::use(const std::shared_ptr<const SharedMemory>& shared, std::by
     return;
   }
   flat_ = at::from_blob(memory, {count_}, [keeps = shared](void*) {}, options);
-  arena_.use(shared, {memory + flat_bytes(), Arena::bytes_for(plan_, dtype_)});
+  if (scratch_bytes_ > 0) arena_.use(shared, {memory + flat_bytes(), scratch_bytes_});
 }
 
 void FlatAverage::wait_back() {
   if (exchange_) exchange_->wait_all_back();
 }
 
-void FlatAverage::launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream,
-                         Recorder* recorder, PayloadRef when) {
+void FlatAverage::launch(ExchangeRunner& runner, const Launch& launch, PayloadRef when) {
   std::optional<std::int64_t> recorded_step;
+  Recorder* const recorder = launch.recorder;
   if (recorder != nullptr) recorded_step = recorder->step();  // of which there may be fewer
   when.data = flat_.const_data_ptr();
   when.owner = shared_;
-  exchange_ = runner.launch({.plan = &plan_,
+  auto plan = plans_->plan_for(launch.round, count_);
+  exchange_ = runner.launch({.plan = plan.get(),
                              .dtype = dtype_,
                              .arena = &arena_,
-                             .step = pass,
-                             .stream = stream,
+                             .step = launch.pass,
+                             .stream = launch.stream,
                              .recorder = recorder,
                              .recorded_step = recorded_step},
                             when);
+  plan_ = std::move(plan);
   is_under_way_ = true;
 }
 
@@ -56,17 +84,40 @@ void FlatAverage::wait() {
 }
 
 void FlatAverage::read(std::int64_t begin, std::int64_t count, void* into) const {
-  const std::size_t element = size_of(dtype_);
-  for (const Piece& piece : plan_.pieces) {
+  for (const Piece& piece : plan_->pieces) {
     const std::int64_t first = std::max(begin, piece.offset);
     const std::int64_t last = std::min(begin + count, piece.offset + piece.count);
     if (first >= last) continue;
-    const Slice own{0, piece.offset, piece.count};  // alone: the mean is what was sent
-    const std::byte* mean = exchange_->at(piece.terms.empty() ? own : piece.terms[0].slice);
-    std::memcpy(static_cast<std::byte*>(into) + static_cast<std::size_t>(first - begin) * element,
-                mean + static_cast<std::size_t>(first - piece.offset) * element,
-                static_cast<std::size_t>(last - first) * element);
+    mix(piece, first - piece.offset,
+        at::from_blob(elements::address(dtype_, into, first - begin), {last - first},
+                      at::dtype(to_scalar_type(dtype_))));
   }
+}
+
+/// Of the piece's elements from `first` on.
+void FlatAverage::mix(const Piece& piece, std::int64_t first, const at::Tensor& into) const {
+  const std::int64_t count = into.numel();
+  const auto options = into.options();
+  const auto term = [&](const Term& of) {
+    const std::byte* const data = exchange_->at(of.slice);
+    if (!is_coded(*plan_, of.slice)) {
+      const std::byte* const there = elements::address(dtype_, data, first);
+      return at::from_blob(const_cast<std::byte*>(there), {count}, options);  // is only read
+    }
+    at::Tensor decoded = at::empty({count}, options);
+    elements::decode(dtype_, decoded.mutable_data_ptr(), count,
+                     {.codec = plan_->codec,
+                      .coded = {data, coded_bytes(plan_->codec, of.slice.count)},
+                      .offset = first});
+    return decoded;
+  };
+  if (piece.self_weight == 0 && piece.terms.size() == 1 && piece.terms[0].weight == 1) {
+    into.copy_(term(piece.terms[0]));
+    return;
+  }
+  at::mul_out(const_cast<at::Tensor&>(into), flat_.narrow(0, piece.offset + first, count),
+              at::scalar_tensor(piece.self_weight, options));
+  for (const Term& each : piece.terms) into.add_(term(each), each.weight);
 }
 
 at::Tensor FlatAverage::mean() const {

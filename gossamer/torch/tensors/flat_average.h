@@ -1,14 +1,16 @@
 #pragma once
-/// FlatAverage: one flat array whose mean over all workers an exchange makes.
+/// FlatAverage: one flat array whose mean over workers an exchange makes.
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "gossamer/base/shared_memory.h"
 #include "gossamer/engine/exchange_runner.h"
+#include "gossamer/engine/plan_book.h"
 #include "gossamer/engine/seating.h"
 #include "gossamer/transport/memory.h"
 
@@ -18,6 +20,8 @@ namespace gossamer {
 struct Averagers {
   ExchangeRunner* runner = nullptr;
   Seating seating;
+  /// Whose rounds give the weights of a mean, W in place of 1/n; nothing: it is over all workers.
+  std::optional<Schedule> rounds = std::nullopt;
 };
 
 /// Note [A mean under way]: use() once, then in every pass: wait_back(), fill `flat`, launch(),
@@ -30,8 +34,9 @@ class FlatAverage {
   /// Of `count` elements.
   FlatAverage(const Averagers& all, DType dtype, std::int64_t count, Codec codec);
 
-  /// Bytes that the array and its scratch take.
-  std::size_t bytes() const { return flat_bytes() + Arena::bytes_for(plan_, dtype_); }
+  /// Bytes that the array and its scratch take. Scratch of rounds that never repeat is not among
+  /// them, and is never shared.
+  std::size_t bytes() const { return flat_bytes() + scratch_bytes_; }
   /// Puts both into `memory` of that size, which peers may read in place; else into memory of its
   /// own, with `pins` such as a device writes by itself.
   void use(const std::shared_ptr<const SharedMemory>& shared, std::byte* memory, bool pins = false);
@@ -39,17 +44,22 @@ class FlatAverage {
   DType dtype() const { return dtype_; }
   std::int64_t count() const { return count_; }
   const at::Tensor& flat() const { return flat_; }
-  bool is_only_coded() const { return codes_payload_only(plan_); }
+  bool is_only_coded() const { return is_only_coded_; }
 
   /// Waits until peers have read what was sent last; then `flat` may change.
   void wait_back();
-  /// Sends what `flat` holds, or what `when.read` writes, once `when.is_ready`. `recorder` may be
-  /// null.
-  void launch(ExchangeRunner& runner, std::int64_t pass, std::int32_t stream, Recorder* recorder,
-              PayloadRef when = {});
+  /// Which message of which round it is, and who is told of it: null: nobody.
+  struct Launch {
+    std::int64_t pass = 0;
+    std::int32_t stream = 0;
+    std::int64_t round = 0;
+    Recorder* recorder = nullptr;
+  };
+  /// Sends what `flat` holds, or what `when.read` writes, once `when.is_ready`.
+  void launch(ExchangeRunner& runner, const Launch& launch, PayloadRef when = {});
   bool is_under_way() const { return is_under_way_; }
   void wait();
-  /// Copies elements [begin, begin + count) of the mean; after wait(), until finish().
+  /// Makes elements [begin, begin + count) of the mean; after wait(), until finish().
   void read(std::int64_t begin, std::int64_t count, void* into) const;
   /// All of it.
   at::Tensor mean() const;
@@ -63,10 +73,15 @@ class FlatAverage {
     return aligned(static_cast<std::size_t>(count_) * size_of(dtype_));
   }
 
+  void mix(const Piece& piece, std::int64_t first, const at::Tensor& into) const;
+
   DType dtype_ = DType::f32;
   std::int64_t count_ = 0;
   at::Tensor flat_;
-  Plan plan_;
+  std::shared_ptr<PlanBook> plans_;
+  std::size_t scratch_bytes_ = 0;
+  bool is_only_coded_ = false;
+  std::shared_ptr<const Plan> plan_;  ///< of this pass, or of the last one
   Arena arena_;
   std::shared_ptr<const SharedMemory> shared_;  ///< null: peers get copies
   bool is_under_way_ = false;

@@ -62,6 +62,7 @@ struct GradientAverage::State {
   void queue_round(const std::shared_ptr<State>& self, const std::shared_ptr<Pass>& token);
   void open(bool in_step);
   bool advance();
+  void take(std::size_t i);
   void finish_now();
 };
 
@@ -122,11 +123,14 @@ bool GradientAverage::State::advance() {
   if (rounds->next()) return true;
   has_passed = true;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!rounds->travels(i)) continue;
-    means[i] = GradientMark(tensors[i].grad());
-    is_mean[i] = 1;
+    if (rounds->travels(i)) take(i);
   }
   return false;
+}
+
+void GradientAverage::State::take(std::size_t i) {
+  means[i] = GradientMark(tensors[i].grad());
+  is_mean[i] = 1;
 }
 
 /// Ends the pass under way, or one that has failed, or makes one of what stands in `.grad`.
@@ -168,7 +172,7 @@ GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
   state.at_end = options.at_end;
   state.means.resize(tensors.size());
   state.is_mean.resize(tensors.size());
-  state.rounds.emplace(tensors, options, Averagers{&runner, std::move(seating)});
+  state.rounds.emplace(tensors, options, Averagers{&runner, std::move(seating), options.rounds});
   const std::weak_ptr<State> weak = state_;
   state.arrivals.emplace(
       state.tensors,
@@ -193,6 +197,24 @@ void GradientAverage::stop() {
 void GradientAverage::set_enabled(bool enabled) { state_->enabled = enabled; }
 
 bool GradientAverage::are_averaged() const { return state_->are_averaged(); }
+
+std::vector<at::Tensor> GradientAverage::averaged() const {
+  std::vector<at::Tensor> found;
+  if (!state_->are_averaged()) return found;
+  for (std::size_t i = 0; i < state_->tensors.size(); ++i) {
+    if (state_->is_mean[i] != 0) found.push_back(state_->tensors[i]);
+  }
+  return found;
+}
+
+void GradientAverage::take_as_averaged(const std::vector<at::Tensor>& tensors) {
+  for (std::size_t i = 0; i < state_->tensors.size(); ++i) {
+    const auto is_it = [&](const at::Tensor& each) { return each.is_same(state_->tensors[i]); };
+    if (std::ranges::none_of(tensors, is_it)) continue;
+    state_->has_passed = true;
+    state_->take(i);
+  }
+}
 
 void GradientAverage::average_missed() {
   if (!state_->are_averaged()) state_->finish_now();

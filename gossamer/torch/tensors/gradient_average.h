@@ -1,6 +1,6 @@
 #pragma once
-/// The AllReduce baseline of the PyTorch door: gradients are averaged over all workers while the
-/// backward pass goes on, as DistributedDataParallel does.
+/// Gradients that are averaged while the backward pass goes on, before any optimizer's step: over
+/// all workers, as DistributedDataParallel does, or by gossip with some of them.
 
 #include <ATen/core/Tensor.h>
 
@@ -19,10 +19,10 @@ namespace gossamer {
 /// a bucket leaves as soon as all its gradients are there. When the backward pass ends, the means
 /// are put into `.grad`, so that whatever follows (clipping, unscaling, any optimizer) sees them,
 /// and the pass returns. A tensor that a worker's pass does not reach counts as zero there; one
-/// that no worker's reaches keeps what it has. A tensor that requires no gradient when a pass
-/// begins does not travel in it: workers freeze and thaw alike. Sparse gradients travel by rows,
-/// see Note [Means of rows], and stay sparse, in CPU memory; on a device they are refused. See
-/// Note [Several averages in one pass], too.
+/// that no worker's reaches, of those in the mean, keeps what it has. A tensor that requires no
+/// gradient when a pass begins does not travel in it: workers freeze and thaw alike. Sparse
+/// gradients travel by rows, see Note [Means of rows], and stay sparse, in CPU memory; on a device
+/// they are refused. See Note [Several averages in one pass], too.
 ///
 /// Note [No gradient is stepped with alone]: a gradient may be there that no pass has averaged: it
 /// was assigned, or accumulated with averaging off, or the step is made by a hook inside of the
@@ -49,6 +49,10 @@ class GradientAverage {
   /// Whether the gradients that are there are means over the workers, or made of such. Of those
   /// that were changed in place since a pass that is assumed.
   bool are_averaged() const;
+  /// The tensors whose gradients are such, if all are that are there; and by another one before
+  /// this.
+  std::vector<at::Tensor> averaged() const;
+  void take_as_averaged(const std::vector<at::Tensor>& tensors);
   /// Before a step: a pass without a backward unless are_averaged(). Collective.
   void average_missed();
   /// The step is done: what is in `.grad` is old.

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "gossamer/base/index.h"
 #include "gossamer/base/test_errors.h"
 #include "gossamer/engine/worker_threads.h"
+#include "gossamer/graph/topology.h"
 #include "gossamer/transport/threads.h"
 
 namespace gossamer {
@@ -266,6 +268,57 @@ TEST(GradientAverage, RefusesTensorsInSeveralPlacesByName) {
     const std::string said = message_of([&] { worker.average({leaf(), elsewhere}); });
     EXPECT_NE(said.find("parameter 'a' on cpu, 'b' on meta; move"), std::string::npos) << said;
   });
+}
+
+/// Worker 0 takes a quarter of worker 1's gradient, in even steps; worker 1 takes nothing.
+TEST(GradientAverage, GossipsByTheRoundsOfItsSteps) {
+  with_two([](Worker& worker) {
+    const Round even = sparse_round(2, {{{0, 0.75}, {1, 0.25}}, {{1, 1.0}}});
+    const Schedule rounds =
+        periodic_schedule("quarter", worker.shape, {even, identity_round(2)}, Stochasticity::row);
+    const at::Tensor tensor = leaf();
+    GradientAverage average({{"a", tensor}}, {.rounds = rounds, .first_round = 4}, worker.runner,
+                            Seating{worker.shape, worker.rank});
+    for (int step = 0; step < 4; ++step) {
+      tensor.mutable_grad() = at::Tensor();
+      (worker.own() * tensor.sum()).backward();
+      const bool mixes = step % 2 == 0 && worker.rank == 0;
+      EXPECT_EQ(value(tensor.grad()), mixes ? 1.25 : worker.own());
+      EXPECT_TRUE(average.are_averaged());
+      average.end_step();
+    }
+    tensor.mutable_grad() = at::full({2, 3}, worker.own()).to_sparse();
+    EXPECT_THROW(average.average_missed(), std::invalid_argument);
+  });
+}
+
+TEST(GradientAverage, CodedGossipKeepsTheMeanOfTheWorkers) {
+  constexpr std::int64_t kRows = 5000;
+  constexpr std::size_t kWorkers = 4;
+  const HostShape shape = even_hosts(4, 1);
+  const Schedule rounds = make_topology("ring", {.shape = shape});
+  for (const Codec codec : kLossyCodecs) {
+    std::array<at::Tensor, kWorkers> before, after;
+    run_workers(make_threads_transports({.hosts = std::vector<HostSpec>(kWorkers)}),
+                [&](Transport& transport) {
+                  const int rank = transport.describe().rank;
+                  ExchangeRunner runner(transport, kTimeoutS);
+                  const at::Tensor tensor = at::ones({kRows, 3}, at::kDouble).requires_grad_(true);
+                  GradientAverage average({{"a", tensor}}, {.codec = codec, .rounds = rounds},
+                                          runner, Seating{shape, rank});
+                  tensor.mutable_grad() =
+                      at::linspace(-rank, 1 + rank, 3 * kRows, at::kDouble).sin().view({kRows, 3});
+                  before[at(rank)] = tensor.grad().clone();
+                  average.average_missed();
+                  after[at(rank)] = tensor.grad().clone();
+                });
+    const at::Tensor moved = at::stack(after).mean(0) - at::stack(before).mean(0);
+    EXPECT_LT(moved.abs().max().item<double>(), 1e-12) << name_of(codec);
+    const at::Tensor exact = (before[0] + before[1] + before[3]) / 3;
+    const double off = (after[0] - exact).abs().max().item<double>();
+    EXPECT_LT(off, 0.02) << name_of(codec);
+    EXPECT_GT(off, 0) << "nothing was coded";
+  }
 }
 
 }  // namespace

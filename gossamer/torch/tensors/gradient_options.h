@@ -4,10 +4,12 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "gossamer/base/codec.h"
 #include "gossamer/engine/recorder.h"
+#include "gossamer/graph/schedule.h"
 
 namespace gossamer {
 
@@ -19,8 +21,14 @@ struct AveragedTensor {
 
 struct GradientOptions {
   std::int64_t bucket_bytes = std::int64_t{4} << 20;  ///< unless one tensor is larger
-  Codec codec = Codec::fp32;     ///< of what crosses hosts; what it leaves out is lost
+  Codec codec = Codec::fp32;     ///< of what crosses hosts; all-reduce loses what it leaves out
   Recorder* recorder = nullptr;  ///< is told of exchanges and waits; null: nobody is
+  /// Gossip of gradients, g ← W g: the rounds that give the weights, of which the first step takes
+  /// number `first_round`, and a bucket the one `b` later where they are staggered. Nothing: means
+  /// are over all workers.
+  std::optional<Schedule> rounds = std::nullopt;
+  std::int64_t first_round = 0;
+  bool staggers = false;
   /// Gradients may change until the pass ends, as DistributedDataParallel changes them: none leaves
   /// before that has been done.
   bool at_end = false;

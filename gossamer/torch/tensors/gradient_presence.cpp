@@ -30,7 +30,8 @@ GradientPresence::GradientPresence(const Averagers& all, std::vector<std::string
   place({&average, 1}, all_.runner->transport());
 }
 
-void GradientPresence::launch(const GradientSigns& own, std::size_t steps, std::int64_t pass) {
+void GradientPresence::launch(const GradientSigns& own, std::size_t steps, std::int64_t pass,
+                              std::int64_t round) {
   steps_ = steps;
   average_.wait_back();
   auto* const said = average_.flat().mutable_data_ptr<float>();
@@ -40,7 +41,7 @@ void GradientPresence::launch(const GradientSigns& own, std::size_t steps, std::
   put(own.is_sparse, into);
   said[parity(steps)] = 1;
   said[parity(steps + 1)] = 0;
-  average_.launch(*all_.runner, pass, stream::kPresence, nullptr);
+  average_.launch(*all_.runner, {.pass = pass, .stream = stream::kPresence, .round = round});
 }
 
 GradientSigns GradientPresence::collect() {
@@ -53,6 +54,14 @@ GradientSigns GradientPresence::collect() {
   any.travels = take(names_.size(), from);
   any.is_sparse = take(names_.size(), from);
   return any;
+}
+
+/// Which share trains a parameter.
+std::string GradientPresence::of_workers(float share) const {
+  if (all_.rounds) return "neighbours that train it and others that do not";
+  const auto workers = static_cast<float>(all_.seating.workers());
+  return std::to_string(static_cast<int>(share * workers + 0.5F)) + " of " +
+         std::to_string(all_.seating.workers()) + " workers that train it";
 }
 
 void GradientPresence::check(const float* means) const {
@@ -69,13 +78,10 @@ void GradientPresence::check(const float* means) const {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const float share = means[names_.size() + i];
     if (share == 0 || share > most) continue;
-    fail_argument(
-        {.place = "Gossip",
-         .what = "parameter '" + names_[i] + "' is frozen on some workers only",
-         .got = std::to_string(
-                    static_cast<int>(share * static_cast<float>(all_.seating.workers()) + 0.5F)) +
-                " of " + std::to_string(all_.seating.workers()) + " workers that train it",
-         .remedy = "freeze and thaw parameters alike on every rank"});
+    fail_argument({.place = "Gossip",
+                   .what = "parameter '" + names_[i] + "' is frozen on some workers only",
+                   .got = of_workers(share),
+                   .remedy = "freeze and thaw parameters alike on every rank"});
   }
 }
 

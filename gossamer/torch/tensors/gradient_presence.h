@@ -9,7 +9,7 @@
 
 namespace gossamer {
 
-/// By tensor, of one worker or of any worker.
+/// By tensor, of one worker, or of any of those whose gradients count in the mean.
 struct GradientSigns {
   std::vector<char> is_there;
   std::vector<char> travels;
@@ -22,14 +22,15 @@ class GradientPresence {
   GradientPresence(const Averagers& all, std::vector<std::string> names);
 
   /// `steps`: that this worker has done.
-  void launch(const GradientSigns& own, std::size_t steps, std::int64_t pass);
+  void launch(const GradientSigns& own, std::size_t steps, std::int64_t pass, std::int64_t round);
   /// Where the exchange is, for whoever measures it.
   FlatAverage& average() { return average_; }
-  /// What any worker has said; after average().wait(). Throws std::invalid_argument, on all workers
-  /// alike, where workers are in unlike steps or disagree on what travels.
+  /// What any of them has said; after average().wait(). Throws std::invalid_argument, on all of
+  /// them alike, where they are in unlike steps or disagree on what travels.
   GradientSigns collect();
 
  private:
+  std::string of_workers(float share) const;
   void check(const float* means) const;
   std::size_t parity(std::size_t steps) const { return 3 * names_.size() + steps % 2; }
 

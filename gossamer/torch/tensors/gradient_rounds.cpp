@@ -148,7 +148,11 @@ void GradientRounds::launch(std::size_t b) {
   const at::NoGradGuard no_grad;
   GradientBucket& bucket = buckets()[b];
   bucket.average.wait_back();
-  bucket.average.launch(*all_.runner, passes_, stream::of_gradients(b), options_.recorder,
+  bucket.average.launch(*all_.runner,
+                        {.pass = passes_,
+                         .stream = stream::of_gradients(b),
+                         .round = round() + (options_.staggers ? static_cast<std::int64_t>(b) : 0),
+                         .recorder = options_.recorder},
                         payload_of(bucket));
 }
 
@@ -222,6 +226,13 @@ void GradientRounds::check_layout(std::size_t i) const {
                    .remedy = "use sparse=False in its layer; sparse gradients are averaged in CPU "
                              "memory"});
   }
+  if (gradient.layout() == at::kSparse && all_.rounds) {
+    fail_argument({.place = kGossip,
+                   .what = "the gradient of parameter '" + names_[i] +
+                           "' must be dense for gossip of gradients",
+                   .got = c10::str(gradient.layout()),
+                   .remedy = "use sparse=False in its layer, or pattern=\"allreduce\""});
+  }
   if (gradient.layout() == at::kSparse) return;
   fail_argument({.place = kGossip,
                  .what = "the gradient of parameter '" + names_[i] +
@@ -248,7 +259,7 @@ void GradientRounds::launch_presence() {
     own_.is_there.push_back(is_there ? 1 : 0);
     own_.is_sparse.push_back(is_there && tensor.grad().is_sparse() ? 1 : 0);
   }
-  presence_.launch(own_, step_, passes_);
+  presence_.launch(own_, step_, passes_, round());
 }
 
 void GradientRounds::wait_for(FlatAverage& average) {

@@ -45,6 +45,7 @@ class GradientRounds {
 
  private:
   void choose_buckets();
+  std::int64_t round() const { return options_.first_round + static_cast<std::int64_t>(step_); }
   bool do_round();
   void launch_all();
   void launch(std::size_t b);

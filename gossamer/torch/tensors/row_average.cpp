@@ -74,7 +74,7 @@ void RowAverage::launch_rows(std::int64_t pass) {
     rows_.flat().narrow(0, offset, rows).index_fill_(0, entry.rows, 1.0);
     offset += rows;
   }
-  rows_.launch(*all_.runner, pass, stream::kRows, nullptr);
+  rows_.launch(*all_.runner, {.pass = pass, .stream = stream::kRows});
 }
 
 void RowAverage::launch_values(std::int64_t pass) {
@@ -102,7 +102,9 @@ void RowAverage::launch_values(std::int64_t pass) {
     into.index_copy_(0, places, entry.values.to(into.scalar_type()));
   }
   std::int32_t own = stream::kRowValues;
-  for (auto& [_, average] : values_) average.launch(*all_.runner, pass, own--, nullptr);
+  for (auto& [_, average] : values_) {
+    average.launch(*all_.runner, {.pass = pass, .stream = own--});
+  }
 }
 
 void RowAverage::collect(bool is_dropped) {

@@ -25,9 +25,15 @@ def row_of(name: str) -> _core.Pattern:
 def engine_row(name: str, rule: Rule | None) -> _core.Pattern:
     """The row that the engine runs for a pattern.
 
-    Under "allreduce" gradients have been averaged in the backward, so nothing is left to mix.
+    Where gradients have been averaged in the backward it has parameters left, or nothing.
     """
-    return row_of("cwa" if name == "allreduce" else name)
+    return row_of("cwa" if averages_gradients(name, rule) else name)
+
+
+def averages_gradients(name: str, rule: Rule | None) -> bool:
+    """Whether every backward averages the gradients, before an optimizer's step: under "allreduce",
+    and under "gradient_gossip" for an optimizer that takes its own."""
+    return name == "allreduce" or (rule is None and row_of(name).averages_first)
 
 
 # Options.
@@ -77,8 +83,8 @@ def check_optimizer(name: str, rule: Rule | None, optimizer: torch.optim.Optimiz
     """Raises ValueError for an optimizer that the pattern does not go with."""
     row = row_of(name)
     kind = rule.title if rule is not None else type(optimizer).__name__
-    if name != "allreduce" and rule is None and not row.own_step:
-        others = [each for each in names() if each == "allreduce" or row_of(each).own_step]
+    if rule is None and not (row.own_step or row.averages_first):
+        others = [each.name for each in _core.patterns() if each.own_step or each.averages_first]
         raise ValueError(
             f"[Gossip] pattern {name!r} steps the optimizer itself, got {kind}, which takes its "
             f"own step here; use one of pattern {', '.join(others)}, or a fused optimizer: "
@@ -102,6 +108,12 @@ def check_schedule(
     name: str, rule: Rule | None, schedule: _core.Schedule, options: Options | None = None
 ) -> None:
     """Raises ValueError for a schedule with which the pattern would not converge."""
+    if averages_gradients(name, rule) and schedule.loss_driven:
+        raise ValueError(
+            f"[Gossip] pattern {name!r} averages gradients before the step of an optimizer that "
+            f"takes its own, got topology {schedule.name!r}, whose rounds follow the loss of that "
+            "step; use another topology, or global_average_every"
+        )
     row = engine_row(name, rule)
     hyper = with_options(_core.Hyper(), options)
     unmet = row.unmet_condition(rule.name if rule else "none", schedule, hyper)

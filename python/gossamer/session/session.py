@@ -32,6 +32,10 @@ class Session:
         """The pattern that an engine with this rule runs."""
         return patterns.engine_row(self.settings.pattern, rule)
 
+    def averages_gradients(self, rule: Rule | None) -> bool:
+        """See ``patterns.averages_gradients``."""
+        return patterns.averages_gradients(self.settings.pattern, rule)
+
     def bucket_bytes(self, total: int) -> int:
         """The size of a bucket, of so many bytes of parameters."""
         hosts = len(self.world.workers_per_host)

@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from gossamer import _core
+from gossamer.session.session import Session
 from gossamer.tensors.fused import Rule
 from gossamer.tensors.names import Named
 
@@ -70,15 +71,23 @@ def check_step(optimizer: torch.optim.Optimizer, closure: object) -> None:
 def average_gradients(
     engine: _core.Engine,
     everything: Iterable[Named],
-    bucket_bytes: int,
-    codec: str,
+    session: Session,
     *,
+    bucket_bytes: int,
     at_end: bool,
 ) -> None:
     """Has every backward average the gradients of what may be trained; only ``at_end`` where
     somebody changes gradients behind autograd's back, as DDP does."""
     named = [(name, parameter) for name, parameter, _ in everything if _may_be_trained(parameter)]
-    engine.average_gradients(named, bucket_bytes, codec, at_end=at_end)
+    settings = session.settings
+    engine.average_gradients(
+        named,
+        bucket_bytes,
+        settings.codec,
+        at_end=at_end,
+        rounds=None if settings.pattern == "allreduce" else session.schedule,
+        stagger=settings.stagger,
+    )
 
 
 def step_in_backward(

@@ -73,7 +73,7 @@ def _checked(given: Given, asked: Settings) -> Trained:
     tracing.prepare_folder("metrics", asked.metrics)
     parameters.check_unused(optimizer)
     found = trained.read(given.model, optimizer)
-    devices.check(found.named, asked.pattern)
+    devices.check(found.named)
     patterns.check_optimizer(asked.pattern, found.rule, optimizer)
     backward.check_arguments(asked.update, asked.pattern, found.rule, given.model, given.ddp)
     wrappers.check_apart(given.ddp, found.named, given.seat.group, asked.pattern)

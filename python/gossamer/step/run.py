@@ -133,7 +133,7 @@ class Run:
             devices.refuse_capture(self.trained.named)
             self._before_step()
             self.loss.check(args, kwargs)
-            if self.session.settings.pattern == "allreduce":
+            if self.session.averages_gradients(self.trained.rule):
                 args, kwargs = backward.average_missed(self.team.engine, args, kwargs)
             self._suspicions.before_step(self.trained)
             if self.state is None:
@@ -268,6 +268,7 @@ class Run:
         """
         self.loaded()  # until this has been done: a failure is not the end of it
         former = self.team.engine
+        averaged = former.averaged_gradients()
         steps_done = former.steps_done if step is None else step
         self.trained = restart.read_anew(self.team, self.trained, is_loaded=step is not None)
         self.totals.keep(former)
@@ -283,6 +284,7 @@ class Run:
             carry(engine, self.trained, self._row(), carried)
         engine.start_at(steps_done)
         self._watch_backward()
+        engine.take_as_averaged(averaged)  # gossip of gradients would mix them twice
         self.loaded.clear()
         if step is not None:
             self.metrics.restart(step)
@@ -320,12 +322,12 @@ class Run:
 
     def _watch_backward(self) -> None:
         engine, session, trained = self.team.engine, self.session, self.trained
-        if session.settings.pattern == "allreduce":
+        if session.averages_gradients(trained.rule):
             backward.average_gradients(
                 engine,
                 trained.everything(),
-                session.bucket_bytes(trained.bytes),
-                session.settings.codec,
+                session,
+                bucket_bytes=session.bucket_bytes(trained.bytes),
                 at_end=not self._trusts_versions,
             )
             engine.set_averaging(self._unsynced == 0)

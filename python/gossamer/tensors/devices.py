@@ -56,17 +56,11 @@ def refuse_capture(named: Sequence[Named]) -> None:
         )
 
 
-def check(named: Sequence[Named], pattern: str) -> None:
+def check(named: Sequence[Named]) -> None:
     """Raises ValueError for what is not served where parameters are on a device."""
     there = [each for each in named if each[1].device.type not in ("cpu", "meta")]
     if not there:
         return
-    name, parameter, _ = there[0]
-    if pattern == "gradient_gossip":
-        raise ValueError(
-            f'[Gossip] pattern="{pattern}" steps with gradients in CPU memory only, got parameter '
-            f"'{name}' on {parameter.device}; use another pattern"
-        )
     for name, parameter, _ in there:
         if parameter.dtype not in (torch.float32, torch.float64):
             raise ValueError(

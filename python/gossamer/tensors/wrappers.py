@@ -67,3 +67,8 @@ def check_apart(
                 '"allreduce" has no hold on gradients; fully_shard(model, mesh=mesh) over both '
                 "dimensions does that without Gossip"
             )
+        if pattern == "gradient_gossip":
+            raise ValueError(
+                f"[Gossip] parameter '{name}' is spread over ranks {mates}, where pattern "
+                f'"{pattern}" has no hold on gradients; use pattern="cwa" or "atc"'
+            )
