@@ -77,7 +77,7 @@ Kept vectors_of(Trainer& trainer, const Recipe& recipe) {
     }
     for (std::size_t k = 0; k < own.size(); ++k) {
       kept.emplace_back(pattern_key(pattern.name, own[k], name),
-                        engine.pattern_state(i, static_cast<int>(k)));
+                        trainer.pattern_state(i, static_cast<int>(k)));
     }
   }
   return kept;

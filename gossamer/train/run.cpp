@@ -195,8 +195,7 @@ void refuse_shared_backward(const Recipe& recipe) {
   const int workers = host_shape_of(recipe.cluster).workers();
   const c10::Device device = device_for(recipe.run.device, 0);
   const int devices = c10::Device(recipe.run.device).has_index() ? 1 : count_devices(device.type());
-  if (device.is_cpu() || !recipe.algorithm.pattern->averages_first || workers <= devices)
-    return;
+  if (device.is_cpu() || !recipe.algorithm.pattern->averages_first || workers <= devices) return;
   fail_argument(
       {.place = "train",
        .what = "workers that average gradients on one device must be processes",

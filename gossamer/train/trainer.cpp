@@ -132,6 +132,11 @@ at::Tensor Trainer::optimizer_state(int tensor, int k) {
   return own_ == nullptr ? tensors_.state(tensor, k) : own_->state(tensor, k);
 }
 
+at::Tensor Trainer::pattern_state(int tensor, int k) const {
+  if (average_ == nullptr) return tensors_.pattern_state(tensor, k);
+  return at::zeros_like(model_.tensors.trained[at(tensor)].tensor.detach(), at::kCPU);
+}
+
 std::int64_t Trainer::updates(int tensor) const {
   return own_ == nullptr ? tensors_.updates(tensor) : own_->updates(tensor);
 }

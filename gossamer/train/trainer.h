@@ -26,8 +26,8 @@ struct StepValues {
 /// Note [Training on a device]: in CPU memory the engine's fused passes step the parameters. On a
 /// device torch's own operations do (DeviceOptimizer), and the engine mixes what they have stepped,
 /// behind the device's work (Note [Parameters on a device]); all-reduce and gossip of gradients
-/// average those before that (Note [Gradients on a device]). The host does not wait for the device: loss and norm
-/// of a step are known some steps later.
+/// average those before that (Note [Gradients on a device]). The host does not wait for the device:
+/// loss and norm of a step are known some steps later.
 class Trainer {
  public:
   /// `options` as engine_options() gives them, for CPU memory. The recipe must live as long; it is
@@ -61,6 +61,9 @@ class Trainer {
   Batch moved(Batch batch) const;
   /// The optimizer's state vector `k` of a tensor.
   at::Tensor optimizer_state(int tensor, int k);
+  /// The pattern's own vector `k` of a tensor; one of zeros where gradients are averaged before the
+  /// engine sees them, for that is what such a pattern starts from.
+  at::Tensor pattern_state(int tensor, int k) const;
   /// How often a tensor has been stepped.
   std::int64_t updates(int tensor) const;
   void set_updates(int tensor, std::int64_t updates);

@@ -43,11 +43,11 @@ def rows(out: Path) -> list[dict[str, float]]:
     return [{key: line[key] for key in MEASURED if key in line} for line in lines]
 
 
-def assert_alike(found: Path, expected: Path) -> None:
+def assert_alike(found: Path, expected: Path, zero: float = 1e-7) -> None:
     one, other = rows(found), rows(expected)
     assert len(one) == len(other) > 10
     for line, wanted in zip(one, other, strict=True):
-        assert line == pytest.approx(wanted, rel=NEAR, abs=1e-7)
+        assert line == pytest.approx(wanted, rel=NEAR, abs=zero)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -72,7 +72,7 @@ def test_processes_average_gradients_of_a_device(
     there = [*told, "--pattern", pattern, "--device", "testdev", "--out", str(out)]
     for done in finish(start(lambda rank: DEVICE | launched(rank), [0, 1, 2], *there)):
         assert done.returncode == 0, done.stderr
-    assert_alike(out, tmp_path / "cpu")
+    assert_alike(out, tmp_path / "cpu", zero=1e-6)  # mixes of equal parameters round them
 
 
 def test_a_run_goes_on_where_it_was_saved_on_either(text: list[str], tmp_path: Path) -> None:
