@@ -68,7 +68,7 @@ TEST(Completion, OffersCommandsFlagsAndValues) {
   EXPECT_EQ(offered("lab run --opt", "3"), "--optimizer\n");
   EXPECT_EQ(offered("train --topology al", "3"), "alternating_exponential_ring\n");
   EXPECT_EQ(offered("train --codec i", "3"), "int8\n");
-  EXPECT_EQ(offered("lab run --optimizer non", "4"), "\n");
+  EXPECT_EQ(offered("lab run --optimizer n", "4"), "\n");
 }
 
 TEST(Completion, EveryShellKnowsEveryFlag) {

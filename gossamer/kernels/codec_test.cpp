@@ -163,7 +163,7 @@ TYPED_TEST(Codecs, KeepWhatTheRoundingLeftOut) {
       ASSERT_NEAR(double{y[i]} + residual, double{x[i]}, 16 * unit) << name_of(codec) << " " << i;
       left_out += std::abs(residual);
     }
-    EXPECT_GT(left_out, 0);  // the codec is not exact, so there was something to keep
+    EXPECT_GT(left_out, 0.1);  // the codec is not exact, so there was something to keep
   }
 }
 

@@ -43,8 +43,8 @@ class Gossip(habits.NoModule, Closing):
         pattern: ``"cwa"``, the default: parameters travel during forward and backward. ``"atc"``:
             they travel after the step, which waits for them. ``"allreduce"``: every backward
             averages the gradients over all workers, as DistributedDataParallel does. The topology
-            is then unused. ``"gradient_gossip"``: gradients are averaged over the topology, too;
-            for an optimizer that takes its own step in every backward, like those of allreduce.
+            is then unused. ``"gradient_gossip"``: gradients are averaged over the topology, too.
+            Where an optimizer takes its own step, a backward ends with the averages in ``.grad``.
             ``"exact_diffusion"``, ``"extra"`` and ``"gradient_tracking"`` correct what unequal
             data do. ``"dmsgd"`` and ``"qg_dmsgd"`` mix the momentum, too. docs/methods.md has the
             conditions: some need a static symmetric topology or a certain optimizer.

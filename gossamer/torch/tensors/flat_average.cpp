@@ -10,7 +10,6 @@
 #include "gossamer/torch/tensors/tensor_types.h"
 
 namespace gossamer {
-
 namespace {
 
 /// Over all workers the means are all-reduce's, the same bits everywhere; by rounds they are
@@ -88,36 +87,39 @@ void FlatAverage::read(std::int64_t begin, std::int64_t count, void* into) const
     const std::int64_t first = std::max(begin, piece.offset);
     const std::int64_t last = std::min(begin + count, piece.offset + piece.count);
     if (first >= last) continue;
-    mix(piece, first - piece.offset,
-        at::from_blob(elements::address(dtype_, into, first - begin), {last - first},
-                      at::dtype(to_scalar_type(dtype_))));
+    mix(piece, first - piece.offset, last - first, elements::address(dtype_, into, first - begin));
   }
 }
 
-/// Of the piece's elements from `first` on.
-void FlatAverage::mix(const Piece& piece, std::int64_t first, const at::Tensor& into) const {
-  const std::int64_t count = into.numel();
-  const auto options = into.options();
-  const auto term = [&](const Term& of) {
-    const std::byte* const data = exchange_->at(of.slice);
-    if (!is_coded(*plan_, of.slice)) {
-      const std::byte* const there = elements::address(dtype_, data, first);
-      return at::from_blob(const_cast<std::byte*>(there), {count}, options);  // is only read
-    }
-    at::Tensor decoded = at::empty({count}, options);
-    elements::decode(dtype_, decoded.mutable_data_ptr(), count,
-                     {.codec = plan_->codec,
-                      .coded = {data, coded_bytes(plan_->codec, of.slice.count)},
-                      .offset = first});
-    return decoded;
+/// `count` of the piece's elements, from `first` on.
+void FlatAverage::mix(const Piece& piece, std::int64_t first, std::int64_t count,
+                      std::byte* into) const {
+  const auto is_finished = [&](const Term& term) {
+    return term.weight == 1 && !is_coded(*plan_, term.slice);
   };
-  if (piece.self_weight == 0 && piece.terms.size() == 1 && piece.terms[0].weight == 1) {
-    into.copy_(term(piece.terms[0]));
-    return;
+  if (piece.self_weight == 0 && piece.terms.size() == 1 && is_finished(piece.terms[0])) {
+    const std::byte* const mean = exchange_->at(piece.terms[0].slice);
+    return elements::copy(dtype_, into, elements::address(dtype_, mean, first), count);
   }
-  at::mul_out(const_cast<at::Tensor&>(into), flat_.narrow(0, piece.offset + first, count),
-              at::scalar_tensor(piece.self_weight, options));
-  for (const Term& each : piece.terms) into.add_(term(each), each.weight);
+  const at::Tensor mixed = at::from_blob(into, {count}, at::dtype(to_scalar_type(dtype_)));
+  mixed.copy_(flat_.narrow(0, piece.offset + first, count)).mul_(piece.self_weight);
+  for (const Term& term : piece.terms) mixed.add_(values_of(term, first, count), term.weight);
+}
+
+/// Where they are, or decoded.
+at::Tensor FlatAverage::values_of(const Term& term, std::int64_t first, std::int64_t count) const {
+  const auto options = at::dtype(to_scalar_type(dtype_));
+  const std::byte* const data = exchange_->at(term.slice);
+  if (!is_coded(*plan_, term.slice)) {
+    const std::byte* const there = elements::address(dtype_, data, first);
+    return at::from_blob(const_cast<std::byte*>(there), {count}, options);  // is only read
+  }
+  at::Tensor decoded = at::empty({count}, options);
+  elements::decode(dtype_, decoded.mutable_data_ptr(), count,
+                   {.codec = plan_->codec,
+                    .coded = {data, coded_bytes(plan_->codec, term.slice.count)},
+                    .offset = first});
+  return decoded;
 }
 
 at::Tensor FlatAverage::mean() const {

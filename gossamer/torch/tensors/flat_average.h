@@ -73,7 +73,8 @@ class FlatAverage {
     return aligned(static_cast<std::size_t>(count_) * size_of(dtype_));
   }
 
-  void mix(const Piece& piece, std::int64_t first, const at::Tensor& into) const;
+  void mix(const Piece& piece, std::int64_t first, std::int64_t count, std::byte* into) const;
+  at::Tensor values_of(const Term& term, std::int64_t first, std::int64_t count) const;
 
   DType dtype_ = DType::f32;
   std::int64_t count_ = 0;

@@ -10,6 +10,12 @@ from torch import nn
 from gossamer.tensors import shards
 from gossamer.tensors.names import Named
 
+_WITHOUT_GRADIENTS = {
+    "allreduce": "fully_shard(model, mesh=mesh) over both dimensions does that without Gossip",
+    "gradient_gossip": 'use pattern="cwa" or "atc"',
+}
+"""By pattern that averages gradients, what to do where those of fully_shard are out of reach."""
+
 
 def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataParallel | None]:
     """The model without DistributedDataParallel around it, and that or what is inside of it; one
@@ -61,14 +67,8 @@ def check_apart(
                 "gossip with each other; shard over one dimension of a mesh and pass the other as "
                 'group: fully_shard(model, mesh=mesh["shard"]), group=mesh["gossip"]'
             )
-        if pattern == "allreduce":
+        if remedy := _WITHOUT_GRADIENTS.get(pattern):
             raise ValueError(
                 f"[Gossip] parameter '{name}' is spread over ranks {mates}, where pattern "
-                '"allreduce" has no hold on gradients; fully_shard(model, mesh=mesh) over both '
-                "dimensions does that without Gossip"
-            )
-        if pattern == "gradient_gossip":
-            raise ValueError(
-                f"[Gossip] parameter '{name}' is spread over ranks {mates}, where pattern "
-                f'"{pattern}" has no hold on gradients; use pattern="cwa" or "atc"'
+                f'"{pattern}" has no hold on gradients; {remedy}'
             )
