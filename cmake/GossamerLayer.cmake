@@ -55,7 +55,7 @@ endif()
 function(gossamer_together)
   foreach(target ${ARGN})
     if(TARGET ${target} AND GOSSAMER_UNITY)
-      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
       if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
         # A private Impl may hold what is in an unnamed namespace; g++ takes it for a header's.
         target_compile_options(${target} PRIVATE -Wno-subobject-linkage)

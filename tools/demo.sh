@@ -8,6 +8,6 @@ build_programs() {
 }
 [ -x build/bin/gossamer-train ] || printf 'The first time takes some minutes: %s\n' \
   "packages, torch, and a build of two programs."
-tools/setup.sh
+tools/setup.sh programs
 stage "build the programs" build_programs
 exec build/bin/gossamer demo "$@"

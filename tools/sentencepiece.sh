@@ -11,10 +11,8 @@ target=.cache/sentencepiece
 work=.cache/sentencepiece-build
 
 rm -rf "$work" "$target" "$target.new" && mkdir -p "$work" "$target.new"
-isolation=()
-if [ -z "${PYTHON:-}" ]; then isolation=(--no-build-isolation); fi  # .venv has what it asks for
 "${PYTHON:-.venv/bin/python}" -m pip download --disable-pip-version-check --no-deps --no-binary :all: \
-  "${isolation[@]}" --dest "$work" "sentencepiece==$version"
+  --dest "$work" "sentencepiece==$version"
 archive=$work/sentencepiece-$version.tar.gz
 if ! echo "$sha256  $archive" | sha256sum --check --quiet; then
   printf '[setup] the archive of SentencePiece %s is not the one that was looked at; %s\n' \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a bare Debian or Ubuntu lacks: system packages, Python packages in .venv, and
-# SentencePiece in .cache. A call that finds everything in place takes a fraction of a second and says nothing.
+# SentencePiece in .cache. A call that finds everything in place takes a fraction of a second and says
+# nothing. `programs`: only what the two programs are built with.
 set -euo pipefail
 source "$(dirname "$0")/stage.sh"
 
@@ -64,11 +65,15 @@ venv_key() {
 }
 
 make_venv() {
-  rm -rf .venv && "$1" -m venv .venv &&
-    .venv/bin/python -m pip install --disable-pip-version-check -r tools/requirements.txt
+  rm -rf .venv && "$1" -m venv .venv && echo "$2" >.venv/made-from
 }
 
-set_up_python() {
+# Modules are compiled when they are imported first: most of what is installed never is.
+install_python_packages() {
+  .venv/bin/python -m pip install --disable-pip-version-check --no-compile "$@"
+}
+
+set_up_venv() {
   local python key
   python=$(find_python)
   key=$(venv_key "$python")
@@ -77,8 +82,19 @@ set_up_python() {
     *python3.11) ;;
     *) printf 'python3.11 is not here, using %s\n' "$("$python" --version)" ;;
   esac
-  stage "python packages" make_venv "$python"
-  echo "$key" >.venv/made-from
+  stage ".venv" make_venv "$python" "$key"
+}
+
+# set_up_python all|programs: the packages of all checks, or what the programs are built with.
+set_up_python() {
+  [ ! -e .venv/has-all ] || return 0
+  if [ "$1" = all ]; then
+    stage "python packages" install_python_packages -r tools/requirements.txt
+    touch .venv/has-all
+  elif [ ! -e .venv/has-programs ]; then
+    stage "torch" install_python_packages "$(grep '^torch==' tools/requirements.txt)"
+    touch .venv/has-programs
+  fi
 }
 
 set_up_sentencepiece() {
@@ -87,5 +103,8 @@ set_up_sentencepiece() {
 }
 
 set_up_system
-set_up_python
-set_up_sentencepiece
+set_up_venv
+set_up_sentencepiece &  # beside packages, whose installation takes one processor
+beside=$!
+set_up_python "${1:-all}"
+wait "$beside"

@@ -20,7 +20,7 @@ std::vector<std::int64_t> real_sizes(const at::Tensor& tensor, std::int64_t rows
   return sizes;
 }
 
-std::int64_t elements(const std::vector<std::int64_t>& sizes) {
+std::int64_t element_count(const std::vector<std::int64_t>& sizes) {
   std::int64_t product = 1;
   for (const std::int64_t size : sizes) product *= size;
   return product;
@@ -59,7 +59,7 @@ void RowAverage::read_gradient(Entry& entry) const {
 /// Where its rows are in the flat array of its dtype.
 at::Tensor RowAverage::values_of(const Entry& entry, const at::Tensor& flat) const {
   const auto sizes = real_sizes(entry.tensor, entry.all_rows.numel());
-  return flat.narrow(0, entry.at, elements(sizes)).view(sizes);
+  return flat.narrow(0, entry.at, element_count(sizes)).view(sizes);
 }
 
 void RowAverage::launch_rows(std::int64_t pass) {
@@ -89,7 +89,7 @@ void RowAverage::launch_values(std::int64_t pass) {
     offset += rows;
     std::int64_t& count = counts[mixing_dtype(entry.tensor)];
     entry.at = count;
-    count += elements(real_sizes(entry.tensor, entry.all_rows.numel()));
+    count += element_count(real_sizes(entry.tensor, entry.all_rows.numel()));
   }
   for (const auto& [dtype, count] : counts) {
     FlatAverage& average = values_[dtype] = FlatAverage(all_, dtype, count, codec_);
