@@ -234,16 +234,36 @@ void bind_collectives(EngineClass& type) {
 }
 
 void bind_gradients(EngineClass& type) {
-  type.def("average_gradients", &EngineHandle::average_gradients, py::arg("tensors"),
-           py::arg("bucket_bytes"), py::arg("codec") = "fp32", py::arg("at_end") = false,
-           py::arg("rounds") = py::none(), py::arg("stagger") = false, R"(
+  using OnPass = std::optional<std::function<void()>>;
+  type.def(
+          "average_gradients",
+          [](EngineHandle& self, const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+             std::int64_t bucket_bytes, const std::string& codec, bool at_end,
+             std::optional<Schedule> rounds, bool stagger, OnPass take, OnPass give) {
+            self.average_gradients(tensors, bucket_bytes, codec, at_end, std::move(rounds), stagger,
+                                   {.take = std::move(take).value_or(nullptr),
+                                    .give = std::move(give).value_or(nullptr)});
+          },
+          py::arg("tensors"), py::arg("bucket_bytes"), py::arg("codec") = "fp32",
+          py::arg("at_end") = false, py::arg("rounds") = py::none(), py::arg("stagger") = false,
+          py::arg("take") = py::none(), py::arg("give") = py::none(), R"(
         Averages the tensors' gradients in every backward pass from now on.
 
         They are averaged over all ranks, or with the weights of ``rounds``: those of the step that
         follows, with ``stagger`` a round later in each bucket.
 
         ``at_end``: they may change until the pass ends, as DistributedDataParallel changes them.
+
+        Tensors may stand for others: ``take`` is called before their gradients are looked at,
+        ``give`` when the means are in ``.grad``, and ``gradient_arrived`` says what arrives.
         )")
+      .def(
+          "gradient_arrived",
+          [](EngineHandle& self, std::size_t tensor) {
+            if (self.gradients() != nullptr) self.gradients()->arrive(tensor);
+          },
+          py::arg("tensor"), NoGil(),
+          "The gradient of one of the averaged tensors has been written, in a backward pass.")
       .def(
           "gradients_are_averaged",
           [](EngineHandle& self) {

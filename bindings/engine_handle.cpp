@@ -53,7 +53,8 @@ Transport& EngineHandle::transport() const {
 
 void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
                                      std::int64_t bucket_bytes, const std::string& codec,
-                                     bool at_end, std::optional<Schedule> rounds, bool staggers) {
+                                     bool at_end, std::optional<Schedule> rounds, bool staggers,
+                                     StandIns stand_ins) {
   Engine& engine = get().engine();
   const Collectives& world = engine.collectives();
   std::vector<AveragedTensor> averaged;
@@ -65,7 +66,8 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
                                                                  .rounds = std::move(rounds),
                                                                  .first_round = engine.steps_done(),
                                                                  .staggers = staggers,
-                                                                 .at_end = at_end},
+                                                                 .at_end = at_end,
+                                                                 .stand_ins = std::move(stand_ins)},
                                                  engine.runner(), world.seating());
 }
 

@@ -38,7 +38,7 @@ class EngineHandle {
   /// Gradients are averaged in every backward pass from now on.
   void average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
                          std::int64_t bucket_bytes, const std::string& codec, bool at_end,
-                         std::optional<Schedule> rounds, bool staggers);
+                         std::optional<Schedule> rounds, bool staggers, StandIns stand_ins);
   /// Null where they are not averaged.
   GradientAverage* gradients() const { return gradients_.get(); }
   StepReport step(const std::vector<Hyper>& groups, bool skip, double loss);

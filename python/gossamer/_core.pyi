@@ -889,6 +889,8 @@ class Engine:
         at_end: bool = False,
         rounds: Schedule | None = None,
         stagger: bool = False,
+        take: Callable[[], None] | None = None,
+        give: Callable[[], None] | None = None,
     ) -> None:
         """Averages the tensors' gradients in every backward pass from now on.
 
@@ -896,7 +898,13 @@ class Engine:
         follows, with ``stagger`` a round later in each bucket.
 
         ``at_end``: they may change until the pass ends, as DistributedDataParallel changes them.
+
+        Tensors may stand for others: ``take`` is called before their gradients are looked at,
+        ``give`` when the means are in ``.grad``, and ``gradient_arrived`` says what arrives.
         """
+
+    def gradient_arrived(self, tensor: int) -> None:
+        """The gradient of one of the averaged tensors has been written, in a backward pass."""
 
     def gradients_are_averaged(self) -> bool:
         """Whether no gradient is there that ``average_missed`` would average."""

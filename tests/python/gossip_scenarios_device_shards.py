@@ -15,12 +15,13 @@ from gossip_support import batch, difference, loss_of, mlp
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim import SGD, AdamW
+from torch.optim import SGD, AdamW, RMSprop
 
 STEPS = 6
 MAKE = {
     "momentum": partial(SGD, lr=0.1, momentum=0.9, weight_decay=0.01, foreach=False),
     "adamw": partial(AdamW, lr=0.01, foreach=False),
+    "rmsprop": partial(RMSprop, lr=0.01, foreach=False),
 }
 
 

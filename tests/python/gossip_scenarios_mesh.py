@@ -15,16 +15,18 @@ from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim import SGD, AdamW
+from torch.optim import SGD, AdamW, Muon, NAdam, RMSprop
 
 from gossamer import Gossip
 
 Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 MOMENTUM = partial(SGD, lr=0.1, momentum=0.9, weight_decay=0.01)
 ADAMW = partial(AdamW, lr=0.01)
+RMSPROP = partial(RMSprop, lr=0.01)
 STEPS = 6
 RUNS = [f"{pattern} {name}" for pattern in ("cwa", "atc") for name in ("momentum", "adamw")]
 RUNS += ["exact_diffusion momentum", "extra adamw"]
+RUNS += ["allreduce adamw", "allreduce rmsprop", "gradient_gossip rmsprop"]
 FULL = StateDictOptions(full_state_dict=True)
 ALL = {"topology": "complete"}  # others take turns by bucket, and shards have other buckets
 
@@ -100,7 +102,7 @@ def replicas(rank: int, size: int) -> Any:
     found = {}
     for name in RUNS:
         pattern, optimizer = name.split()
-        make = {"momentum": MOMENTUM, "adamw": ADAMW}[optimizer]
+        make = {"momentum": MOMENTUM, "adamw": ADAMW, "rmsprop": RMSPROP}[optimizer]
         run = partial(walk, make=make, mesh=mesh, pattern=pattern)
         parallel = DistributedDataParallel(small(), process_group=mesh["inner"].get_group())
         found[f"plain {name}"] = run(small(), backward=replica_batch(rank))
@@ -158,7 +160,9 @@ def refused_groups(rank: int, size: int) -> Any:
         "compiled DDP": gossip(torch.compile(parallel)),
         "shards of one model": gossip(sharded(mesh), group=mesh["inner"]),
         "shards among all ranks": gossip(sharded(mesh)),
-        "shards and allreduce": gossip(sharded(mesh), group=mesh["gossip"], pattern="allreduce"),
+        "shards of both": gossip(
+            fully_shard(small(), mesh=mesh), group=mesh["gossip"], pattern="allreduce"
+        ),
     }
     return {name: attempt_to(case) for name, case in cases.items()}
 
@@ -181,7 +185,109 @@ def averaged_around_ddp(rank: int, size: int) -> Any:
     return max(found)
 
 
+# All-reduce beside FSDP's own over both dimensions.
+
+# Adafactor's own step does not work on shards in torch 2.13.
+TWINS: dict[str, Make] = {
+    "adamw": partial(AdamW, lr=0.01),
+    "rmsprop": partial(RMSprop, lr=0.003),
+    "nadam": partial(NAdam, lr=0.01),
+    "muon": partial(Muon, lr=0.01),
+}
+
+
+def matrices() -> nn.Module:
+    torch.manual_seed(0)
+    layers = (nn.Linear(5, 8, bias=False), nn.Tanh(), nn.Linear(8, 3, bias=False))
+    return nn.Sequential(*layers)
+
+
+def hsdp_walk(model: nn.Module, optimizer: torch.optim.Optimizer, rank: int) -> list[float]:
+    """50 steps, each of two backwards, with clipping."""
+    for step in range(50):
+        optimizer.zero_grad()
+        for half in range(2):
+            model.set_requires_gradient_sync(half == 1)
+            loss_of(model, batch(2 * step + half, rank)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+    return whole(model)
+
+
+def like_hsdp(rank: int, size: int) -> Any:
+    """By optimizer: the largest difference to FSDP over both dimensions, and how far it went."""
+    mesh = square()
+    found = {}
+    for name, make in TWINS.items():
+        twin = fully_shard(matrices(), mesh=mesh)
+        expected = hsdp_walk(twin, make(twin.parameters()), rank)
+        model = matrices()
+        fully_shard(model[0], mesh=mesh["inner"])
+        fully_shard(model, mesh=mesh["inner"])
+        optimizer = make(model.parameters())
+        options = {"pattern": "allreduce", "bucket_bytes": 64, "group": mesh["gossip"]}
+        with gossiping(model, optimizer, **options):
+            got = hsdp_walk(model, optimizer, rank)
+        start = whole(matrices())
+        found[name] = {
+            "apart": max(abs(x - y) for x, y in zip(got, expected, strict=True)),
+            "end": got,
+            "moved": max(abs(x - y) for x, y in zip(got, start, strict=True)),
+        }
+    return found
+
+
+class Either(nn.Module):
+    """One of two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4, bias=False) for _ in range(2)])
+
+    def forward(self, which: int, x: torch.Tensor) -> torch.Tensor:
+        return self.layers[which](x)
+
+
+def shards_without_gradients(rank: int, size: int) -> Any:
+    """A replica that does not use a layer takes the others' mean; a step without zero_grad, one
+    behind no_sync() and one after a start anew average once."""
+    mesh = square()
+    model = Either()
+    for layer in model.layers:
+        fully_shard(layer, mesh=mesh["inner"])
+    fully_shard(model, mesh=mesh["inner"])
+    optimizer = SGD(model.parameters(), lr=0.0)
+    found: dict[str, Any] = {}
+
+    def gradients() -> list[list[float] | None]:
+        grads = [layer.weight.grad for layer in model.layers]
+        return [None if g is None else g.full_tensor().flatten().tolist() for g in grads]
+
+    with gossiping(model, optimizer, group=mesh["gossip"], pattern="gradient_gossip", **ALL) as g:
+        ones = torch.ones(1, 4) * (rank // 2 + 1)
+        model(rank // 2, ones).sum().backward()
+        found["apart"] = gradients()
+        optimizer.step()
+        optimizer.zero_grad()
+        model(0, ones).sum().backward()
+        found["one"] = gradients()
+        state = model.state_dict()
+        model.load_state_dict(state)  # a start anew, between backward and step
+        optimizer.step()
+        found["anew"] = gradients()
+        optimizer.zero_grad()
+        with g.no_sync():
+            model(0, ones).sum().backward()
+            found["alone"] = gradients()
+        optimizer.step()
+        found["missed"] = gradients()
+    return found
+
+
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     function.__name__: function
-    for function in (replicas, sharded_ends, refused_groups, averaged_around_ddp)
+    for function in (
+        *(replicas, sharded_ends, refused_groups, averaged_around_ddp),
+        *(like_hsdp, shards_without_gradients),
+    )
 }

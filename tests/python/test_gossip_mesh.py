@@ -5,7 +5,7 @@ from typing import Any
 import gossip_ranks
 import pytest
 import torch
-from gossip_scenarios_mesh import RUNS, STEPS, small, whole
+from gossip_scenarios_mesh import RUNS, STEPS, TWINS, small, whole
 
 NEAR = 1e-6
 
@@ -13,7 +13,11 @@ NEAR = 1e-6
 @pytest.fixture(scope="module")
 def four() -> list[gossip_ranks.Rank]:
     return gossip_ranks.run(
-        ["replicas", "sharded_ends", "refused_groups", "averaged_around_ddp"], [2, 2]
+        [
+            *("replicas", "sharded_ends", "refused_groups", "averaged_around_ddp"),
+            *("like_hsdp", "shards_without_gradients"),
+        ],
+        [2, 2],
     )
 
 
@@ -56,6 +60,29 @@ def test_what_is_compared_is_training_with_two_opinions(
         assert first["disagreement"] < NEAR
 
 
+@pytest.mark.parametrize("name", TWINS)
+def test_allreduce_of_shards_is_fsdp_over_both_dimensions(
+    four: list[gossip_ranks.Rank], name: str
+) -> None:
+    # Muon iterates in bfloat16, where the last bit of a gradient is a 256th.
+    near = 1e-2 if name == "muon" else NEAR
+    ranks = [rank[name] for rank in gossip_ranks.results(four, "like_hsdp")]
+    for rank in ranks:
+        assert rank["apart"] < near
+        assert rank["moved"] > 10 * near
+        assert rank["end"] == ranks[0]["end"]
+
+
+def test_gradients_of_shards_are_averaged_once(four: list[gossip_ranks.Rank]) -> None:
+    for number, rank in enumerate(gossip_ranks.results(four, "shards_without_gradients")):
+        # Of replicas with inputs of 1 and 2; who has none counts as zero.
+        assert rank["apart"] == [[0.5] * 16, [1.0] * 16]
+        assert rank["one"] == [[1.5] * 16, None]
+        assert rank["anew"] == rank["one"]
+        assert rank["alone"] == [[number // 2 + 1.0] * 16, None]
+        assert rank["missed"] == [[1.5] * 16, None]
+
+
 def test_a_loaded_state_and_the_first_replica_count(four: list[gossip_ranks.Rank]) -> None:
     for rank in gossip_ranks.results(four, "sharded_ends"):
         assert rank["start"] == whole(small(0))
@@ -95,7 +122,7 @@ REFUSED = {
     ),
     "shards of one model": ("parameter '0.weight' is spread", 'group=mesh["gossip"]'),
     "shards among all ranks": ("parameter '0.weight' is spread", "got [0, 1, 2, 3]"),
-    "shards and allreduce": ('pattern "allreduce"', "fully_shard(model, mesh=mesh)"),
+    "shards of both": ("averages gradients over both by itself", 'group=mesh["gossip"]'),
 }
 
 

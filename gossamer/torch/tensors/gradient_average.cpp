@@ -40,6 +40,7 @@ struct GradientAverage::State {
 
   std::vector<at::Tensor> tensors;
   bool at_end = false;
+  StandIns stand_ins;
   bool enabled = true;
   std::optional<Arrivals> arrivals;
   std::optional<GradientRounds> rounds;  ///< nothing when the owner is gone
@@ -56,6 +57,9 @@ struct GradientAverage::State {
   }
   bool is_new(std::size_t i) const;
   bool are_averaged() const;
+  void take_stand_ins() const {
+    if (stand_ins.take) stand_ins.take();
+  }
 
   void arrive(std::size_t i, const std::shared_ptr<State>& self);
   void begin_pass(const std::shared_ptr<State>& self);
@@ -112,6 +116,7 @@ void GradientAverage::State::queue_round(const std::shared_ptr<State>& self,
 
 /// `in_step`: also with gradients that were assigned to frozen tensors.
 void GradientAverage::State::open(bool in_step) {
+  take_stand_ins();
   std::vector<char> travels;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     travels.push_back(tensors[i].requires_grad() || (in_step && is_new(i)) ? 1 : 0);
@@ -121,6 +126,7 @@ void GradientAverage::State::open(bool in_step) {
 
 bool GradientAverage::State::advance() {
   if (rounds->next()) return true;
+  if (stand_ins.give) stand_ins.give();
   has_passed = true;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (rounds->travels(i)) take(i);
@@ -150,6 +156,7 @@ bool GradientAverage::State::is_new(std::size_t i) const {
 
 bool GradientAverage::State::are_averaged() const {
   if (rounds->is_open() || !has_passed) return false;
+  take_stand_ins();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor& gradient = tensors[i].grad();
     if (!gradient.defined()) continue;
@@ -170,6 +177,7 @@ GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
   State& state = *state_;
   state.tensors = tensors_of(tensors);
   state.at_end = options.at_end;
+  state.stand_ins = options.stand_ins;
   state.means.resize(tensors.size());
   state.is_mean.resize(tensors.size());
   state.rounds.emplace(tensors, options, Averagers{&runner, std::move(seating), options.rounds});
@@ -188,6 +196,8 @@ GradientAverage::~GradientAverage() {
   stop();
   state_->rounds.reset();  // what a pass under way holds lives on without the transport
 }
+
+void GradientAverage::arrive(std::size_t tensor) { state_->arrive(tensor, state_); }
 
 void GradientAverage::stop() {
   if (const auto token = state_->pass.lock()) token->has_ended = true;
@@ -208,6 +218,7 @@ std::vector<at::Tensor> GradientAverage::averaged() const {
 }
 
 void GradientAverage::take_as_averaged(const std::vector<at::Tensor>& tensors) {
+  state_->take_stand_ins();
   for (std::size_t i = 0; i < state_->tensors.size(); ++i) {
     const auto is_it = [&](const at::Tensor& each) { return each.is_same(state_->tensors[i]); };
     if (std::ranges::none_of(tensors, is_it)) continue;

@@ -41,6 +41,8 @@ class GradientAverage {
   GradientAverage(const GradientAverage&) = delete;
   GradientAverage& operator=(const GradientAverage&) = delete;
 
+  /// The gradient of a stand-in has been written, in a backward pass; see Note [Stand-ins].
+  void arrive(std::size_t tensor);
   /// From now on nothing is heard of passes, also of one that is under way. What that has launched
   /// stays in place until the destructor: a thread of the runner may look at it.
   void stop();

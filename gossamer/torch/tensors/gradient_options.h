@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,14 @@ struct AveragedTensor {
   at::Tensor tensor;
 };
 
+/// Note [Stand-ins]: where autograd gives no gradient to a tensor itself, as of a shard, a leaf of
+/// the same values stands for it. Its owner brings the stand-ins' `.grad` up to date when it is
+/// asked to, takes over those that are new when a pass has ended, and says what arrives.
+struct StandIns {
+  std::function<void()> take = nullptr;  ///< before gradients are looked at
+  std::function<void()> give = nullptr;  ///< when the means are in `.grad`
+};
+
 struct GradientOptions {
   std::int64_t bucket_bytes = std::int64_t{4} << 20;  ///< unless one tensor is larger
   Codec codec = Codec::fp32;     ///< of what crosses hosts; all-reduce loses what it leaves out
@@ -32,6 +41,7 @@ struct GradientOptions {
   /// Gradients may change until the pass ends, as DistributedDataParallel changes them: none leaves
   /// before that has been done.
   bool at_end = false;
+  StandIns stand_ins = {};  ///< null: there are none
 };
 
 }  // namespace gossamer

@@ -20,6 +20,7 @@ from gossamer import _core
 from gossamer.session.session import Session
 from gossamer.tensors.fused import Rule
 from gossamer.tensors.names import Named
+from gossamer.tensors.stand_ins import StandIns, stand_in
 
 _LATE_STEPS = 3
 """After so many steps without an early bucket there is a warning."""
@@ -80,13 +81,16 @@ def average_gradients(
     somebody changes gradients behind autograd's back, as DDP does."""
     named = [(name, parameter) for name, parameter, _ in everything if _may_be_trained(parameter)]
     settings = session.settings
+    others = StandIns((parameter for _, parameter in named), engine)
     engine.average_gradients(
-        named,
+        [(name, stand_in(parameter)) for name, parameter in named],
         bucket_bytes,
         settings.codec,
         at_end=at_end,
         rounds=None if settings.pattern == "allreduce" else session.schedule,
         stagger=settings.stagger,
+        take=others.take,
+        give=others.give,
     )
 
 

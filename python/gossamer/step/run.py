@@ -301,6 +301,7 @@ class Run:
             session.engine_options(trained.rule),
             bucket_bytes=session.bucket_bytes(trained.bytes),
             recorder=self.trace.recorder,
+            mixes=session.settings.pattern != "allreduce",
         )
 
     def _late_check_for(self, session: Session, trained: Trained) -> devices.LateCheck | None:

@@ -112,7 +112,9 @@ class ShardEngine(_core.Engine):
         *,
         bucket_bytes: int,
         recorder: _core.Recorder | None = None,
+        mixes: bool = True,
     ) -> None:
+        self._mixes = mixes
         self._parameters = [parameter for _, parameter, _ in named]
         self._copies = [local_of(parameter).clone() for parameter in self._parameters]
         self._model = model
@@ -145,6 +147,8 @@ class ShardEngine(_core.Engine):
         self, groups: Sequence[_core.Hyper], skip: bool = False, loss: float = 0.0
     ) -> _core.StepReport:
         """Mixes what the optimizer has stepped."""
+        if not self._mixes:
+            return super().step(groups, skip, loss)
         self._copy_in()
         report = super().step(groups, skip, loss)
         self._copy_out()
@@ -202,9 +206,10 @@ def make_engine(
     *,
     bucket_bytes: int,
     recorder: _core.Recorder | None,
+    mixes: bool,
 ) -> _core.Engine:
-    """The engine for these parameters of the model."""
+    """The engine for these parameters of the model; ``mixes``: its steps change them."""
     how: Any = {"bucket_bytes": bucket_bytes, "recorder": recorder}
     if any(is_sharded(parameter) for _, parameter, _ in named):
-        return ShardEngine(model, transport, named, options, **how)
+        return ShardEngine(model, transport, named, options, **how, mixes=mixes)
     return _core.Engine(transport, named, options, **how)

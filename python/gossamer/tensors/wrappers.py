@@ -10,12 +10,6 @@ from torch import nn
 from gossamer.tensors import shards
 from gossamer.tensors.names import Named
 
-_WITHOUT_GRADIENTS = {
-    "allreduce": "fully_shard(model, mesh=mesh) over both dimensions does that without Gossip",
-    "gradient_gossip": 'use pattern="cwa" or "atc"',
-}
-"""By pattern that averages gradients, what to do where those of fully_shard are out of reach."""
-
 
 def unwrapped(model: nn.Module) -> tuple[nn.Module, nn.parallel.DistributedDataParallel | None]:
     """The model without DistributedDataParallel around it, and that or what is inside of it; one
@@ -62,13 +56,10 @@ def check_apart(
             continue
         mates = parameter.device_mesh.mesh.flatten().tolist()
         if len(ranks.intersection(mates)) > 1:
+            averages = ", which averages gradients over both by itself" * (pattern == "allreduce")
             raise ValueError(
-                f"[Gossip] parameter '{name}' is spread over ranks {mates}, got {sorted(ranks)} to "
-                "gossip with each other; shard over one dimension of a mesh and pass the other as "
-                'group: fully_shard(model, mesh=mesh["shard"]), group=mesh["gossip"]'
-            )
-        if remedy := _WITHOUT_GRADIENTS.get(pattern):
-            raise ValueError(
-                f"[Gossip] parameter '{name}' is spread over ranks {mates}, where pattern "
-                f'"{pattern}" has no hold on gradients; {remedy}'
+                f"[Gossip] parameter '{name}' is spread over ranks {mates}{averages}, got "
+                f"{sorted(ranks)} to gossip with each other; shard over one dimension of a mesh "
+                'and pass the other as group: fully_shard(model, mesh=mesh["shard"]), '
+                'group=mesh["gossip"]'
             )
