@@ -199,7 +199,7 @@ class Gossip(habits.NoModule, Closing):
         That is parameters, buffers, the optimizer's state and settings, what the pattern keeps and
         the number of steps, not schedulers, a GradScaler or the place in the data. Collective,
         after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
-        rank that does not come.
+        rank that does not come. Shards are saved where they are, by all ranks.
         """
         run = self._run
         place = own_folder(run.session.world, path)

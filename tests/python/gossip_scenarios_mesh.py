@@ -1,5 +1,6 @@
 """What the workers of the Gossip tests do: meshes of four, two replicas of two ranks each."""
 
+import shutil
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -8,7 +9,8 @@ import torch
 import torch.distributed as dist
 from gossip_scenarios_basic import gossiping
 from gossip_scenarios_ends import attempt_to
-from gossip_support import batch, loss_of, mlp
+from gossip_scenarios_save import folder
+from gossip_support import batch, loss_of, mlp, newest
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -132,7 +134,6 @@ def sharded_ends(rank: int, size: int) -> Any:
         loss_of(model, batch(1, rank)).backward()
         if rank == 1:
             model[0].weight.grad.to_local()[0, 0] = float("nan")
-        found["save"] = attempt_to(lambda: gossip.save("nowhere"))
         found["nan"] = attempt_to(optimizer.step) if rank < 2 else {}
         dist.barrier()
         optimizer.zero_grad()
@@ -284,10 +285,66 @@ def shards_without_gradients(rank: int, size: int) -> Any:
     return found
 
 
+# Checkpoints of shards.
+
+
+def sharded_saves(rank: int, size: int) -> Any:
+    """Goes on with equal bits; one replica goes on from the means; half a save is none."""
+    mesh = square()
+    place = folder("shards")
+    found: dict[str, Any] = {}
+
+    def start(seed: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+        model = sharded(mesh, seed)
+        return model, ADAMW(model.parameters())
+
+    def steps(model: nn.Module, optimizer: torch.optim.Optimizer, which: range) -> None:
+        for step in which:
+            optimizer.zero_grad()
+            loss_of(model, batch(step, rank)).backward()
+            optimizer.step()
+
+    model, optimizer = start(0)
+    with gossiping(model, optimizer, group=mesh["gossip"]) as gossip:
+        steps(model, optimizer, range(3))
+        gossip.save(place)
+        with gossip.averaged() as average:
+            found["average"] = whole(average)
+        steps(model, optimizer, range(3, 4))
+        gossip.save(place, keep=2)
+        steps(model, optimizer, range(4, 6))
+        found["end"] = whole(model)
+    dist.barrier()
+    found["there"] = sorted(path.name for path in place.glob("group*/step-*"))
+    dist.barrier()
+    if rank == 1:  # as if its group had ended before this was whole
+        shutil.rmtree(newest(place / "group1"))
+    dist.barrier()
+    model, optimizer = start(1)
+    with gossiping(model, optimizer, group=mesh["gossip"]) as gossip:
+        gossip.load(place)
+        found["loaded"] = gossip.stats()["steps"]
+        steps(model, optimizer, range(3, 6))
+        found["resumed"] = whole(model)
+    plain = small()
+    other = fully_shard(small(), mesh=mesh["gossip"])
+    for name, wrong, group in (("plain", plain, "gossip"), ("other", other, "inner")):
+        with gossiping(wrong, ADAMW(wrong.parameters()), group=mesh[group]) as gossip:
+            found[name] = attempt_to(lambda: gossip.load(place))
+    one = DeviceMesh("cpu", [[0, 1]], mesh_dim_names=("gossip", "inner"))
+    if rank < 2:
+        alone = sharded(one)
+        gossip = Gossip(alone, ADAMW(alone.parameters()), group=one["gossip"])
+        gossip.load(place)
+        found["one replica"] = whole(alone)
+        gossip.close()
+    return found
+
+
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     function.__name__: function
     for function in (
         *(replicas, sharded_ends, refused_groups, averaged_around_ddp),
-        *(like_hsdp, shards_without_gradients),
+        *(like_hsdp, shards_without_gradients, sharded_saves),
     )
 }

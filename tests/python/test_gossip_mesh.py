@@ -11,11 +11,18 @@ NEAR = 1e-6
 
 
 @pytest.fixture(scope="module")
-def four() -> list[gossip_ranks.Rank]:
+def four(tmp_path_factory: pytest.TempPathFactory) -> list[gossip_ranks.Rank]:
+    place = tmp_path_factory.mktemp("checkpoints")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
+        return run_all()
+
+
+def run_all() -> list[gossip_ranks.Rank]:
     return gossip_ranks.run(
         [
             *("replicas", "sharded_ends", "refused_groups", "averaged_around_ddp"),
-            *("like_hsdp", "shards_without_gradients"),
+            *("like_hsdp", "shards_without_gradients", "sharded_saves"),
         ],
         [2, 2],
     )
@@ -92,7 +99,17 @@ def test_a_loaded_state_and_the_first_replica_count(four: list[gossip_ranks.Rank
         saved = {name: torch.tensor(value) for name, value in rank["saved"].items()}
         assert {name: list(value.shape) for name, value in saved.items()} == shapes
         assert all(bool((value == 1.5).all()) for value in saved.values())
-        assert "[Gossip] save() is for workers of one rank each" in rank["save"]["message"]
+
+
+def test_checkpoints_of_shards(four: list[gossip_ranks.Rank]) -> None:
+    for number, rank in enumerate(gossip_ranks.results(four, "sharded_saves")):
+        assert rank["there"] == [f"step-{step:08}" for step in (3, 3, 4, 4)]
+        assert rank["loaded"] == 3, "one group of ranks has no fourth"
+        assert rank["resumed"] == rank["end"]
+        assert f"float32 shard {number % 2} of 2, got" in rank["plain"]["message"]
+        assert "[Gossip] rank" in rank["other"]["message"]
+    for rank in gossip_ranks.results(four, "sharded_saves")[:2]:
+        assert gap(rank["one replica"], rank["average"]) < NEAR
 
 
 def test_a_nan_in_one_shard_stops_all_of_its_replica(four: list[gossip_ranks.Rank]) -> None:

@@ -7,7 +7,6 @@ the newest that all have. Nothing is changed on any rank before all have found w
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -15,18 +14,22 @@ import torch
 from gossamer import _core
 from gossamer._core import IoError
 from gossamer.checkpoint import worker_file
-from gossamer.checkpoint.problems import as_problem
+from gossamer.checkpoint.problems import as_problem, together
 from gossamer.checkpoint.worker_file import Restored, Source, WorkerFile, understood
 from gossamer.checkpoint.worker_means import means_of
 from gossamer.session.team import Team
 from gossamer.step.carried import Carried
+from gossamer.tensors import shards
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import World, own_folder
 
 _Which = tuple[int, int]
 """Step and checksum, which are the same on all hosts that have the same checkpoint."""
 
-_Checkpoints = dict[_Which, tuple[str, _core.Manifest]]
+_Checkpoint = tuple[str, _core.Manifest]
+"""Its path, and what it says of itself."""
+
+_Checkpoints = dict[_Which, _Checkpoint]
 
 
 def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[int, Carried]:
@@ -35,11 +38,27 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
     Returns the step to start at, and what to go on from.
     """
     team.refuse_inside("load()")
-    trained.refuse_shards("load()")
-    team.agree("load()")
+    shards.reshard(trained.model)
+    problems: list[Exception] = []
+    there = _there(team, trained, folder, problems)
+    with together(trained.tensors, "load"):
+        found, step, carried = _looked_into(team, trained, _newest(team, folder, there, problems))
+    team.engine.quiesce()  # nothing may travel while it changes
+    with together(trained.tensors, "load"):
+        with as_problem(problems, team.session.world.rank, "load the checkpoint"):
+            found.put(trained.optimizer)
+            shards.reshard(trained.model)
+        # The others hear of it, and do not wait.
+        team.exchange("load()", {}, next(iter(problems), None))
+    return step, carried
+
+
+def _looked_into(
+    team: Team, trained: Trained, checkpoint: _Checkpoint
+) -> tuple[Restored, int, Carried]:
+    """What is to be put in place, which fits on all ranks, and what ``load`` returns."""
     world = team.session.world
-    tell = partial(team.exchange, "load()")
-    path, manifest = _newest_of_all(team, folder)
+    path, manifest = checkpoint
     problems: list[Exception] = []
     with as_problem(problems, world.rank, "load the checkpoint"):
         _check_model(trained, manifest)
@@ -50,31 +69,48 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
             carried = Carried(losses=manifest.losses)
             if manifest.workers == world.size:
                 carried = _carried(team, trained, source, carried)
-    tell({}, next(iter(problems), None))
-    team.engine.quiesce()  # nothing may travel while it changes
-    with as_problem(problems, world.rank, "load the checkpoint"):
-        found.put(trained.optimizer)
-    tell({}, next(iter(problems), None))  # the others hear of it, and do not wait
-    return manifest.step, carried
+    team.exchange("load()", {}, next(iter(problems), None))
+    return found, manifest.step, carried
 
 
 # Which checkpoint.
 
 
-def _newest_of_all(team: Team, folder: str | os.PathLike[str]) -> tuple[str, _core.Manifest]:
-    """Path and manifest. Collective."""
+def _there(
+    team: Team, trained: Trained, folder: str | os.PathLike[str], problems: list[Exception]
+) -> _Checkpoints:
+    """The checkpoints here, of steps that are there for all shards. Collective over these."""
     world = team.session.world
-    problems: list[Exception] = []
     found: _Checkpoints = {}
     with as_problem(problems, world.rank, "find a checkpoint"):
         found = _found(world, folder)
+    steps = shards.said_by_all([step for step, _ in found], trained.tensors)
+    common = {which: at for which, at in found.items() if all(which[0] in each for each in steps)}
+    if found and not common:
+        problems.append(
+            IoError(
+                f"[Gossip] rank {world.rank}: no step in {folder} has been saved for all shards of "
+                "the model; copy the folders of all groups of ranks to all hosts"
+            )
+        )
+    return common
+
+
+def _newest(
+    team: Team,
+    folder: str | os.PathLike[str],
+    found: _Checkpoints,
+    problems: list[Exception],
+) -> _Checkpoint:
+    """That all workers have. Collective."""
+    team.agree("load()")
     cards = team.exchange("load()", {"found": list(found)}, next(iter(problems), None))
     orders = [[(int(step), int(checksum)) for step, checksum in c["found"]] for c in cards]
     common = next((each for each in orders[0] if all(each in order for order in orders)), None)
     if common is None:
         raise ValueError(
-            f"[Gossip] rank {world.rank}: the hosts have different checkpoints in {folder}; copy "
-            "one of them, manifest and files, to all hosts"
+            f"[Gossip] rank {team.session.world.rank}: the hosts have different checkpoints in "
+            f"{folder}; copy one of them, manifest and files, to all hosts"
         )
     return found[common]
 

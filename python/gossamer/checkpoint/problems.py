@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import torch
 
 from gossamer._core import IoError
+from gossamer.tensors import shards
 
 
 @contextlib.contextmanager
@@ -15,6 +18,23 @@ def as_problem(problems: list[Exception], rank: int, what: str) -> Iterator[None
         yield
     except Exception as error:
         problems.append(_said_by(rank, what, error))
+
+
+@contextlib.contextmanager
+def together(parameters: Iterable[torch.Tensor], what: str) -> Iterator[None]:
+    """Raises on all ranks that hold shards of these where the block raises on one of them.
+    Collective over them."""
+    tensors = list(parameters)
+    try:
+        yield
+    except Exception:
+        shards.anywhere(True, tensors)
+        raise
+    if shards.anywhere(False, tensors):
+        raise IoError(
+            f"[Gossip] ranks that hold other shards of the model could not {what}, so that nobody "
+            "does; they say why, mend it there and try again on all ranks"
+        )
 
 
 def _said_by(rank: int, what: str, error: Exception) -> Exception:

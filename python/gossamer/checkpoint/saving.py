@@ -17,9 +17,10 @@ from gossamer import _core
 from gossamer._core import IoError
 from gossamer.checkpoint import worker_file
 from gossamer.checkpoint.folder_locks import FolderLocks
-from gossamer.checkpoint.problems import as_problem
+from gossamer.checkpoint.problems import as_problem, together
 from gossamer.session.team import Team
 from gossamer.step.carried import Carried
+from gossamer.tensors import shards
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import is_lowest_of_host, ranks_of_host
 
@@ -34,7 +35,16 @@ def save(
 ) -> None:
     """See Gossip.save. What is ``carried`` is read in here."""
     team.refuse_inside("save()")
-    trained.refuse_shards("save()")
+    shards.reshard(trained.model)
+    with together(trained.tensors, "save"):
+        begun = _saved(team, trained, carried, folders, path, keep)
+    begun.prune(keep)
+    team.engine.barrier()  # all have read the cards: whose process holds them may end now
+
+
+def _saved(
+    team: Team, trained: Trained, carried: Carried, folders: FolderLocks, path: Path, keep: int
+) -> _Begun:
     taken = partial(_taken, team, trained, folders, path, keep)
     team.agree("save()", taken, compares_steps=True)
     first = team.exchange("save()", {"attempt": secrets.token_hex(8), "created": _now()})[0]
@@ -46,8 +56,7 @@ def save(
     except Exception:
         begun.abandon()
         raise
-    begun.prune(keep)
-    team.engine.barrier()  # all have read the cards: whose process holds them may end now
+    return begun
 
 
 def _taken(team: Team, trained: Trained, folders: FolderLocks, path: Path, keep: int) -> list[str]:

@@ -16,7 +16,7 @@ from gossamer import _core
 from gossamer._core import IoError
 from gossamer.base import files
 from gossamer.step.carried import Carried
-from gossamer.tensors import plain
+from gossamer.tensors import plain, shards
 from gossamer.tensors.fused import fused_kind
 from gossamer.tensors.names import own_name
 from gossamer.tensors.trained import Trained
@@ -85,12 +85,13 @@ class Content:
 
     def put(self, key: str, tensor: torch.Tensor) -> None:
         """Takes a tensor by reference where that is possible."""
-        if tensor.layout != torch.strided or type(tensor) not in (torch.Tensor, nn.Parameter):
+        is_plain = type(tensor) in (torch.Tensor, nn.Parameter) or shards.is_sharded(tensor)
+        if tensor.layout != torch.strided or not is_plain:
             raise ValueError(
                 f"[Gossip] save() keeps dense plain tensors, got {key} of {type(tensor).__name__} "
                 f"with layout {tensor.layout}; save this model with torch.distributed.checkpoint"
             )
-        tensor = tensor.detach()
+        tensor = shards.local_of(tensor).detach()
         if tensor.is_complex():
             self.document["complex"].append(key)
             tensor = torch.view_as_real(tensor.resolve_conj())
@@ -106,7 +107,8 @@ def pack(value: Any, key: str, content: Content) -> Any:
     """A value as JSON; tensors go into the content. ValueError for what has no such form."""
     if isinstance(value, torch.Tensor):
         content.put(key, value)
-        return {"tensor": key, "on_cpu": value.device.type == "cpu"}
+        packed = {"tensor": key, "on_cpu": value.device.type == "cpu"}
+        return {**packed, "is_shard": True} if shards.is_sharded(value) else packed
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):
@@ -236,7 +238,7 @@ def _states(
     written = source.document.get("optimizer", {})
     for name, entry in written.items():
         parameter = parameters[name]
-        yield parameter, _as_entry(unpack(entry, read, parameter.device))
+        yield parameter, _as_entry(unpack(entry, read, parameter))
     keys = source.keys()
     for name in parameters.keys() - written.keys():
         prefix = _core.optimizer_key(name)
@@ -268,22 +270,25 @@ def _settings(
                 "as they were when it was saved"
             )
         saved.remove(found)
-        device = next((p.device for p in group["params"]), torch.device("cpu"))
-        settings = _as_entry(unpack(found["settings"], read, device))
+        first = next(iter(group["params"]), torch.empty(0))
+        settings = _as_entry(unpack(found["settings"], read, first))
         if "params" in settings:
             raise ValueError("a group's settings have its parameters, which no file may replace")
         yield group, settings
 
 
-def unpack(packed: Any, read: Callable[[str], torch.Tensor], device: torch.device) -> Any:
-    """What ``pack`` was given, as new tensors; those that were not on the CPU go to ``device``."""
+def unpack(packed: Any, read: Callable[[str], torch.Tensor], parameter: torch.Tensor) -> Any:
+    """What ``pack`` was given, as new tensors; those that were not on the CPU go to the device of
+    ``parameter``, and shards are spread as it is."""
     if isinstance(packed, list):
-        return [unpack(each, read, device) for each in packed]
+        return [unpack(each, read, parameter) for each in packed]
     if not isinstance(packed, dict):
         return packed
     if "tensor" in packed:
         tensor = read(packed["tensor"]).clone()
-        return tensor if packed["on_cpu"] else tensor.to(device)
+        if not packed["on_cpu"]:
+            tensor = tensor.to(parameter.device)
+        return shards.like(parameter, tensor) if packed.get("is_shard") else tensor
     if "tuple" in packed:
-        return tuple(unpack(each, read, device) for each in packed["tuple"])
-    return {name: unpack(each, read, device) for name, each in packed["dict"]}
+        return tuple(unpack(each, read, parameter) for each in packed["tuple"])
+    return {name: unpack(each, read, parameter) for name, each in packed["dict"]}

@@ -91,6 +91,30 @@ def anywhere(flag: bool, parameters: Iterable[torch.Tensor]) -> bool:
     return bool(_over(mesh, value, dist.ReduceOp.MAX))
 
 
+def said_by_all(value: Any, parameters: Iterable[torch.Tensor]) -> list[Any]:
+    """What each rank that holds a shard of these says. Collective over them."""
+    mesh = _mesh(parameters)
+    said = [value]
+    for dimension in range(mesh.ndim if mesh is not None else 0):
+        heard: list[Any] = [None] * mesh.size(dimension)
+        dist.all_gather_object(heard, said, group=mesh.get_group(dimension))
+        said = [each for those in heard for each in those]
+    return said
+
+
+def like(parameter: Any, local: torch.Tensor) -> torch.Tensor:
+    """A tensor spread as the parameter is, of which this is what is here."""
+    made: torch.Tensor = sys.modules["torch.distributed.tensor"].DTensor.from_local(
+        local,
+        parameter.device_mesh,
+        parameter.placements,
+        run_check=False,
+        shape=parameter.shape,
+        stride=parameter.stride(),
+    )
+    return made
+
+
 def sum_over_ranks(value: torch.Tensor, parameters: Iterable[torch.Tensor]) -> torch.Tensor | None:
     """The sum of ``value`` over the ranks that hold shards of these; None where none does.
 

@@ -7,7 +7,6 @@ post-accumulate hooks then.
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -54,7 +53,7 @@ class StandIns:
         """A parameter that had no gradient takes that of its stand-in."""
         for parameter, other in self._pairs:
             if parameter.grad is None and other.grad is not None:
-                parameter.grad = _like(parameter, other.grad)
+                parameter.grad = shards.like(parameter, other.grad)
 
 
 def _watch(
@@ -80,16 +79,3 @@ def _take(parameter: torch.Tensor, other: torch.Tensor) -> None:
         local = gradient.to_local() if shards.is_sharded(gradient) else gradient
     if other.grad is not local:
         other.grad = local
-
-
-def _like(parameter: Any, local: torch.Tensor) -> torch.Tensor:
-    """Of which this is what is here."""
-    made: torch.Tensor = sys.modules["torch.distributed.tensor"].DTensor.from_local(
-        local,
-        parameter.device_mesh,
-        parameter.placements,
-        run_check=False,
-        shape=parameter.shape,
-        stride=parameter.stride(),
-    )
-    return made

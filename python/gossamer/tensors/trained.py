@@ -57,10 +57,6 @@ class Trained:
         """All parameters that the optimizer has now, frozen ones as well."""
         return parameters.named_parameters(self.model, self.optimizer)
 
-    def refuse_shards(self, what: str) -> None:
-        """Raises ValueError for what is not made for parameters that are spread over ranks."""
-        shards.refuse(self.tensors, what)
-
     def describe(self) -> list[str]:
         """A line for each tensor that every rank must have alike, with name, shape and dtype."""
         return parameters.describe(self.model, self.named)
