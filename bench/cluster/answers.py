@@ -8,6 +8,7 @@ import torch.distributed as dist
 from contenders import LR
 from methods import Contender, Mixing
 from sleeping_model import SleepingModel
+from torch.distributed.tensor import DTensor
 
 if TYPE_CHECKING:
     from gossamer import Schedule
@@ -34,11 +35,17 @@ def complaint(
     return "; ".join(filter(None, said))
 
 
+def local_of(parameter: torch.Tensor) -> torch.Tensor:
+    """What this worker holds of it."""
+    values = parameter.detach()
+    return values.to_local() if isinstance(values, DTensor) else values
+
+
 def _of_the_mean(model: SleepingModel, contender: Contender, exact: float) -> str:
     """The mean over the workers must have moved by the mean of all workers' gradients."""
     if contender.mean_error == float("inf"):
         return ""
-    flat = [parameter.detach().flatten() for parameter in model.layers]
+    flat = [local_of(parameter).flatten() for parameter in model.parameters()]
     ends = torch.stack([torch.stack([x[0], x[-1], x.mean()]) for x in flat])
     table = torch.stack(_from_all(ends)).double()
     error = float((table.mean(0) / exact - 1).abs().max())
@@ -60,8 +67,8 @@ def _of_the_mixing(
     from the same round on all workers: bucket b uses round t + b."""
     expected = _recursions(schedule, steps)
     rank = dist.get_rank()
-    for layer, parameter in enumerate(model.layers):
-        values = parameter.detach().flatten().double()
+    for layer, parameter in enumerate(model.parameters()):
+        values = local_of(parameter).flatten().double()
         gaps = (values - expected[:, rank, None]).abs().min(0).values
         if float(gaps.max()) > tolerance:
             return f"layer {layer} is off the recursion by {float(gaps.max()):.2g}"

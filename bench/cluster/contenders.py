@@ -3,6 +3,7 @@
 import torch
 from methods import Entry, Job, alone, ddp, decent_dp, gossamer, named
 from settings import PATTERNS
+from sharded import gossamer_hsdp, hsdp
 from sleeping_model import SleepingModel
 
 LR = 1e-2
@@ -74,5 +75,14 @@ CONTENDERS: dict[str, Entry] = {
         bytes_per_element=260 / 256,
         mean_error=1e-3,
     ),
+    "hsdp": hsdp(),
+    "gossamer hsdp allreduce": gossamer_hsdp("complete", pattern="allreduce", mean_error=1e-5),
+    "gossamer hsdp allreduce int8": gossamer_hsdp(
+        "complete", pattern="allreduce", codec="int8", mean_error=1e-3
+    ),
+    "gossamer hsdp gradients int8": gossamer_hsdp(
+        "ring", pattern="gradient_gossip", codec="int8", mean_error=1e-3
+    ),
+    "gossamer hsdp ring int8": gossamer_hsdp("ring", codec="int8", mean_error=1e-3),
     **{words: named(words, error) for words, error in PATTERNS.items()},
 }

@@ -88,7 +88,8 @@ def _nothing() -> None:
     pass
 
 
-def _train(job: Job, model: nn.Module, optimizer: Optimizer) -> Step:
+def train(job: Job, model: nn.Module, optimizer: Optimizer) -> Step:
+    """A step of a loop as anybody writes it."""
     schedule = job.schedule(optimizer) if job.schedule else None
 
     def step() -> None:
@@ -107,7 +108,7 @@ def _optimizer(job: Job) -> Optimizer:
 
 def alone(job: Job) -> Contender:
     """Nobody talks."""
-    return Contender(_train(job, job.model, _optimizer(job)), _nothing, mean_error=float("inf"))
+    return Contender(train(job, job.model, _optimizer(job)), _nothing, mean_error=float("inf"))
 
 
 def ddp(hook: str = "", bucket_mb: float | None = None) -> Entry:
@@ -126,7 +127,7 @@ def ddp(hook: str = "", bucket_mb: float | None = None) -> Entry:
             power = importlib.import_module(hooks + "powerSGD_hook")
             state = power.PowerSGDState(None, matrix_approximation_rank=4, start_powerSGD_iter=2)
             wrapped.register_comm_hook(state, power.powerSGD_hook)
-        step = _train(job, wrapped, _optimizer(job))
+        step = train(job, wrapped, _optimizer(job))
         return Contender(step, _nothing, is_synchronous=True, mean_error=1e-2 if hook else 1e-5)
 
     return Entry(make)
@@ -192,7 +193,7 @@ def gossamer(
         has_own = link_rates or rounds > 1 or average_every > 0
         graph = mixing.schedule(each) if has_own else topology
         gossip = Gossip(job.model, optimizer, topology=graph, **keywords)
-        step = _train(job, job.model, optimizer)
+        step = train(job, job.model, optimizer)
         return Contender(step, gossip.close, averages_gradients, mean_error, gossip.averaged)
 
     skips_late = keywords.get("late") == "skip"
@@ -211,7 +212,7 @@ def named(words: str, mean_error: float = 1e-5) -> Entry:
 
         optimizer = _optimizer(job)
         gossip = Gossip(job.model, optimizer, topology=Method(words))
-        step = _train(job, job.model, optimizer)
+        step = train(job, job.model, optimizer)
         return Contender(step, gossip.close, mean_error=mean_error, averaged=gossip.averaged)
 
     return Entry(make)

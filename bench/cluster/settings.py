@@ -51,6 +51,13 @@ PATTERNS = {
     "gradient_gossip@aer:int8:rounds=2": 1e-3,
     "aer:local=2": 1e-5,
 }
+SHARDED = (
+    "hsdp",
+    "gossamer hsdp allreduce",
+    "gossamer hsdp allreduce int8",
+    "gossamer hsdp gradients int8",
+    "gossamer hsdp ring int8",
+)
 AER = ("ddp", "decent-dp aer", "gossamer aer", "gossamer one-peer-ring")
 
 
@@ -90,6 +97,11 @@ SETTINGS = (
     *BEGINNINGS,
     Setting("slow", "4x2", "20Mbit/s", EVERYBODY),
     Setting("fast", "4x2", "80Mbit/s", EVERYBODY),
+    # An all-reduce of shards between hosts takes twice the compute.
+    Setting("hsdp", "2x2", "27.9Mbit/s", SHARDED),
+    Setting("hsdp 4", "4x2", "41.8Mbit/s", SHARDED),
+    Setting("hsdp slow", "4x2", "20Mbit/s", SHARDED),
+    Setting("hsdp fast", "4x2", "80Mbit/s", SHARDED),
     # A ring all-reduce over all workers takes twice the compute.
     Setting("gamma2", "4x2", "48.8Mbit/s", GAMMA_2),
     Setting("gamma2 16", "4x4", "52.3Mbit/s", GAMMA_2),

@@ -80,6 +80,18 @@ def payload_bytes(size: int) -> int:
     return 4 * LAYERS * COLUMNS * rows_for(size)
 
 
+class SleepingLayer(nn.Module):
+    """A parameter that is used once in a step."""
+
+    def __init__(self, gradient: torch.Tensor, clockwork: Clockwork) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros_like(gradient))
+        self.gradient, self.clockwork = gradient, clockwork
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return _Layer.apply(x, self.weight, self.gradient, self.clockwork)
+
+
 class SleepingModel(nn.Module):
     """Parameters of `payload_bytes(size)`, whose gradients on a worker are `rank_gradient`."""
 
@@ -87,11 +99,11 @@ class SleepingModel(nn.Module):
         super().__init__()
         shape = (rows_for(size), COLUMNS)
         self.clockwork = Clockwork(pace)
-        self.layers = nn.ParameterList(nn.Parameter(torch.zeros(shape)) for _ in range(LAYERS))
-        self.gradient = torch.full(shape, rank_gradient)
+        gradient = torch.full(shape, rank_gradient)
+        self.layers = nn.ModuleList(SleepingLayer(gradient, self.clockwork) for _ in range(LAYERS))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.clockwork.begin()
-        for parameter in self.layers:
-            x = _Layer.apply(x, parameter, self.gradient, self.clockwork)
+        for layer in self.layers:
+            x = layer(x)
         return x
