@@ -33,6 +33,7 @@ import gossip_scenarios_devices  # noqa: E402
 import gossip_scenarios_doors  # noqa: E402
 import gossip_scenarios_edits  # noqa: E402
 import gossip_scenarios_ends  # noqa: E402
+import gossip_scenarios_half  # noqa: E402
 import gossip_scenarios_interrupted  # noqa: E402
 import gossip_scenarios_jobs  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
@@ -62,6 +63,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_codecs.SCENARIOS,
     **gossip_scenarios_edits.SCENARIOS,
     **gossip_scenarios_ends.SCENARIOS,
+    **gossip_scenarios_half.SCENARIOS,
     **gossip_scenarios_interrupted.SCENARIOS,
     **gossip_scenarios_doors.SCENARIOS,
     **gossip_scenarios_device_order.SCENARIOS,

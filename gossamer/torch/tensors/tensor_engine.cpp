@@ -60,7 +60,7 @@ bool can_be_fused(const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
   const bool is_wrapper = tensor.key_set().has(c10::DispatchKey::Python);
   return !is_wrapper && tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
-         (type == at::kFloat || type == at::kDouble);
+         (type == at::kFloat || type == at::kDouble || type == at::kBFloat16 || type == at::kHalf);
 }
 
 TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions options,
@@ -117,14 +117,18 @@ void TensorEngine::place_tensors() {
     if (fused && !tensor.is_non_overlapping_and_dense()) make_dense(tensor);
     Place& place = places_[i];
     place.slot = s;
-    place.is_home = can_be_fused(tensor) && tensor.is_non_overlapping_and_dense();
+    const at::Tensor values = as_real(tensor.detach());
+    const bool is_low = !stage_ && wants_master(values);
+    place.is_home = can_be_fused(tensor) && !is_low && tensor.is_non_overlapping_and_dense();
     place.states.resize(state_vectors_);
     place.sizes = tensor.sizes().vec();
     place.strides = tensor.strides().vec();
     place.dtype = tensor.scalar_type();
-    if (!place.is_home) {
+    if (is_low) {
+      place.master = make_master(values);
+      place.home = place.master.values;
+    } else if (!place.is_home) {
       const ParameterSlot& slot = layout_.slots[s];
-      const at::Tensor values = as_real(tensor.detach());
       place.home = stage_ ? view_like(stage_->host_array(slot.array), slot.offset, values)
                           : at::empty(values.sizes(), at::dtype(to_scalar_type(slot.info.dtype)));
       place.home.copy_(values);
@@ -172,8 +176,7 @@ std::vector<Bucket> TensorEngine::buckets() {
 
 /// All of a tensor, as it is now.
 Segment TensorEngine::segment_of(std::size_t i, int group, const void* g) {
-  const at::Tensor& home = places_[i].is_home ? tensors_[i].tensor : places_[i].home;
-  Segment segment{.group = group, .g = g, .x = home.mutable_data_ptr()};
+  Segment segment{.group = group, .g = g, .x = home_of(i).mutable_data_ptr()};
   for (std::size_t k = 0; k < state_vectors_; ++k) {
     segment.state[k] = state(static_cast<int>(i), static_cast<int>(k)).mutable_data_ptr();
   }
@@ -230,7 +233,7 @@ void TensorEngine::start() {
   check_agreement();
   locate();
   engine_.start();
-  copy_out();
+  copy_out(Shown::trained);
   begin_trace();
 }
 
@@ -252,8 +255,9 @@ void TensorEngine::begin_trace() {
 
 bool TensorEngine::is_as_made(std::size_t i, const at::Tensor& tensor) const {
   const Place& place = places_[i];
+  const bool can_be_stepped = options_.engine.optimizer != "none" || place.is_home;
   return tensor.scalar_type() == place.dtype && tensor.sizes() == place.sizes &&
-         tensor.strides() == place.strides && can_be_fused(tensor) >= place.is_home;
+         tensor.strides() == place.strides && (can_be_fused(tensor) || !can_be_stepped);
 }
 
 /// What was sent of it was laid out as it was then.
@@ -298,20 +302,15 @@ void TensorEngine::set_updates(int tensor, std::int64_t updates) {
   if (shown.defined()) *shown.mutable_data_ptr<float>() = static_cast<float>(updates);
 }
 
-at::Tensor TensorEngine::home(int tensor) const {
-  const Place& place = place_of(tensor);
-  return place.is_home ? tensors_[at(tensor)].tensor.detach() : place.home;
-}
-
 at::Tensor TensorEngine::state(int tensor, int k) {
   at::Tensor& values = place_of(tensor).states.at(at(k));
-  if (!values.defined()) values = large_zeros_like(home(tensor));
+  if (!values.defined()) values = large_zeros_like(home_of(at(tensor)));
   return values;
 }
 
 void TensorEngine::set_state(int tensor, int k, const at::Tensor& values) {
   const at::NoGradGuard no_grad;
-  const at::Tensor like = home(tensor);
+  const at::Tensor like = home_of(at(tensor));
   const bool fits = can_be_fused(values) && values.scalar_type() == like.scalar_type() &&
                     values.sizes() == like.sizes() && values.strides() == like.strides();
   at::Tensor& mine = place_of(tensor).states.at(at(k));
@@ -331,28 +330,7 @@ void TensorEngine::show_updates(int tensor, const at::Tensor& number) {
 at::Tensor TensorEngine::pattern_state(int tensor, int k) const {
   const ParameterSlot& slot = layout_.slots[place_of(tensor).slot];
   const auto& arrays = pattern_states_.at(at(k));
-  return view_like(arrays[at(slot.array)], slot.offset, home(tensor));
-}
-
-void TensorEngine::copy_in() {
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const at::Tensor& tensor = tensors_[i].tensor;
-    if (!places_[i].is_home) places_[i].home.copy_(as_real(tensor.detach()), stage_ != nullptr);
-  }
-  if (stage_) stage_->wait_for_user();
-}
-
-/// Also tells autograd that the values have changed.
-void TensorEngine::copy_out() {
-  const at::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    at::Tensor& tensor = tensors_[i].tensor;
-    if (places_[i].is_home) {
-      torch::autograd::impl::bump_version(tensor);
-    } else {
-      as_real(tensor.detach()).copy_(places_[i].home);
-    }
-  }
+  return view_like(arrays[at(slot.array)], slot.offset, home_of(at(tensor)));
 }
 
 void TensorEngine::refuse_in_step(const std::string& what) const {
@@ -361,23 +339,6 @@ void TensorEngine::refuse_in_step(const std::string& what) const {
                  .what = what + " between the backward and optimizer.step() with "
                                 "update=\"backward\", which has stepped some parameters",
                  .remedy = "do it after optimizer.step(), or use update=\"step\""});
-}
-
-double TensorEngine::load_average() {
-  refuse_in_step("averaging");
-  const at::NoGradGuard no_grad;
-  engine_.quiesce();  // nothing may travel while it changes
-  locate();           // also the stream that copy_in() waits for
-  copy_in();
-  const double disagreement = engine_.load_average();
-  copy_out();
-  return disagreement;
-}
-
-void TensorEngine::restore_local() {
-  locate();
-  engine_.restore_local();
-  copy_out();
 }
 
 }  // namespace gossamer

@@ -17,6 +17,7 @@
 #include "gossamer/torch/devices/device_stage.h"
 #include "gossamer/torch/tensors/arrivals.h"
 #include "gossamer/torch/tensors/flat_layout.h"
+#include "gossamer/torch/tensors/masters.h"
 #include "gossamer/torch/tensors/named_tensor.h"
 #include "gossamer/torch/tensors/pass_watch.h"
 #include "gossamer/torch/tensors/step_segments.h"
@@ -40,17 +41,19 @@ FlatLayout layout_of(std::span<const NamedTensor> tensors, const LayoutOptions& 
 /// goes on, or nothing, which leaves all buckets to step().
 using BeforeBackward = std::function<std::optional<std::vector<Hyper>>()>;
 
-/// Whether fused optimizers can step this tensor: strided, real, float32 or float64, in CPU memory.
+/// Whether fused optimizers can step this tensor: strided, real, float32, float64, bfloat16 or
+/// float16, in CPU memory.
 bool can_be_fused(const at::Tensor& tensor);
 
 /// Note [Where parameters are]: parameters stay where torch has put them, and are looked for anew
 /// whenever the engine runs, so that their owner may give them other memory, or share it, like that
-/// of any tensor. A state vector is a tensor of its own, too. A tensor that cannot be fused (half
-/// precision, complex) is mixed through a copy of its own in float32 or float64, its home, which
-/// goes in before each step and out after it. Such tensors need optimizer "none". What
-/// changes between two steps is kept by the mix, see Note [Scattered buckets]; dtype, shape and
-/// strides must not change. A tensor without gradient is mixed but not stepped, and its update
-/// count rests, as in torch.optim.
+/// of any tensor. A state vector is a tensor of its own, too. A tensor of half precision is mixed
+/// and stepped through its master, see Note [Masters]. A tensor that cannot be fused (complex) is
+/// mixed through a copy of its own in float32 or float64, which goes in before each step and out
+/// after it; it needs optimizer "none". Master and copy are the tensor's home. What changes between
+/// two steps is kept by the mix, see Note [Scattered buckets]; dtype, shape and strides must not
+/// change. A tensor without gradient is mixed but not stepped, and its update count rests, as in
+/// torch.optim.
 ///
 /// Tensors that are all on one device have homes, too, and DeviceSteps says what a step does with
 /// them. Where the exchange hides behind the device the correction is formed there, see
@@ -126,8 +129,9 @@ class TensorEngine {
   /// Whether these are its tensors, in their groups, as they were when it was made; frozen ones do
   /// not count.
   bool holds(const std::vector<std::vector<at::Tensor>>& groups) const;
-  /// What of a tensor was mixed last and travels next: itself, or its wider copy.
-  at::Tensor home(int tensor) const;
+  /// What of a tensor was mixed last and travels next: itself, or its wider copy, which has taken
+  /// over what the owner has changed.
+  at::Tensor home(int tensor);
   /// How often a tensor has been stepped.
   std::int64_t updates(int tensor) const { return updates_.at(at(tensor)); }
   void set_updates(int tensor, std::int64_t updates);
@@ -151,10 +155,13 @@ class TensorEngine {
     std::size_t slot = 0;                      ///< in layout_.slots
     bool is_home = false;                      ///< the tensor itself is what is mixed
     at::Tensor home;                           ///< else its copy
+    Master master;                             ///< whose values are `home`, or empty
     std::vector<std::int64_t> sizes, strides;  ///< of the tensor
     c10::ScalarType dtype = c10::ScalarType::Float;
     std::vector<at::Tensor> states;  ///< the optimizer's; undefined until they are asked for
     at::Tensor shown_updates;        ///< undefined: nobody sees them
+
+    bool has_master() const { return master.written.defined(); }
   };
 
   /// The last look at a gradient, and how often it has been written since the last step.
@@ -181,6 +188,13 @@ class TensorEngine {
     std::exception_ptr error;                       ///< thrown by the next step()
   };
 
+  /// What copy_out() writes into tensors with masters.
+  enum class Shown {
+    trained,   ///< rounded at random
+    averaged,  ///< rounded to nearest, equal on all workers
+    local,     ///< what was there before `averaged`
+  };
+
   EngineOptions engine_options() const;
   bool checks_itself() const { return options_.engine.check_gradients && !options_.measures_norm; }
   void place_tensors();
@@ -199,6 +213,7 @@ class TensorEngine {
   void begin_trace();
   void check_place(std::size_t i) const;
   bool is_laid_out(std::size_t i, const at::Tensor& gradient) const;
+  bool can_step(std::size_t i) const { return places_[i].is_home || places_[i].has_master(); }
 
   bool has_finite_gradient(std::size_t i) const;
   void arrive(std::size_t i);
@@ -212,8 +227,10 @@ class TensorEngine {
   void check_unchanged();
   void gather(std::size_t bucket);
   void set_up(std::size_t bucket);
+  at::Tensor home_of(std::size_t i) const;
+  std::uint64_t rounding_key_of(std::size_t i);
   void copy_in();
-  void copy_out();
+  void copy_out(Shown shown);
 
   std::vector<NamedTensor> tensors_;
   FlatLayout layout_;
@@ -228,6 +245,7 @@ class TensorEngine {
   std::vector<Seen> seen_;
   Step step_;
   bool stepping_enabled_ = true;
+  bool is_averaged_ = false;  ///< between load_average() and restore_local()
   int early_buckets_ = 0;
   TensorEngineOptions options_;
   std::unique_ptr<DeviceStage> stage_;  ///< null: all tensors are in CPU memory

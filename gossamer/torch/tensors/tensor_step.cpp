@@ -78,7 +78,10 @@ std::vector<int> TensorEngine::doubtful_gradients() const {
 
 void TensorEngine::arrive_in_backward(std::size_t i) {
   if (!std::exchange(step_.asked, true)) {
-    if (const auto groups = before_backward_()) begin_step(*groups, true);
+    if (const auto groups = before_backward_()) {
+      begin_step(*groups, true);
+      if (device_steps_ == DeviceSteps::copied) copy_in();
+    }
   }
   if (!step_.begun) return;
   const ParameterSlot& slot = layout_.slots[places_[i].slot];
@@ -111,7 +114,8 @@ void TensorEngine::step_early(std::size_t bucket) {
   for (const std::size_t s : slots_of_bucket_[bucket]) {
     const std::size_t i = tensor_of_slot_[s];
     const at::Tensor& tensor = tensors_[i].tensor;
-    torch::autograd::impl::bump_version(tensor);
+    // What has a master is written by step().
+    if (places_[i].is_home) torch::autograd::impl::bump_version(tensor);
     if (step_.gradients[i] != nullptr && !step_.used[i])
       step_.used[i] = GradientMark(tensor.grad());
   }
@@ -169,11 +173,11 @@ void TensorEngine::end_step() {
   if (passes_) passes_->end_update();
 }
 
-/// The gradient with the dtype and strides of the tensor; null without one.
+/// The gradient with the dtype and strides of the tensor's home; null without one.
 const void* TensorEngine::gradient_of(std::size_t i) {
   const at::Tensor& gradient = tensors_[i].tensor.grad();
-  if (!gradient.defined() || !places_[i].is_home) return nullptr;
-  if (is_laid_out(i, gradient)) return gradient.const_data_ptr();
+  if (!gradient.defined() || !can_step(i)) return nullptr;
+  if (places_[i].is_home && is_laid_out(i, gradient)) return gradient.const_data_ptr();
   const bool is_sparse = gradient.layout() != at::kStrided;
   if (is_sparse && !takes_sparse_gradients(options_.engine.optimizer)) {
     fail_argument({.place = kGossip,
@@ -181,7 +185,7 @@ const void* TensorEngine::gradient_of(std::size_t i) {
                    .got = gradient.toString(),
                    .remedy = "use sparse=False in its layer, or SGD or SparseAdam"});
   }
-  at::Tensor converted = at::empty_like(tensors_[i].tensor.detach());
+  at::Tensor converted = at::empty_like(home_of(i));
   converted.copy_(is_sparse ? gradient.detach().to_dense() : gradient.detach());
   return step_.converted.emplace_back(std::move(converted)).const_data_ptr();
 }
@@ -267,7 +271,7 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip, double l
     if (device_steps_ == DeviceSteps::copied) copy_in();
     if (passes_) passes_->begin_update();
     StepReport report = engine_.step(loss);
-    if (device_steps_ == DeviceSteps::copied) copy_out();
+    if (device_steps_ == DeviceSteps::copied) copy_out(Shown::trained);
     if (checks_itself()) report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));
     end_step();
     return report;

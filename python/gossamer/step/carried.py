@@ -39,6 +39,22 @@ def carried_by(engine: _core.Engine, trained: Trained, row: _core.Pattern) -> Ca
     )
 
 
+def masters_of(engine: _core.Engine, trained: Trained) -> dict[int, torch.Tensor]:
+    """By id of the parameter the wider copies of this engine, by reference."""
+    homes = ((p, engine.home(i)) for i, p in enumerate(trained.tensors))
+    return {id(p): home for p, home in homes if home.dtype != p.dtype.to_real()}
+
+
+def take_masters(
+    engine: _core.Engine, trained: Trained, masters: Mapping[int, torch.Tensor]
+) -> None:
+    """Puts them into another engine, for parameters that are as they were."""
+    for i, parameter in enumerate(trained.tensors):
+        former, home = masters.get(id(parameter)), engine.home(i)
+        if former is not None and (former.dtype, former.shape) == (home.dtype, home.shape):
+            home.copy_(former)
+
+
 def carry(engine: _core.Engine, trained: Trained, row: _core.Pattern, carried: Carried) -> None:
     """Puts it into another engine."""
     for i, (name, _, _) in enumerate(trained.named):

@@ -20,7 +20,7 @@ from gossamer.session import patterns
 from gossamer.session.session import Session
 from gossamer.session.team import AVERAGED, UNEVEN, Team
 from gossamer.step import backward, consensus, replaced_step, restart
-from gossamer.step.carried import Carried, carried_by, carry
+from gossamer.step.carried import Carried, carried_by, carry, masters_of, take_masters
 from gossamer.step.losses import StepLoss
 from gossamer.tensors import devices, parameters, plain, shards
 from gossamer.tensors.fused import FusedState
@@ -117,6 +117,8 @@ class Run:
         try:
             self.metrics.close(engine)
         finally:
+            if self.state is not None:
+                self.state.release()
             engine.close()
             if transport is not None:
                 transport.stop()
@@ -264,10 +266,13 @@ class Run:
         """Goes on with other parameters, or with values that nobody was sent, as they are here.
 
         What the pattern keeps starts at zero unless it is ``carried``: on all ranks alike, else
-        corrections would not add up to zero any more. Collective; see ``restart.read_anew``.
+        corrections would not add up to zero any more. Masters go on, unless values were loaded.
+        Collective; see ``restart.read_anew``.
         """
+        former, state = self.team.engine, self.state
+        goes_on = step is None and not self.loaded.is_set
+        masters = masters_of(former, self.trained) if goes_on else {}
         self.loaded()  # until this has been done: a failure is not the end of it
-        former = self.team.engine
         averaged = former.averaged_gradients()
         steps_done = former.steps_done if step is None else step
         self.trained = restart.read_anew(self.team, self.trained, is_loaded=step is not None)
@@ -277,8 +282,12 @@ class Run:
         engine = self._engine_for(self.session, self.trained)
         self.team.follow(engine)
         self.state = self._state_for(self.trained, engine)
+        if state is not None and self.state is None:
+            state.release()
         self._late_check = self._late_check_for(self.session, self.trained)
         engine.agreed_losses = losses
+        if carried is None:
+            take_masters(engine, self.trained, masters)
         engine.set_anchors()
         if carried is not None:
             carry(engine, self.trained, self._row(), carried)

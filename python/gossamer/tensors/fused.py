@@ -105,7 +105,9 @@ class FusedState:
     """Lets the engine work on the optimizer's own state.
 
     ``state[p]`` appears with the first update of ``p``, as in torch, and its tensors are those that
-    the engine uses: what is put there in their place is used from the next step on. With
+    the engine uses: what is put there in their place is used from the next step on. They are
+    float32 where ``p`` is of half precision: what torch's load_state_dict has cast to the dtype of
+    ``p`` is replaced by a float32 copy. With
     ``mixes_momentum`` it appears with the first step of all: from then on others' momentum is in
     it, which no update starts over.
     """
@@ -158,6 +160,15 @@ class FusedState:
             if not is_same:
                 self.adopt()
                 return
+
+    def release(self) -> None:
+        """Casts the state to the parameters' dtype, with which the optimizer steps by itself."""
+        for parameter in self._parameters:
+            entry = self._optimizer.state.get(parameter) or {}
+            for key in self._rule.state:
+                value = entry.get(key)
+                if isinstance(value, torch.Tensor) and value.dtype != parameter.dtype:
+                    entry[key] = value.to(parameter.dtype)
 
     def after_step(self) -> None:
         """Shows what the step has updated, or mixed."""

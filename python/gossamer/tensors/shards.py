@@ -167,6 +167,11 @@ class ShardEngine(_core.Engine):
         super().start()
         self._copy_out()
 
+    def home(self, tensor: int) -> torch.Tensor:
+        """As the engine's, of what is here."""
+        self._copies[tensor].copy_(local_of(self._parameters[tensor]))
+        return super().home(tensor)
+
     def step(
         self, groups: Sequence[_core.Hyper], skip: bool = False, loss: float = 0.0
     ) -> _core.StepReport:
