@@ -12,12 +12,12 @@
 namespace gossamer {
 namespace {
 
-using Message = std::vector<std::byte>;
+using WireBytes = std::vector<std::byte>;
 using OperationPtr = C10dEdge::OperationPtr;
 constexpr std::size_t kLarge = 3 * kFrameDataBytes + 5;  // four frames
 
-Message pattern(std::size_t size, std::uint64_t seed) {
-  Message bytes(size);
+WireBytes pattern(std::size_t size, std::uint64_t seed) {
+  WireBytes bytes(size);
   Rng rng(seed);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(rng.next());
   return bytes;
@@ -38,13 +38,13 @@ class C10dEdges : public ::testing::Test {
                       .deadline = Clock::now() + std::chrono::hours(1),
                       .error = nullptr});
   }
-  OperationPtr send(const Message& payload, std::int64_t step = 0) {
+  OperationPtr send(const WireBytes& payload, std::int64_t step = 0) {
     auto posted = operation(true, step);
     posted->payload = payload;
     sender_.post(posted);
     return posted;
   }
-  OperationPtr receive(Message& landing, std::int64_t step = 0) {
+  OperationPtr receive(WireBytes& landing, std::int64_t step = 0) {
     auto posted = operation(false, step);
     posted->landing = landing;
     receiver_.post(posted);
@@ -54,7 +54,7 @@ class C10dEdges : public ::testing::Test {
   static int carry(C10dEdge& from, C10dEdge& to, int limit = 1000) {
     int carried = 0;
     for (; carried < limit; ++carried) {
-      Message frame(kFrameBytes);
+      WireBytes frame(kFrameBytes);
       frame.resize(from.take_frame(frame));
       if (frame.empty()) break;
       to.hand_over(frame);
@@ -67,7 +67,7 @@ class C10dEdges : public ::testing::Test {
   }
   static void give(C10dEdge& to, const C10dFrameHeader& header,
                    std::size_t bytes = sizeof(header)) {
-    Message frame(bytes);
+    WireBytes frame(bytes);
     put_header(frame, header);
     to.hand_over(frame);
   }
@@ -92,10 +92,10 @@ constexpr auto kDone = Status::State::done;
 constexpr auto kFailed = Status::State::failed;
 
 TEST_F(C10dEdges, NothingTravelsBeforeItIsWanted) {
-  const Message payload = pattern(100, 1);
+  const WireBytes payload = pattern(100, 1);
   const auto sent = send(payload);
   EXPECT_EQ(carry(sender_, receiver_), 0);
-  Message landing(100);
+  WireBytes landing(100);
   const auto received = receive(landing);
   EXPECT_EQ(carry(receiver_, sender_), 1);
   EXPECT_EQ(carry(sender_, receiver_), 1);
@@ -108,8 +108,8 @@ TEST_F(C10dEdges, PayloadsAreCutAtTheFrameSize) {
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{1}, kFrameDataBytes, kFrameDataBytes + 1, kLarge}) {
     const auto step = static_cast<std::int64_t>(size);
-    const Message payload = pattern(size, size);
-    Message landing(size);
+    const WireBytes payload = pattern(size, size);
+    WireBytes landing(size);
     const auto received = receive(landing, step);
     const auto sent = send(payload, step);
     carry(receiver_, sender_);
@@ -121,15 +121,15 @@ TEST_F(C10dEdges, PayloadsAreCutAtTheFrameSize) {
 }
 
 TEST_F(C10dEdges, AReceiveGivenUpHalfWayLeavesTheSendToTheNext) {
-  const Message payload = pattern(kLarge, 1);
-  Message first(kLarge);
-  Message second(kLarge);
+  const WireBytes payload = pattern(kLarge, 1);
+  WireBytes first(kLarge);
+  WireBytes second(kLarge);
   const auto sent = send(payload);
   const auto given_up = receive(first);
   carry(receiver_, sender_);
   carry(sender_, receiver_, 2);
   receiver_.cancel(*given_up);
-  const Message before = first;
+  const WireBytes before = first;
   carry(sender_, receiver_, 1);  // under way when it was called back
   carry(receiver_, sender_);
   EXPECT_EQ(carry(sender_, receiver_), 0);
@@ -143,9 +143,9 @@ TEST_F(C10dEdges, AReceiveGivenUpHalfWayLeavesTheSendToTheNext) {
 }
 
 TEST_F(C10dEdges, ASendGivenUpHalfWayLeavesTheReceiveToTheNext) {
-  const Message wrong = pattern(kLarge, 1);
-  const Message payload = pattern(kLarge, 2);
-  Message landing(kLarge);
+  const WireBytes wrong = pattern(kLarge, 1);
+  const WireBytes payload = pattern(kLarge, 2);
+  WireBytes landing(kLarge);
   const auto received = receive(landing);
   const auto given_up = send(wrong);
   carry(receiver_, sender_);
@@ -161,16 +161,16 @@ TEST_F(C10dEdges, ASendGivenUpHalfWayLeavesTheReceiveToTheNext) {
 }
 
 TEST_F(C10dEdges, AReceiveGivenUpBeforeThePeerHeardOfItSaysNothing) {
-  Message landing(8);
+  WireBytes landing(8);
   receiver_.cancel(*receive(landing));
   EXPECT_EQ(carry(receiver_, sender_), 0);
 }
 
 TEST_F(C10dEdges, OtherTransfersGoOnWhenOneIsCalledBack) {
-  const Message a = pattern(kLarge, 1);
-  const Message b = pattern(kLarge, 2);
-  Message landing_a(kLarge);
-  Message landing_b(kLarge);
+  const WireBytes a = pattern(kLarge, 1);
+  const WireBytes b = pattern(kLarge, 2);
+  WireBytes landing_a(kLarge);
+  WireBytes landing_b(kLarge);
   const auto receive_a = receive(landing_a, 1);
   const auto receive_b = receive(landing_b, 2);
   send(a, 1);
@@ -184,8 +184,8 @@ TEST_F(C10dEdges, OtherTransfersGoOnWhenOneIsCalledBack) {
 }
 
 TEST_F(C10dEdges, DeadlinesSayHowFarItCame) {
-  const Message payload = pattern(kLarge, 1);
-  Message landing(kLarge);
+  const WireBytes payload = pattern(kLarge, 1);
+  WireBytes landing(kLarge);
   const auto received = receive(landing);
   const auto sent = send(payload);
   carry(receiver_, sender_);
@@ -200,7 +200,7 @@ TEST_F(C10dEdges, DeadlinesSayHowFarItCame) {
 }
 
 TEST_F(C10dEdges, ClosingIsAnsweredOnceAndEndsTheFrames) {
-  Message landing(8);
+  WireBytes landing(8);
   const auto pending = receive(landing);
   carry_all();
   sender_.close(/*leaving=*/false);
@@ -216,7 +216,7 @@ TEST_F(C10dEdges, ClosingIsAnsweredOnceAndEndsTheFrames) {
 }
 
 TEST_F(C10dEdges, ABrokenLinkFailsWhatIsPendingAndWhatComesLater) {
-  Message landing(8);
+  WireBytes landing(8);
   const auto pending = receive(landing, 1);
   receiver_.break_off("gone");
   EXPECT_FALSE(receiver_.await_frame());
@@ -226,8 +226,8 @@ TEST_F(C10dEdges, ABrokenLinkFailsWhatIsPendingAndWhatComesLater) {
 }
 
 TEST_F(C10dEdges, FramesThatMakeNoSenseAreRefused) {
-  const Message untouched(100, std::byte{7});
-  Message landing = untouched;
+  const WireBytes untouched(100, std::byte{7});
+  WireBytes landing = untouched;
   receive(landing);
   const C10dFrameHeader good{
       .kind = FrameKind::data, .id = 1, .total = 100, .offset = 0, .length = 50};

@@ -129,7 +129,9 @@ TEST(TensorEngine, RefusesAGradientThatIsNotFiniteByItsName) {
 TEST(TensorEngine, RefusesWhatItCannotHold) {
   const at::Tensor whole = at::ones({4}, at::kLong);
   EXPECT_THROW(Alone({{"whole", whole}}), std::invalid_argument);
-  EXPECT_THROW(Alone({{"half", parameter(1, 4, c10::ScalarType::BFloat16)}}),
+  EXPECT_THROW(Alone({{"complex", parameter(1, 4, c10::ScalarType::ComplexFloat)}}),
+               std::invalid_argument);
+  EXPECT_THROW(Alone({{"quarter", at::ones({4}).to(c10::ScalarType::Float8_e5m2)}}),
                std::invalid_argument);
   EXPECT_THROW(Alone({}), std::invalid_argument);
 }

@@ -1,0 +1,141 @@
+// What a master keeps of its owner's changes, and an engine over tensors of half precision.
+#include "gossamer/torch/tensors/masters.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "gossamer/graph/topology.h"
+#include "gossamer/torch/tensors/tensor_engine.h"
+#include "gossamer/transport/threads.h"
+
+namespace gossamer {
+namespace {
+
+constexpr float kLowUlp = 0x1p-7F;  // of BFloat16 at 1
+
+/// A worker alone, with SGD of rate 1.
+struct LowAlone {
+  explicit LowAlone(std::vector<NamedTensor> tensors, UpdateAt update = UpdateAt::step)
+      : transports(make_threads_transports({.hosts = {HostSpec{}}})),
+        groups{Hyper{.lr = 1}},
+        engine(std::move(tensors),
+               {.engine = {.schedule = make_topology("ring", {.shape = even_hosts(1, 1)}),
+                           .optimizer = "sgd",
+                           .groups = groups,
+                           .update = update}},
+               *transports.front()) {
+    engine.start();
+    if (update == UpdateAt::backward) engine.watch_gradients([this] { return groups; });
+  }
+
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<Hyper> groups;
+  TensorEngine engine;
+};
+
+at::Tensor low_tensor(double value, c10::ScalarType dtype = at::kBFloat16) {
+  return at::full({64}, value, dtype).requires_grad_();
+}
+
+TEST(Masters, AStepOfTheOwnerMovesTheMasterAndANewValueReplacesIt) {
+  const at::Tensor tensor = at::full({3000}, 1, at::kBFloat16);
+  Master master = make_master(tensor);
+  master.values.add_(0.25F * kLowUlp);  // a mix that the tensor does not show
+  take_changes(tensor, master);
+  EXPECT_TRUE(master.values.eq(1 + 0.25F * kLowUlp).all().item<bool>());
+  tensor[0] = 1 + 2 * kLowUlp;
+  tensor[1] = 0;
+  tensor[2] = 1.5;
+  tensor[2999] = std::nanf("");
+  take_changes(tensor, master);
+  EXPECT_EQ(master.values[0].item<float>(), 1 + 2.25F * kLowUlp);
+  EXPECT_EQ(master.values[1].item<float>(), 0);
+  EXPECT_EQ(master.values[2].item<float>(), 1.5);
+  EXPECT_EQ(master.values[3].item<float>(), 1 + 0.25F * kLowUlp);
+  EXPECT_TRUE(std::isnan(master.values[2999].item<float>()));
+  EXPECT_TRUE(master.written.slice(0, 0, 2999).equal(tensor.slice(0, 0, 2999)));
+}
+
+TEST(Masters, FollowAnyStrides) {
+  const at::Tensor base = at::arange(48, at::kFloat).to(at::kHalf).view({2, 3, 8});
+  const at::Tensor turned = base.permute({2, 0, 1});  // dense
+  const at::Tensor gaps = base.slice(2, 0, 8, 2);     // not
+  for (const at::Tensor& tensor : {turned, gaps}) {
+    Master master = make_master(tensor);
+    EXPECT_TRUE(master.values.equal(tensor.to(at::kFloat)));
+    tensor.add_(64);
+    take_changes(tensor, master);
+    EXPECT_TRUE(master.values.equal(tensor.to(at::kFloat)));
+    master.values.mul_(2);
+    write_at_random(master, tensor, 1);
+    EXPECT_TRUE(master.values.equal(tensor.to(at::kFloat)));
+  }
+}
+
+TEST(Masters, UpdatesBelowTheLastPlaceAddUp) {
+  for (const UpdateAt update : {UpdateAt::step, UpdateAt::backward}) {
+    for (const auto type : {at::kBFloat16, at::kHalf}) {
+      const at::Tensor low = low_tensor(1, type);
+      LowAlone alone({{"low", low}}, update);
+      const double rate = type == at::kHalf ? 0x1p-13 : 0x1p-10;  // an eighth of the last place
+      alone.groups[0].lr = rate;
+      for (int step = 0; step < 64; ++step) {
+        low.mutable_grad() = at::Tensor();
+        low.sum().backward();
+        alone.engine.step(alone.groups);
+      }
+      const at::Tensor master = alone.engine.home(0);
+      EXPECT_EQ(master.scalar_type(), at::kFloat);
+      EXPECT_TRUE(master.eq(1 - 64 * rate).all().item<bool>());
+      EXPECT_LE((low.detach() - master).abs().max().item<float>(), 8 * rate);
+    }
+  }
+}
+
+TEST(Masters, MixedModelsStepAllTheirTensors) {
+  const at::Tensor low = low_tensor(2);
+  const at::Tensor single = low_tensor(2, at::kFloat);
+  LowAlone alone({{"low", low}, {"single", single}});
+  (low.to(at::kFloat) + single).sum().backward();
+  alone.engine.step(alone.groups);
+  EXPECT_TRUE(low.eq(1).all().item<bool>());
+  EXPECT_TRUE(single.eq(1).all().item<bool>());
+}
+
+TEST(Masters, AnEditInTheBackwardIsKept) {
+  const at::Tensor early = low_tensor(1);
+  const at::Tensor late = low_tensor(1);
+  LowAlone alone({{"early", early}, {"late", late}}, UpdateAt::backward);
+  alone.groups[0].lr = 0.125;
+  late.sum().backward();
+  {
+    const at::NoGradGuard no_grad;
+    late.sub_(0.25);
+  }
+  early.sum().backward();
+  alone.engine.step(alone.groups);
+  EXPECT_EQ(late[0].item<float>(), 0.625);
+  EXPECT_EQ(early[0].item<float>(), 0.875);
+}
+
+TEST(Masters, TheAverageIsRoundedToNearestAndLocalValuesComeBack) {
+  const at::Tensor low = low_tensor(1);
+  LowAlone alone({{"low", low}});
+  alone.engine.home(0).add_(0.375F * kLowUlp);
+  alone.engine.step(alone.groups);  // no gradient: written at random
+  const at::Tensor shown = low.detach().clone();
+  EXPECT_FALSE(shown.eq(1).all().item<bool>());
+  const at::Tensor master = alone.engine.home(0).clone();
+  alone.engine.load_average();
+  EXPECT_TRUE(low.eq(1).all().item<bool>());
+  alone.engine.restore_local();
+  EXPECT_TRUE(low.equal(shown));
+  EXPECT_TRUE(alone.engine.home(0).equal(master));
+}
+
+}  // namespace
+}  // namespace gossamer
