@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -90,7 +91,7 @@ class Gossip(habits.NoModule, Closing):
     def __init__(
         self,
         model: nn.Module,
-        optimizer: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         *,
         topology: str | _core.Schedule | _core.Method = "alternating_exponential_ring",
         pattern: str | None = None,
@@ -121,15 +122,19 @@ class Gossip(habits.NoModule, Closing):
         begun = session.begin(met.world, met.settings, met.trained.rule)
         self._run = Run(begun, met.trained, trusts_versions=ddp is None)
         self._folders = FolderLocks()
-        self._patch(inner, met.trained.optimizer)
+        self._patch(inner, met.trained.optimizers.each)
         remember(self, self._run)
         self._run.resume()
 
-    def _patch(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        self._optimizer = optimizer
-        self._replaced = ReplacedStep(optimizer, self._run.step)
-        vars(optimizer)["_gossip"] = self
-        self._hooks = [optimizer.register_load_state_dict_post_hook(self._adopt)]
+    def _patch(self, model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        self._optimizers = optimizers
+        self._replaced = [
+            ReplacedStep(each, partial(self._run.step, which))
+            for which, each in enumerate(optimizers)
+        ]
+        for each in optimizers:
+            vars(each)["_gossip"] = self
+        self._hooks = [each.register_load_state_dict_post_hook(self._adopt) for each in optimizers]
         self._hooks += [
             module.register_load_state_dict_post_hook(self._run.loaded)
             for module in model.modules()
@@ -141,6 +146,16 @@ class Gossip(habits.NoModule, Closing):
 
     def __repr__(self) -> str:
         return habits.described(self._run)
+
+    def step(self) -> None:
+        """Mixes now what has stepped since the last mix, although other optimizers have not.
+
+        Does nothing where nothing has stepped since: so always with one optimizer, whose own
+        ``step`` mixes. Collective: every rank calls it after the same steps. Raises as
+        ``optimizer.step()`` does: TransportError for a rank that does not come, RuntimeError inside
+        ``averaged()``, ValueError without a loss that the topology follows.
+        """
+        self._run.mix()
 
     def no_sync(self) -> contextlib.AbstractContextManager[None]:
         """For the backwards of a step but the last, under "allreduce" and update="backward".
@@ -250,8 +265,9 @@ class Gossip(habits.NoModule, Closing):
         self._at_exit.cancel()
         for hook in self._hooks:
             hook.remove()
-        self._replaced.undo()
-        vars(self._optimizer).pop("_gossip", None)
+        for replaced, optimizer in zip(self._replaced, self._optimizers, strict=True):
+            replaced.undo()
+            vars(optimizer).pop("_gossip", None)
         try:
             run.close()
         finally:

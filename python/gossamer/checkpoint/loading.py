@@ -47,13 +47,13 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
         with understood(path):
             found = worker_file.restored(source, trained)
             _check_state(trained, found)
-            carried = Carried(losses=manifest.losses)
+            carried = Carried(losses=manifest.losses, stepped=found.stepped)
             if manifest.workers == world.size:
                 carried = _carried(team, trained, source, carried)
     tell({}, next(iter(problems), None))
     team.engine.quiesce()  # nothing may travel while it changes
     with as_problem(problems, world.rank, "load the checkpoint"):
-        found.put(trained.optimizer)
+        found.put(trained.optimizers)
     tell({}, next(iter(problems), None))  # the others hear of it, and do not wait
     return manifest.step, carried
 
@@ -123,7 +123,7 @@ def _check_model(trained: Trained, manifest: _core.Manifest) -> None:
     manifest.require_same_model(
         worker_file.optimizer_word(trained), worker_file.model_lines(trained)
     )
-    groups = len(trained.optimizer.param_groups)
+    groups = len(trained.optimizers.param_groups)
     if manifest.groups not in (0, groups):
         raise ValueError(
             f"the checkpoint is of an optimizer with {manifest.groups} groups of parameters, got "
