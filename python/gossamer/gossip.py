@@ -217,6 +217,8 @@ class Gossip(habits.NoModule, Closing):
         rank that does not come.
         """
         run = self._run
+        run.team.refuse_inside("save()")
+        run.mix()  # see Note [One mix for all]
         place = own_folder(run.session.world, path)
         saving.save(run.team, run.trained, run.carried(), self._folders, place, keep)
         run.resume()

@@ -47,7 +47,7 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
         with understood(path):
             found = worker_file.restored(source, trained)
             _check_state(trained, found)
-            carried = Carried(losses=manifest.losses, stepped=found.stepped)
+            carried = Carried(losses=manifest.losses)
             if manifest.workers == world.size:
                 carried = _carried(team, trained, source, carried)
     tell({}, next(iter(problems), None))

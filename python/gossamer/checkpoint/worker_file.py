@@ -76,8 +76,7 @@ class Content:
 
     Complex tensors are kept as real views with a last dimension of 2; the document lists them under
     ``complex``. ``optimizer`` has the entries of the optimizer's state by the parameter's name,
-    ``groups`` the settings of each group with the names of its parameters, and whether its
-    optimizer has ``stepped`` since the last mix and others have not.
+    ``groups`` the settings of each group with the names of its parameters.
     """
 
     tensors: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -141,16 +140,14 @@ def collect(trained: Trained, carried: Carried, pattern: str) -> Content:
         name = names[id(owner)]
         key = _core.optimizer_key(name).removesuffix("/")
         content.document["optimizer"][name] = pack(dict(entry), key, content)
-    owners = trained.optimizers.owners
     for i, group in enumerate(trained.optimizers.param_groups):
         settings = {name: value for name, value in group.items() if name != "params"}
-        described: Document = {
-            "parameters": [names[id(parameter)] for parameter in group["params"]],
-            "settings": pack(settings, _core.group_key(i), content),
-        }
-        if owners[i] in carried.stepped:
-            described["stepped"] = True
-        content.document["groups"].append(described)
+        content.document["groups"].append(
+            {
+                "parameters": [names[id(parameter)] for parameter in group["params"]],
+                "settings": pack(settings, _core.group_key(i), content),
+            }
+        )
     return content
 
 
@@ -192,15 +189,11 @@ def understood(path: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Restored:
-    """What a source has for a model and its optimizers, which are as they were until ``put``.
-
-    ``stepped``: the numbers of the optimizers that had stepped since the last mix.
-    """
+    """What a source has for a model and its optimizers, which are as they were until ``put``."""
 
     values: list[tuple[str, torch.Tensor]]
     state: list[tuple[torch.Tensor, Document]]
     settings: list[tuple[dict[str, Any], Document]]
-    stepped: frozenset[int]
     read: Callable[[str], torch.Tensor]
 
     def put(self, optimizers: Optimizers) -> None:
@@ -230,11 +223,7 @@ def restored(source: Source, trained: Trained) -> Restored:
                 f"{tensor.dtype}"
             )
     return Restored(
-        values,
-        list(_states(source, trained, read)),
-        list(_settings(source, trained, read)),
-        _stepped(source, trained),
-        read,
+        values, list(_states(source, trained, read)), list(_settings(source, trained, read)), read
     )
 
 
@@ -283,13 +272,6 @@ def _settings(
         if "params" in settings:
             raise ValueError("a group's settings have its parameters, which no file may replace")
         yield group, settings
-
-
-def _stepped(source: Source, trained: Trained) -> frozenset[int]:
-    groups = [each for each in source.document.get("groups", []) if each.get("stepped")]
-    names = {name for each in groups for name in each["parameters"]}
-    owners = trained.optimizers.owners
-    return frozenset(owners[group] for name, _, group in trained.everything() if name in names)
 
 
 def unpack(packed: Any, read: Callable[[str], torch.Tensor], device: torch.device) -> Any:

@@ -13,14 +13,12 @@ from gossamer.tensors.trained import Trained
 
 class Carried(NamedTuple):
     """By name of the parameter what is mixed where that is not the parameter itself, by vector and
-    name the pattern's own state, which starts at zero where it is not here, what a schedule that
-    follows the loss has been told, and the numbers of the optimizers that have stepped since the
-    last mix."""
+    name the pattern's own state, which starts at zero where it is not here, and what a schedule
+    that follows the loss has been told."""
 
     mixed: Mapping[str, torch.Tensor] = {}
     state: Mapping[tuple[str, str], torch.Tensor] = {}
     losses: list[tuple[int, float]] = []  # noqa: RUF012  nobody changes it
-    stepped: frozenset[int] = frozenset()
 
 
 def carried_by(engine: _core.Engine, trained: Trained, row: _core.Pattern) -> Carried:

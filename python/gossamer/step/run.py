@@ -102,10 +102,9 @@ class Run:
 
     def carried(self) -> Carried:
         """What a checkpoint has to keep of it; nothing where all is about to start at zero."""
-        stepped = self._turns.stepped
         if self.must_restart():
-            return Carried(losses=self.team.engine.agreed_losses, stepped=stepped)
-        return carried_by(self.team.engine, self.trained, self._row())._replace(stepped=stepped)
+            return Carried(losses=self.team.engine.agreed_losses)
+        return carried_by(self.team.engine, self.trained, self._row())
 
     def resume(self) -> None:
         """What was done until now belongs to no step."""
@@ -152,7 +151,7 @@ class Run:
 
     def mix(self) -> None:
         """See Gossip.step."""
-        if self.is_closed or not self._turns.stepped:
+        if self.is_closed or not self._turns.is_under_way:
             return
         with self.team.within("gossip.step()"):
             self._before_step("gossip.step()")
@@ -299,12 +298,12 @@ class Run:
         engine.set_anchors()
         if carried is not None:
             carry(engine, self.trained, self._row(), carried)
-            self._turns.begin(carried.stepped)
         engine.start_at(steps_done)
         self._watch_backward()
         engine.take_as_averaged(averaged)  # gossip of gradients would mix them twice
         self.loaded.clear()
         if step is not None:
+            self._turns.begin()
             self.metrics.restart(step)
         self.resume()
 
