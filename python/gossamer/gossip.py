@@ -38,6 +38,12 @@ class Gossip(habits.NoModule, Closing):
     Args:
         model: not wrapped in DistributedDataParallel.
         optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
+            Or a list of several, ``[muon, adamw]``, in any order that is the same on every rank.
+            A parameter may stand in one of them. Each takes its own step in its ``step()``. They
+            mix together: in the call by which each has stepped since the last mix, a step that a
+            GradScaler skips included, or in ``gossip.step()``. Then pattern is ``"cwa"``,
+            ``"atc"``, ``"allreduce"``, ``"gradient_gossip"``, ``"exact_diffusion"`` or ``"extra"``,
+            and update ``"step"``.
         topology: a name of ``gossamer topology --list``, a file of matrices (NAME.json), a schedule
             of ``make_schedule`` or ``schedule_from_matrices``, or a whole method by the commands'
             name, ``Method("aer:int8:rounds=2")``; ``"auto"``: see ``plan``.
@@ -79,8 +85,9 @@ class Gossip(habits.NoModule, Closing):
         metrics: a folder where every rank writes a line per step; see ``log``.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
-    0's parameters. Raises ValueError on every rank when they differ, TransportError for a rank that
-    does not come or leaves.
+    0's parameters. Raises ValueError on every rank when they differ, or where a parameter stands in
+    two optimizers, TypeError for what is no optimizer, TransportError for a rank that does not come
+    or leaves.
 
     Between steps, on every rank alike, parameters may be added to the optimizer, replaced, moved to
     another group, frozen and thawed, and a state_dict loaded into the model. A frozen parameter
@@ -148,12 +155,13 @@ class Gossip(habits.NoModule, Closing):
         return habits.described(self._run)
 
     def step(self) -> None:
-        """Mixes now what has stepped since the last mix, although other optimizers have not.
+        """Mixes now, where some of several optimizers have stepped since the last mix.
 
-        Does nothing where nothing has stepped since: so always with one optimizer, whose own
-        ``step`` mixes. Collective: every rank calls it after the same steps. Raises as
-        ``optimizer.step()`` does: TransportError for a rank that does not come, RuntimeError inside
-        ``averaged()``, ValueError without a loss that the topology follows.
+        All have to step again before the next mix. Does nothing where none has stepped since: so
+        always with one optimizer, whose own ``step`` mixes. It steps no optimizer. Collective:
+        every rank calls it after the same steps. Raises as ``optimizer.step()`` does:
+        TransportError for a rank that does not come, RuntimeError inside ``averaged()``, ValueError
+        without a loss that the topology follows.
         """
         self._run.mix()
 
@@ -211,9 +219,10 @@ class Gossip(habits.NoModule, Closing):
     def save(self, path: str | os.PathLike[str], *, keep: int = 1) -> None:
         """Saves all workers in a folder, whole or not at all; the ``keep`` newest stay there.
 
-        That is parameters, buffers, the optimizer's state and settings, what the pattern keeps and
-        the number of steps, not schedulers, a GradScaler or the place in the data. Collective,
-        after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
+        That is parameters, buffers, the optimizers' states and settings, what the pattern keeps and
+        the number of steps, not schedulers, a GradScaler or the place in the data. Where only some
+        of several optimizers have stepped since the last mix, it mixes before, as ``step`` does.
+        Collective, after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
         rank that does not come.
         """
         run = self._run
@@ -224,8 +233,8 @@ class Gossip(habits.NoModule, Closing):
         run.resume()
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Goes on from the newest that ``save`` saved, with the same model and class of optimizer,
-        or from ``path/step-…``. Collective.
+        """Goes on from the newest that ``save`` saved, with the same model and classes of
+        optimizers in the same order, or from ``path/step-…``. Collective.
 
         As many workers as saved go on with the same bits. Another number starts from the means of
         parameters, floating-point buffers and optimizer states over all that saved; corrections and
