@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,6 +38,12 @@ class Gossip(habits.NoModule, Closing):
     Args:
         model: not wrapped in DistributedDataParallel.
         optimizer: over the model's parameters; Accelerate's and Lightning's wrappers are opened.
+            Or a list of several, ``[muon, adamw]``, in any order that is the same on every rank.
+            A parameter may stand in one of them. Each takes its own step in its ``step()``. They
+            mix together: in the call by which each has stepped since the last mix, a step that a
+            GradScaler skips included, or in ``gossip.step()``. Then pattern is ``"cwa"``,
+            ``"atc"``, ``"allreduce"``, ``"gradient_gossip"``, ``"exact_diffusion"`` or ``"extra"``,
+            and update ``"step"``.
         topology: a name of ``gossamer topology --list``, a file of matrices (NAME.json), a schedule
             of ``make_schedule`` or ``schedule_from_matrices``, or a whole method by the commands'
             name, ``Method("aer:int8:rounds=2")``; ``"auto"``: see ``plan``.
@@ -78,8 +85,9 @@ class Gossip(habits.NoModule, Closing):
         metrics: a folder where every rank writes a line per step; see ``log``.
 
     Collective: every rank of the group must make it, with equal arguments, and starts with rank
-    0's parameters. Raises ValueError on every rank when they differ, TransportError for a rank that
-    does not come or leaves.
+    0's parameters. Raises ValueError on every rank when they differ, or where a parameter stands in
+    two optimizers, TypeError for what is no optimizer, TransportError for a rank that does not come
+    or leaves.
 
     Between steps, on every rank alike, parameters may be added to the optimizer, replaced, moved to
     another group, frozen and thawed, and a state_dict loaded into the model. A frozen parameter
@@ -90,7 +98,7 @@ class Gossip(habits.NoModule, Closing):
     def __init__(
         self,
         model: nn.Module,
-        optimizer: torch.optim.Optimizer,
+        optimizer: torch.optim.Optimizer | Sequence[torch.optim.Optimizer],
         *,
         topology: str | _core.Schedule | _core.Method = "alternating_exponential_ring",
         pattern: str | None = None,
@@ -121,15 +129,19 @@ class Gossip(habits.NoModule, Closing):
         begun = session.begin(met.world, met.settings, met.trained.rule)
         self._run = Run(begun, met.trained, trusts_versions=ddp is None)
         self._folders = FolderLocks()
-        self._patch(inner, met.trained.optimizer)
+        self._patch(inner, met.trained.optimizers.each)
         remember(self, self._run)
         self._run.resume()
 
-    def _patch(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-        self._optimizer = optimizer
-        self._replaced = ReplacedStep(optimizer, self._run.step)
-        vars(optimizer)["_gossip"] = self
-        self._hooks = [optimizer.register_load_state_dict_post_hook(self._adopt)]
+    def _patch(self, model: nn.Module, optimizers: Sequence[torch.optim.Optimizer]) -> None:
+        self._optimizers = optimizers
+        self._replaced = [
+            ReplacedStep(each, partial(self._run.step, which))
+            for which, each in enumerate(optimizers)
+        ]
+        for each in optimizers:
+            vars(each)["_gossip"] = self
+        self._hooks = [each.register_load_state_dict_post_hook(self._adopt) for each in optimizers]
         self._hooks += [
             module.register_load_state_dict_post_hook(self._run.loaded)
             for module in model.modules()
@@ -141,6 +153,17 @@ class Gossip(habits.NoModule, Closing):
 
     def __repr__(self) -> str:
         return habits.described(self._run)
+
+    def step(self) -> None:
+        """Mixes now, where some of several optimizers have stepped since the last mix.
+
+        All have to step again before the next mix. Does nothing where none has stepped since: so
+        always with one optimizer, whose own ``step`` mixes. It steps no optimizer. Collective:
+        every rank calls it after the same steps. Raises as ``optimizer.step()`` does:
+        TransportError for a rank that does not come, RuntimeError inside ``averaged()``, ValueError
+        without a loss that the topology follows.
+        """
+        self._run.mix()
 
     def no_sync(self) -> contextlib.AbstractContextManager[None]:
         """For the backwards of a step but the last, under "allreduce" and update="backward".
@@ -196,19 +219,22 @@ class Gossip(habits.NoModule, Closing):
     def save(self, path: str | os.PathLike[str], *, keep: int = 1) -> None:
         """Saves all workers in a folder, whole or not at all; the ``keep`` newest stay there.
 
-        That is parameters, buffers, the optimizer's state and settings, what the pattern keeps and
-        the number of steps, not schedulers, a GradScaler or the place in the data. Collective,
-        after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
-        rank that does not come. Shards are saved where they are, by all ranks.
+        That is parameters, buffers, the optimizers' states and settings, what the pattern keeps and
+        the number of steps, not schedulers, a GradScaler or the place in the data. Where only some
+        of several optimizers have stepped since the last mix, it mixes before, as ``step`` does.
+        Collective, after equally many steps. Raises IoError or ValueError on every rank,
+        TransportError for a rank that does not come. Shards are saved by the ranks that hold them.
         """
         run = self._run
+        run.team.refuse_inside("save()")
+        run.mix()  # see Note [One mix for all]
         place = own_folder(run.session.world, path)
         saving.save(run.team, run.trained, run.carried(), self._folders, place, keep)
         run.resume()
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Goes on from the newest that ``save`` saved, with the same model and class of optimizer,
-        or from ``path/step-…``. Collective.
+        """Goes on from the newest that ``save`` saved, with the same model and classes of
+        optimizers in the same order, or from ``path/step-…``. Collective.
 
         As many workers as saved go on with the same bits. Another number starts from the means of
         parameters, floating-point buffers and optimizer states over all that saved; corrections and
@@ -250,8 +276,9 @@ class Gossip(habits.NoModule, Closing):
         self._at_exit.cancel()
         for hook in self._hooks:
             hook.remove()
-        self._replaced.undo()
-        vars(self._optimizer).pop("_gossip", None)
+        for replaced, optimizer in zip(self._replaced, self._optimizers, strict=True):
+            replaced.undo()
+            vars(optimizer).pop("_gossip", None)
         try:
             run.close()
         finally:

@@ -20,7 +20,6 @@ _INSTEAD = {
     "to": "move the model before the optimizer and Gossip are made",
     "cuda": "move the model before the optimizer and Gossip are made",
     "zero_grad": "use optimizer.zero_grad()",
-    "step": "use optimizer.step(), which mixes as well",
     "join": "for unequal numbers of batches use gossip.uneven()",
     "register_comm_hook": "choose with pattern= and codec= of Gossip",
 }
@@ -52,7 +51,7 @@ def described(run: Run) -> str:
     settings, world, trained = run.session.settings, run.session.world, run.trained
     hosts = ", ".join(map(str, world.workers_per_host))
     parts = [
-        f"{type(trained.model).__name__} with {type(trained.optimizer).__name__}",
+        f"{type(trained.model).__name__} with {trained.optimizers.word}",
         f"rank {world.rank} of {world.size} on hosts of ({hosts})",
         f"pattern={settings.pattern!r}",
         "fused" if run.state is not None else "own step",

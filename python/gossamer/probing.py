@@ -17,7 +17,7 @@ from torch import nn
 from gossamer import _core
 from gossamer.base import files
 from gossamer.session import session
-from gossamer.tensors import devices, parameters, wrappers
+from gossamer.tensors import devices, optimizers, wrappers
 from gossamer.tensors.fused import rule_for
 from gossamer.workers.cards import exchange
 from gossamer.workers.edges import make_transport
@@ -76,7 +76,7 @@ def probe(
     """
     plain, ddp = wrappers.unwrapped(model)
     seat = find_seat(group)
-    own = parameters.unwrapped_optimizer(optimizer)
+    own = optimizers.unwrapped(optimizer)
     problem = _problem(own)
     total = sum(p.numel() * p.element_size() for p in plain.parameters() if p.requires_grad)
     world = meet(seat, f"probe of {total} bytes", problem, timeout_s)

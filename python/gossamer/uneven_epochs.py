@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import torch
 
-from gossamer import _core
 from gossamer.session.team import UNEVEN
 from gossamer.step.run import Run, run_of
 from gossamer.tensors.trained import Trained
@@ -94,13 +93,20 @@ class Agreement:
 class Counts:
     """Steps and gradient averages of a worker since it began an epoch."""
 
-    def __init__(self, engine: _core.Engine) -> None:
-        self._engine = engine
-        self._before = (engine.steps_done, engine.gradient_passes)
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        engine = run.team.engine
+        self._before = (engine.steps_done, engine.gradient_passes - run.passes_since_mix)
 
-    def passes_per_step(self) -> int:
+    def passes_left(self) -> int:
+        """Of the step that this worker is in, which it may have begun with a batch."""
+        since = self._run.passes_since_mix
+        return max(0, self._per_step(since) - since)
+
+    def _per_step(self, since: int) -> int:
         """Gradient averages per step in this epoch; without a step of its own in all its steps."""
-        steps, passes = self._engine.steps_done, self._engine.gradient_passes
+        engine = self._run.team.engine
+        steps, passes = engine.steps_done, engine.gradient_passes - since
         if steps > self._before[0]:
             steps, passes = steps - self._before[0], passes - self._before[1]
         return max(1, passes // max(1, steps))
@@ -111,7 +117,7 @@ class Leaver:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._counts = Counts(run.team.engine)
+        self._counts = Counts(run)
         world = run.session.world
         board = board_of(world, run.session.settings.timeout_s)
         place = f"gossamer/uneven/{next_number(board, world.rank, world.size)}"
@@ -207,9 +213,9 @@ def _leave_all(leavers: list[Leaver]) -> None:
 def _step_without_batch(run: Run, counts: Counts) -> None:
     if run.session.averages_gradients(run.trained.rule):
         with run.team.within(UNEVEN):
-            is_finite = _has_others_gradients(run, counts.passes_per_step())
+            is_finite = _has_others_gradients(run, counts.passes_left())
         if is_finite and _has_one_model(run):
-            run.trained.optimizer.step()
+            run.step_all()
             return
     run.rest()
 
@@ -226,7 +232,7 @@ def _has_others_gradients(run: Run, passes: int) -> bool:
 
     Returns whether the mean gradient is finite; a GradScaler skips the others' step where not.
     """
-    run.trained.optimizer.zero_grad(set_to_none=True)
+    run.trained.optimizers.forget_gradients()
     for _ in range(passes):
         run.team.engine.pass_without_backward()
     grads = (p.grad for p in run.trained.tensors if p.grad is not None)
@@ -256,7 +262,7 @@ def _floats_of(trained: Trained) -> dict[str, torch.Tensor]:
     found: dict[str, torch.Tensor] = {}
     for i, parameter in enumerate(trained.tensors):
         found[str(i)] = parameter.detach()
-        for name, value in trained.optimizer.state.get(parameter, {}).items():
+        for name, value in trained.optimizers.state_of(parameter).items():
             if isinstance(value, torch.Tensor) and name != "step":
                 found[f"{i}/{name}"] = value
     real = {key: torch.view_as_real(v) if v.is_complex() else v for key, v in found.items()}

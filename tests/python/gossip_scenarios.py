@@ -39,6 +39,7 @@ import gossip_scenarios_jobs  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
 import gossip_scenarios_mistakes  # noqa: E402
+import gossip_scenarios_optimizers  # noqa: E402
 import gossip_scenarios_own  # noqa: E402
 import gossip_scenarios_patterns  # noqa: E402
 import gossip_scenarios_plan  # noqa: E402
@@ -73,6 +74,8 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,
     **gossip_scenarios_mistakes.SCENARIOS,
+    **gossip_scenarios_optimizers.SCENARIOS,
+    **gossip_scenarios_optimizers.LAUNCHES,
     **gossip_scenarios_own.SCENARIOS,
     **gossip_scenarios_patterns.SCENARIOS,
     **gossip_scenarios_plan.SCENARIOS,

@@ -21,7 +21,9 @@ LR = 0.1
 
 @contextmanager
 def gossiping(
-    model: nn.Module, optimizer: torch.optim.Optimizer, **options: Any
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer | list[torch.optim.Optimizer],
+    **options: Any,
 ) -> Iterator[Gossip]:
     with Gossip(model, optimizer, timeout_s=TIMEOUT_S, **options) as gossip:
         yield gossip

@@ -125,7 +125,7 @@ def an_overflow_that_skips_one_tensor_only(patch: pytest.MonkeyPatch) -> None:
         for p in self.trained.tensors:
             if not bool(torch.isfinite(p.grad).all()):
                 p.grad = None
-        self.trained.optimizer.found_inf.zero_()
+        self.trained.fused.found_inf.zero_()
         return step(self, closure)
 
     patch.setattr(Run, "_fused_step", fused_step)
@@ -191,7 +191,7 @@ def a_step_only_after_a_single_backward(patch: pytest.MonkeyPatch) -> None:
 
     def fused_step(self: Run, closure: object = None) -> object:
         if passes.pop("backward") != 1:
-            self.trained.optimizer.zero_grad()
+            self.trained.fused.zero_grad()
         passes["backward"] = 0
         return step(self, closure)
 

@@ -320,7 +320,7 @@ def test_nested_state_and_settings(tmp_path: Path) -> None:
 def test_files_are_json_and_safetensors_and_nothing_is_pickled(tmp_path: Path) -> None:
     model = mlp()
     with Gossip(model, SGD(model.parameters(), lr=0.1, momentum=0.9)) as gossip:
-        train(model, gossip._optimizer, range(1))
+        train(model, gossip._optimizers[0], range(1))
         gossip.save(tmp_path)
     assert (tmp_path / "latest").read_text() == "step-00000001\n"
     checkpoint = tmp_path / "step-00000001"

@@ -46,7 +46,7 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
     team.engine.quiesce()  # nothing may travel while it changes
     with together(trained.tensors, "load"):
         with as_problem(problems, team.session.world.rank, "load the checkpoint"):
-            found.put(trained.optimizer)
+            found.put(trained.optimizers)
             shards.reshard(trained.model)
         # The others hear of it, and do not wait.
         team.exchange("load()", {}, next(iter(problems), None))
@@ -159,7 +159,7 @@ def _check_model(trained: Trained, manifest: _core.Manifest) -> None:
     manifest.require_same_model(
         worker_file.optimizer_word(trained), worker_file.model_lines(trained)
     )
-    groups = len(trained.optimizer.param_groups)
+    groups = len(trained.optimizers.param_groups)
     if manifest.groups not in (0, groups):
         raise ValueError(
             f"the checkpoint is of an optimizer with {manifest.groups} groups of parameters, got "

@@ -91,7 +91,7 @@ def _described(
         optimizer=worker_file.optimizer_word(trained),
         pattern=team.session.settings.pattern,
         model=worker_file.model_lines(trained),
-        groups=len(trained.optimizer.param_groups),
+        groups=len(trained.optimizers.param_groups),
         losses=carried.losses,
         files=files,
     )

@@ -17,8 +17,8 @@ from gossamer._core import IoError
 from gossamer.base import files
 from gossamer.step.carried import Carried
 from gossamer.tensors import plain, shards
-from gossamer.tensors.fused import fused_kind
 from gossamer.tensors.names import own_name
+from gossamer.tensors.optimizers import Optimizers
 from gossamer.tensors.trained import Trained
 
 Document = dict[str, Any]
@@ -35,9 +35,10 @@ _BROKEN = (
 
 
 def optimizer_word(trained: Trained) -> str:
-    """The row of the engine's table that does what the optimizer does, else its class's name."""
-    kind = fused_kind(trained.optimizer)
-    return type(trained.optimizer).__name__ if kind is None else kind.name
+    """The row of the engine's table that does what the optimizer does, else its class's name; of
+    several optimizers their classes' names in order."""
+    kind = trained.optimizers.kind
+    return trained.optimizers.word if kind is None else kind.name
 
 
 def model_lines(trained: Trained) -> list[str]:
@@ -132,7 +133,7 @@ def collect(trained: Trained, carried: Carried, pattern: str) -> Content:
     for (vector, name), tensor in carried.state.items():
         content.put(_core.pattern_key(pattern, vector, name), tensor)
     names = {id(parameter): name for name, parameter, _ in trained.everything()}
-    for owner, entry in trained.optimizer.state.items():
+    for owner, entry in trained.optimizers.states():
         if id(owner) not in names:
             raise ValueError(
                 "[Gossip] save() keeps the optimizer's state of its parameters, got an entry for "
@@ -141,7 +142,7 @@ def collect(trained: Trained, carried: Carried, pattern: str) -> Content:
         name = names[id(owner)]
         key = _core.optimizer_key(name).removesuffix("/")
         content.document["optimizer"][name] = pack(dict(entry), key, content)
-    for i, group in enumerate(trained.optimizer.param_groups):
+    for i, group in enumerate(trained.optimizers.param_groups):
         settings = {name: value for name, value in group.items() if name != "params"}
         content.document["groups"].append(
             {
@@ -190,21 +191,19 @@ def understood(path: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Restored:
-    """What a source has for a model and an optimizer, which are as they were until ``put``."""
+    """What a source has for a model and its optimizers, which are as they were until ``put``."""
 
     values: list[tuple[str, torch.Tensor]]
     state: list[tuple[torch.Tensor, Document]]
     settings: list[tuple[dict[str, Any], Document]]
     read: Callable[[str], torch.Tensor]
 
-    def put(self, optimizer: torch.optim.Optimizer) -> None:
-        """The model's values in place, the optimizer's state as new tensors."""
+    def put(self, optimizers: Optimizers) -> None:
+        """The model's values in place, the optimizers' state as new tensors."""
         with torch.no_grad():
             for key, tensor in self.values:
                 tensor.copy_(self.read(key))
-        optimizer.state.clear()
-        for parameter, entry in self.state:
-            optimizer.state[parameter] = entry
+        optimizers.replace_states(self.state)
         for group, settings in self.settings:
             group.update(settings)
 
@@ -261,7 +260,7 @@ def _settings(
     """A group has the settings of the one with the same parameters; without any, its own."""
     saved = list(source.document.get("groups", []))
     names = {id(parameter): name for name, parameter, _ in trained.everything()}
-    for group in trained.optimizer.param_groups if saved else ():
+    for group in trained.optimizers.param_groups if saved else ():
         own = {names[id(parameter)] for parameter in group["params"]}
         found = next((each for each in saved if set(each["parameters"]) == own), None)
         if found is None:

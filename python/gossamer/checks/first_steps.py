@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import torch
+from torch.optim import Optimizer
 
 from gossamer.session.session import Session
 from gossamer.tensors import parameters, shards
@@ -32,10 +33,10 @@ class Check:
         """Looks before step number ``step``, counted from 1; what there is to say, or nothing."""
         return ""
 
-    def before_own_step(self, trained: Trained, step: int) -> None:
+    def before_own_step(self, trained: Trained, optimizer: Optimizer, step: int) -> None:
         """Looks before the own step of an optimizer that the engine does not step."""
 
-    def after_own_step(self, trained: Trained, step: int) -> str:
+    def after_own_step(self, trained: Trained, optimizer: Optimizer, step: int) -> str:
         """Looks after it, before the mix."""
         return ""
 

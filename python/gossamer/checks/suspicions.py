@@ -234,8 +234,8 @@ class UnmixedParameters(Check):
             return ""
         return (
             f"parameters {names_of(left)} of the model change, but are in no Gossip, so every "
-            "worker has its own and averaged() is not their mean; make one Gossip for each "
-            "optimizer of the model"
+            "worker has its own and averaged() is not their mean; give Gossip all optimizers "
+            "of the model: Gossip(model, [optimizer, other])"
         )
 
 
@@ -266,21 +266,23 @@ class Suspicions:
                 self._say(check, check.before_step(trained, self._step))
         self._sort_out()
 
-    def watched(self, trained: Trained, own_step: Callable[..., Any]) -> Callable[..., Any]:
+    def watched(
+        self, trained: Trained, optimizer: torch.optim.Optimizer, own_step: Callable[..., Any]
+    ) -> Callable[..., Any]:
         """The own step of an optimizer with a look before and after."""
         if not self._checks:
             return own_step
 
         def step(*args: Any, **kwargs: Any) -> Any:
             for check in self._checks:
-                check.before_own_step(trained, self._step)
+                check.before_own_step(trained, optimizer, self._step)
             if args and callable(args[0]):
                 args = (self._outside(args[0]), *args[1:])
             if callable(kwargs.get("closure")):
                 kwargs = {**kwargs, "closure": self._outside(kwargs["closure"])}
             result = own_step(*args, **kwargs)
             for check in list(self._checks):
-                self._say(check, check.after_own_step(trained, self._step))
+                self._say(check, check.after_own_step(trained, optimizer, self._step))
             self._sort_out()
             return result
 

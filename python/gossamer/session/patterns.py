@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
-
 from gossamer import _core
 from gossamer.tensors.fused import TITLES, Group, Rule
+from gossamer.tensors.optimizers import Optimizers
 
 Options = Mapping[str, float]
 
@@ -79,22 +78,27 @@ def stepping_groups(
 # Conditions.
 
 
-def check_optimizer(name: str, rule: Rule | None, optimizer: torch.optim.Optimizer) -> None:
-    """Raises ValueError for an optimizer that the pattern does not go with."""
+def check_optimizers(name: str, rule: Rule | None, optimizers: Optimizers) -> None:
+    """Raises ValueError for optimizers that the pattern does not go with."""
     row = row_of(name)
-    kind = rule.title if rule is not None else type(optimizer).__name__
+    kind = rule.title if rule is not None else optimizers.word
     if rule is None and not (row.own_step or row.averages_first):
         others = [each.name for each in _core.patterns() if each.own_step or each.averages_first]
         raise ValueError(
-            f"[Gossip] pattern {name!r} steps the optimizer itself, got {kind}, which takes its "
-            f"own step here; use one of pattern {', '.join(others)}, or a fused optimizer: "
-            f"{_titles(row)}, on dense float32 or float64 parameters in CPU memory"
+            f"[Gossip] pattern {name!r} steps the optimizer itself, got {kind}, which "
+            f"{_takes_own(optimizers)} here; use one of pattern {', '.join(others)}, or a fused "
+            f"optimizer{'' if optimizers.single else ' for all parameters'}: {_titles(row)}, on "
+            "dense float32 or float64 parameters in CPU memory"
         )
     if rule is not None and rule.name not in (row.optimizers or [rule.name]):
         raise ValueError(
             f"[Gossip] pattern {name!r} works on the momentum of the optimizer, got {kind}; use "
             f"one of: {_titles(row)}"
         )
+
+
+def _takes_own(optimizers: Optimizers) -> str:
+    return "takes its own step" if optimizers.single else "take their own steps"
 
 
 def _titles(row: _core.Pattern) -> str:

@@ -18,17 +18,15 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from gossamer import _core
 from gossamer.session.session import Session
-from gossamer.tensors.fused import Rule
 from gossamer.tensors.names import Named
 from gossamer.tensors.stand_ins import StandIns, stand_in
+from gossamer.tensors.trained import Trained
 
 _LATE_STEPS = 3
 """After so many steps without an early bucket there is a warning."""
 
 
-def check_arguments(
-    update: str, pattern: str, rule: Rule | None, model: nn.Module, ddp: nn.Module | None
-) -> None:
+def check_arguments(update: str, pattern: str, trained: Trained, ddp: nn.Module | None) -> None:
     """Raises ValueError for what update="backward" does not fit with."""
     if update not in ("step", "backward"):
         raise ValueError(f"[Gossip] update must be one of ('step', 'backward'), got {update!r}")
@@ -44,13 +42,18 @@ def check_arguments(
             '[Gossip] update="backward" would step before DistributedDataParallel has averaged the '
             'gradients inside its group; use update="step"'
         )
-    if rule is None:
+    if trained.optimizers.single is None:
+        raise ValueError(
+            f'[Gossip] update="backward" is for one optimizer, got {trained.optimizers.word}, '
+            'which take their own steps; use update="step"'
+        )
+    if trained.rule is None:
         raise ValueError(
             '[Gossip] update="backward" steps the optimizer itself, got one that takes its own '
             'step; use update="step", or an optimizer of the list with dense float32 or float64 '
             "parameters in CPU memory"
         )
-    if _is_compiled_whole(model):
+    if _is_compiled_whole(trained.model):
         _warn("the whole model is compiled, so that all gradients come at the end of the backward")
 
 

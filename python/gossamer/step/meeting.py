@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from torch import nn
 
 from gossamer.records import tracing
 from gossamer.session import patterns, planning, settings
 from gossamer.session.settings import Settings
 from gossamer.step import backward
-from gossamer.tensors import devices, parameters, trained, wrappers
+from gossamer.tensors import devices, optimizers, trained, wrappers
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import Seat, World, meet
 
@@ -20,7 +19,7 @@ class Given(NamedTuple):
     """What one rank makes its Gossip from. ``ddp``: what is around the model, or inside of it."""
 
     model: nn.Module
-    optimizer: torch.optim.Optimizer
+    optimizer: optimizers.Given
     ddp: nn.parallel.DistributedDataParallel | None
     seat: Seat
 
@@ -48,7 +47,7 @@ def meet_all(given: Given, asked: Settings) -> Met:
 def about(asked: Settings, found: Trained) -> list[str]:
     """What has to be the same on all ranks, a line each."""
     step = found.rule.name if found.rule else "own step"
-    optimizer = f"optimizer {type(found.optimizer).__name__} ({step})"
+    optimizer = f"optimizer {found.optimizers.word} ({step})"
     return [*settings.describe(asked), optimizer, *found.describe()]
 
 
@@ -67,14 +66,14 @@ def _meet(given: Given, asked: Settings) -> tuple[World, Trained]:
 
 
 def _checked(given: Given, asked: Settings) -> Trained:
-    optimizer = parameters.unwrapped_optimizer(given.optimizer)
+    taken = optimizers.taken(given.optimizer)
     asked.check()
     tracing.prepare_folder("trace", asked.trace)
     tracing.prepare_folder("metrics", asked.metrics)
-    parameters.check_unused(optimizer)
-    found = trained.read(given.model, optimizer)
+    taken.check_unused()
+    found = trained.read(given.model, taken)
     devices.check(found.named)
-    patterns.check_optimizer(asked.pattern, found.rule, optimizer)
-    backward.check_arguments(asked.update, asked.pattern, found.rule, given.model, given.ddp)
+    patterns.check_optimizers(asked.pattern, found.rule, taken)
+    backward.check_arguments(asked.update, asked.pattern, found, given.ddp)
     wrappers.check_apart(given.ddp, found.named, given.seat.group, asked.pattern)
     return found

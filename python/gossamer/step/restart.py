@@ -29,8 +29,8 @@ def read_anew(team: Team, before: Trained, *, is_loaded: bool) -> Trained:
     found: list[Trained] = []
 
     def about_now() -> list[str]:
-        now = trained.read(before.model, before.optimizer)
-        patterns.check_optimizer(settings.pattern, now.rule, now.optimizer)
+        now = trained.read(before.model, before.optimizers)
+        patterns.check_optimizers(settings.pattern, now.rule, now.optimizers)
         found.append(now)
         return meeting.about(settings, now)
 

@@ -22,10 +22,11 @@ from gossamer.session.team import AVERAGED, UNEVEN, Team
 from gossamer.step import backward, consensus, replaced_step, restart
 from gossamer.step.carried import Carried, carried_by, carry, masters_of, take_masters
 from gossamer.step.losses import StepLoss
+from gossamer.step.own_steps import OwnSteps
+from gossamer.step.turns import Turns
 from gossamer.tensors import devices, parameters, plain, shards
 from gossamer.tensors.fused import FusedState
 from gossamer.tensors.trained import Trained
-from gossamer.workers.world import explain
 
 
 class Run:
@@ -36,21 +37,23 @@ class Run:
     """
 
     def __init__(self, session: Session, trained: Trained, *, trusts_versions: bool) -> None:
-        settings, optimizer = session.settings, trained.optimizer
+        settings = session.settings
         self.trained = trained
         self.totals = Totals()
         self.loaded = parameters.LoadMark()
         self.last_step: _core.StepReport | None = None
         self.is_closed = False
-        recipe = tracing.recipe(session, type(optimizer).__name__)
+        recipe = tracing.recipe(session, trained.optimizers.word)
         self.trace = tracing.Trace(settings.trace, settings.trace_steps, session.world, recipe)
         self.metrics = Metrics(settings.metrics, session.world, recipe)
         self.loss = StepLoss(session.schedule)
         self._late = backward.LateWatch()
         self._unsynced = 0  # blocks of no_sync() that are open
         self._trusts_versions = trusts_versions
-        self._own_amp = replaced_step.knows_scaler(optimizer)
-        self._late_check = self._late_check_for(session, trained)
+        self._turns = Turns(len(trained.optimizers.each))
+        self._own = OwnSteps(trained.optimizers)
+        self._own.follow(session, trained)
+        self._passes_at_mix = 0
         engine = self._engine_for(session, trained)
         self.team = Team(session, engine)
         self.state = self._state_for(trained, engine)
@@ -127,39 +130,49 @@ class Run:
 
     # The step.
 
-    def step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What ``optimizer.step()`` does now; ``own_step`` is what it did before."""
+    def step(self, which: int, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What ``step()`` of an optimizer does now; ``own_step`` is what it did before."""
         if self.is_closed:
             return own_step(*args, **kwargs)
-        try:
+        with self.team.within(f"step {self.team.engine.steps_done + 1} of the optimizer"):
             devices.refuse_capture(self.trained.named)
-            self._before_step()
-            self.loss.check(args, kwargs)
+            self._before_step("optimizer.step()")
+            replaced_step.note_call(self.trained.optimizers.each[which])
+            if self._turns.would_end(which):
+                self.loss.check(args, kwargs)
             if self.session.averages_gradients(self.trained.rule):
                 args, kwargs = backward.average_missed(self.team.engine, args, kwargs)
             self._suspicions.before_step(self.trained)
             if self.state is None:
-                own_step = self._suspicions.watched(self.trained, own_step)
-                loss = self._unfused_step(own_step, *args, **kwargs)
-            else:
-                loss = replaced_step.with_step_hooks(
-                    self.trained.optimizer, self._fused_step, *args, **kwargs
-                )
+                return self._unfused_step(which, own_step, *args, **kwargs)
+            loss = replaced_step.with_step_hooks(
+                self.trained.fused, self._fused_step, *args, **kwargs
+            )
             self._write_line()
             return loss
-        except Exception as error:
-            session = self.session
-            where = f"step {self.team.engine.steps_done + 1} of the optimizer"
-            explain(error, session.world, where, session.settings.timeout_s)
-            raise
+
+    def mix(self) -> None:
+        """See Gossip.step."""
+        if self.is_closed or not self._turns.is_under_way:
+            return
+        with self.team.within("gossip.step()"):
+            self._before_step("gossip.step()")
+            self.loss.check((), {})
+            averaged = self.team.engine.averaged_gradients()
+            self._advance(self._resting_groups(), skip=True)
+            self.team.engine.take_as_averaged(averaged)  # for optimizers that have yet to step
+            self._write_line()
+
+    def step_all(self) -> None:
+        """Every optimizer steps with the gradients that are there, whoever has stepped before."""
+        self._turns.begin()
+        for optimizer in self.trained.optimizers.each:
+            optimizer.step()
 
     def rest(self) -> None:
         """A step that only mixes, of a worker that has no batch left."""
         with self.team.within(UNEVEN):
-            self.last_step = self.team.engine.step(
-                self._resting_groups(), skip=True, loss=self.loss.take()
-            )
-        self.totals.add(self.last_step)
+            self._advance(self._resting_groups(), skip=True)
         if self.state is not None:
             self.state.after_step()
         self._write_line()
@@ -172,18 +185,22 @@ class Run:
         self.state.check()
         return self._stepping_groups()
 
-    def _before_step(self) -> None:
+    @property
+    def passes_since_mix(self) -> int:
+        """How often gradients have been averaged since the last mix."""
+        return self.team.engine.gradient_passes - self._passes_at_mix
+
+    def _before_step(self, what: str) -> None:
         if self.team.block == AVERAGED:
             raise RuntimeError(
-                "[Gossip] optimizer.step() inside averaged(): the local parameters come back at "
-                "its end, so the step would be lost; train outside of it"
+                f"[Gossip] {what} inside averaged(): the local parameters come back at its end, so "
+                "the step would be lost; train outside of it"
             )
         if self.must_restart():
             self.restart()
-        replaced_step.note_call(self.trained.optimizer)
 
     def _fused_step(self, closure: Callable[[], Any] | None = None) -> Any:
-        loss, optimizer = None, self.trained.optimizer
+        loss, optimizer = None, self.trained.fused
         if self.session.settings.update == "backward":
             backward.check_step(optimizer, closure)
         if closure is not None:
@@ -197,69 +214,67 @@ class Run:
         self.state.after_step()
         return loss
 
-    def _unfused_step(self, own_step: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """The optimizer's own step, then the mix."""
-        trained, settings, engine = self.trained, self.session.settings, self.team.engine
-        loss = None
-        if self._late_check is not None and not replaced_step.has_scaler(trained.optimizer):
-            self._late_check.note(engine.steps_done + 1)
-        scale, skip = (1.0, False) if self._own_amp else replaced_step.scaling(trained.optimizer)
-        if self._own_amp:  # scales and skips by itself
-            loss = own_step(*args, **kwargs)
-        elif not skip:
-            replaced_step.scale_gradients(trained.tensors, scale)
-            checks = settings.check_gradients and self._late_check is None
-            if checks and not args and not kwargs:
-                # A closure would make new ones.
-                doubtful = [trained.named[i] for i in engine.doubtful_gradients()]
-                rank, step = self.session.world.rank, engine.steps_done + 1
-                parameters.refuse_non_finite(doubtful, rank, step)
-            with replaced_step.without_scaler(trained.optimizer):
-                loss = own_step(*args, **kwargs)
-        self.loss.returned(loss)
-        self._mix(self._resting_groups(), skip=True)
+    def _unfused_step(
+        self, which: int, own_step: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """The optimizer's own step, then the mix if all have stepped."""
+        optimizer = self.trained.optimizers.each[which]
+        watched = self._suspicions.watched(self.trained, optimizer, own_step)
+        loss = self._own.take(which, self.team, self.trained, watched, *args, **kwargs)
+        if loss is not None or self._turns.would_end(which):
+            self.loss.returned(loss)
+        if self._turns.note(which):
+            self._mix(self._resting_groups(), skip=True)
+            self._write_line()
         return loss
 
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
-        engine, session = self.team.engine, self.session
-        self.last_step = engine.step(groups, skip, self.loss.take())
-        self.totals.add(self.last_step)
-        if session.settings.update == "backward":
+        self._advance(groups, skip=skip)
+        engine = self.team.engine
+        if self.session.settings.update == "backward":
             self._late.note(engine.early_buckets)
         if engine.steps_done == 1:
-            first_steps.after_first(session, self.trained)
+            first_steps.after_first(self.session, self.trained)
+
+    def _advance(self, groups: list[_core.Hyper], *, skip: bool) -> None:
+        """The engine's step."""
+        engine = self.team.engine
+        self.last_step = engine.step(groups, skip, self.loss.take())
+        self._turns.begin()
+        self._passes_at_mix = engine.gradient_passes
+        self.totals.add(self.last_step)
 
     def _stepping_groups(self, scale: float = 1.0) -> list[_core.Hyper]:
         """The groups of a fused optimizer as they are now; ``scale`` of the gradients."""
         assert self.trained.rule is not None
-        groups = self.trained.optimizer.param_groups
+        groups = self.trained.fused.param_groups
         options = self.session.settings.pattern_options
         return patterns.stepping_groups(self.trained.rule, groups, options, scale)
 
     def _resting_groups(self) -> list[_core.Hyper]:
         """For a step in which the engine only mixes."""
         options = self.session.settings.pattern_options
-        count = len(self.trained.optimizer.param_groups)
+        count = len(self.trained.optimizers.param_groups)
         return [patterns.with_options(_core.Hyper(), options) for _ in range(count)]
 
     def _write_line(self) -> None:
         if self.last_step is None or not self.metrics.is_on:
             return
-        rate = float(self.trained.optimizer.param_groups[0]["lr"])
+        rate = float(self.trained.optimizers.param_groups[0]["lr"])
         self.metrics.step(self.last_step, rate, self.totals.waited(self.team.engine))
 
     # Changes between steps.
 
     def must_restart(self) -> bool:
         """Whether what the optimizer and the model hold is not what the engine was made for."""
-        groups = [group["params"] for group in self.trained.optimizer.param_groups]
+        groups = [group["params"] for group in self.trained.optimizers.param_groups]
         return self.loaded.is_set or not self.team.engine.holds(groups) or self.trained.is_changed()
 
     def adopt(self) -> None:
         """Goes on from the state that was loaded into the optimizer."""
         trained = self.trained
         if self.state is not None and trained.rule is not None:
-            parameters.check_loaded_state(trained.optimizer, trained.rule, trained.named)
+            parameters.check_loaded_state(trained.fused, trained.rule, trained.named)
             self.state.adopt()
 
     def restart(self, step: int | None = None, carried: Carried | None = None) -> None:
@@ -284,7 +299,8 @@ class Run:
         self.state = self._state_for(self.trained, engine)
         if state is not None and self.state is None:
             state.release()
-        self._late_check = self._late_check_for(self.session, self.trained)
+        self._own.follow(self.session, self.trained)
+        self._passes_at_mix = 0
         engine.agreed_losses = losses
         if carried is None:
             take_masters(engine, self.trained, masters)
@@ -296,6 +312,7 @@ class Run:
         engine.take_as_averaged(averaged)  # gossip of gradients would mix them twice
         self.loaded.clear()
         if step is not None:
+            self._turns.begin()
             self.metrics.restart(step)
         self.resume()
 
@@ -313,17 +330,11 @@ class Run:
             mixes=session.settings.pattern != "allreduce",
         )
 
-    def _late_check_for(self, session: Session, trained: Trained) -> devices.LateCheck | None:
-        is_there = devices.device_of(trained.model) is not None
-        if not (is_there and session.settings.check_gradients):
-            return None
-        return devices.LateCheck(trained.named, session.world.rank)
-
     def _state_for(self, trained: Trained, engine: _core.Engine) -> FusedState | None:
         if trained.rule is None:
             return None
         return FusedState(
-            trained.optimizer,
+            trained.fused,
             trained.rule,
             engine,
             trained.tensors,
@@ -343,7 +354,7 @@ class Run:
             engine.set_averaging(self._unsynced == 0)
         elif session.settings.update == "backward":
             backward.step_in_backward(engine, WeakMethod(self.before_backward))
-        elif self._late_check is not None:
+        elif self._own.checks_late:
             return  # reading a gradient on arrival would wait for the device
         elif session.settings.check_gradients and self._trusts_versions:
             engine.watch_gradients()

@@ -90,26 +90,23 @@ class LateCheck:
     _MOST = 4  # steps that are looked at later; the host waits before there are more
 
     def __init__(self, named: Iterable[Named], rank: int) -> None:
-        self._named = list(named)
         self._rank = rank
         self._noted: deque[_Noted] = deque()
-        self._is_agreed = any(shards.is_sharded(parameter) for _, parameter, _ in self._named)
+        self._is_agreed = any(shards.is_sharded(parameter) for _, parameter, _ in named)
 
-    def note(self, step: int) -> None:
+    def note(self, named: Sequence[Named], step: int) -> None:
         """The gradients that are there are those of ``step``."""
         if len(self._noted) == (1 if self._is_agreed else self._MOST):
             self._noted[0].over.synchronize()
         self.look()
-        there = [(name, p.grad) for name, p, _ in self._named if p.grad is not None]
+        there = [(name, p.grad) for name, p, _ in named if p.grad is not None]
         dense = [(name, shards.local_of(g)) for name, g in there if g.layout == torch.strided]
         if not dense:
             return
         names = [name for name, _ in dense]
         with torch.no_grad():
             norms = torch.stack(torch._foreach_norm([gradient for _, gradient in dense]))
-            total = shards.sum_over_ranks(
-                norms.sum(), (parameter for _, parameter, _ in self._named)
-            )
+            total = shards.sum_over_ranks(norms.sum(), (parameter for _, parameter, _ in named))
             if total is not None:
                 norms, names = torch.cat([norms, total.reshape(1)]), [*names, ""]
             here = torch.empty(norms.shape, dtype=norms.dtype, pin_memory=True)

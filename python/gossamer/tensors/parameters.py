@@ -15,10 +15,11 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from gossamer.tensors import devices, plain, shards
 from gossamer.tensors.fused import Rule, fused_kind
 from gossamer.tensors.names import Named, own_name
+from gossamer.tensors.optimizers import Optimizers
 
 
-def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[Named]:
-    """The optimizer's parameters in its order, frozen ones as well.
+def named_parameters(model: nn.Module, optimizers: Optimizers) -> list[Named]:
+    """The optimizers' parameters in their order, frozen ones as well.
 
     Raises ValueError for one that is not the model's, stands there twice or has no values yet, for
     two trainable ones that share memory, and for a model on several devices.
@@ -27,23 +28,22 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
     devices.device_of(model)
     names = {id(p): own_name(name) for name, p in model.named_parameters()}
     found: list[Named] = []
-    seen: set[int] = set()
-    for index, group in enumerate(optimizer.param_groups):
+    seen: dict[int, int] = {}
+    owners = optimizers.owners
+    for index, group in enumerate(optimizers.param_groups):
         for parameter in group["params"]:
             if id(parameter) not in names:
+                whose = "the optimizer" if optimizers.single else optimizers.title(owners[index])
                 raise ValueError(
-                    f"[Gossip] parameter {len(found)} of the optimizer (shape "
+                    f"[Gossip] parameter {len(found)} of {whose} (shape "
                     f"{tuple(parameter.shape)}) is not a parameter of the model; make the "
                     "optimizer from model.parameters() of the same model, after moving or "
                     "converting it"
                 )
             name = names[id(parameter)]
             if id(parameter) in seen:
-                raise ValueError(
-                    f"[Gossip] parameter '{name}' stands twice in the optimizer, which would step "
-                    "it twice; leave out the second, as model.parameters() does"
-                )
-            seen.add(id(parameter))
+                raise _stands_twice(name, optimizers, seen[id(parameter)], owners[index])
+            seen[id(parameter)] = owners[index]
             found.append((name, parameter, index))
             if parameter.is_meta:
                 raise ValueError(
@@ -53,6 +53,19 @@ def named_parameters(model: nn.Module, optimizer: torch.optim.Optimizer) -> list
                 )
     check_overlaps(trainable(found))
     return found
+
+
+def _stands_twice(name: str, optimizers: Optimizers, first: int, second: int) -> ValueError:
+    if first == second:
+        return ValueError(
+            f"[Gossip] parameter '{name}' stands twice in the optimizer, which would step "
+            "it twice; leave out the second, as model.parameters() does"
+        )
+    return ValueError(
+        f"[Gossip] parameter '{name}' must belong to one optimizer, got "
+        f"{optimizers.title(first)} and {optimizers.title(second)}, which would both step it; "
+        "leave it out of one of them"
+    )
 
 
 def trainable(named: Iterable[Named]) -> list[Named]:
@@ -219,44 +232,3 @@ class LoadMark:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return functools.partial, (operator.setitem, {})  # called as a hook, it returns None
-
-
-_WRAPPERS = ("accelerate", "lightning", "lightning_fabric", "pytorch_lightning")
-
-
-def unwrapped_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """The optimizer inside of Accelerate's or Lightning's wrapper, which calls its ``step``.
-
-    Raises ValueError for a wrapper that would go around Gossip, TypeError for no optimizer.
-    """
-    wrapped: Any = getattr(optimizer, "optimizer", None)
-    makers = {kind.__module__.partition(".")[0] for kind in type(optimizer).__mro__}
-    if isinstance(wrapped, torch.optim.Optimizer) and makers.intersection(_WRAPPERS):
-        if getattr(optimizer, "scaler", None) is not None:
-            raise ValueError(
-                f"[Gossip] {type(optimizer).__name__} with a GradScaler calls the step that it "
-                "found when it was made; give Gossip the optimizer itself, before "
-                "accelerator.prepare(optimizer)"
-            )
-        return wrapped
-    if type(optimizer).__name__ == "ZeroRedundancyOptimizer":
-        raise ValueError(
-            "[Gossip] ZeroRedundancyOptimizer keeps all workers equal, which they are not here; "
-            "use the optimizer that it was made of, with fully_shard over the ranks of a host if "
-            "memory is short"
-        )
-    if not isinstance(optimizer, torch.optim.Optimizer):
-        raise TypeError(
-            f"[Gossip] the second argument must be a torch.optim.Optimizer, got "
-            f"{type(optimizer).__name__}; call Gossip(model, optimizer)"
-        )
-    return optimizer
-
-
-def check_unused(optimizer: torch.optim.Optimizer) -> None:
-    """Raises ValueError for an optimizer that has a Gossip already."""
-    if getattr(optimizer, "_gossip", None) is not None:
-        raise ValueError(
-            "[Gossip] this optimizer already gossips; close() the first Gossip, or make "
-            "another optimizer"
-        )

@@ -1,4 +1,4 @@
-"""A model and its optimizer as they were read: what is mixed, and how the optimizer steps."""
+"""A model and its optimizers as they were read: what is mixed, and how the optimizers step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from torch import nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from gossamer.tensors import parameters, shards
-from gossamer.tensors.fused import Rule, fused_kind, rule_for
+from gossamer.tensors.fused import Rule, rule_for
+from gossamer.tensors.optimizers import Optimizers
 
 _mixed = WeakIdKeyDictionary()
 
@@ -25,15 +26,16 @@ def is_mixed(parameter: torch.Tensor) -> bool:
 class Trained:
     """What was found at one moment; a later one is read anew.
 
-    ``named``: the trainable parameters in the optimizer's order. ``kind``: the rule for an
-    optimizer of this class; ``rule``: that with which the engine steps these parameters, None where
-    the optimizer steps them itself. ``tree``: the model's modules, None where they change by
-    themselves.
+    ``named``: the trainable parameters in the optimizers' order; ``parts``: the places in it that
+    each optimizer has. ``kind``: the rule for an optimizer of this class; ``rule``: that with which
+    the engine steps these parameters, None where optimizers step them themselves, as several always
+    do. ``tree``: the model's modules, None where they change by themselves.
     """
 
     model: nn.Module
-    optimizer: torch.optim.Optimizer
+    optimizers: Optimizers
     named: Sequence[parameters.Named]
+    parts: Sequence[Sequence[int]]
     kind: Rule | None
     rule: Rule | None
     tree: parameters.Tree | None
@@ -43,6 +45,16 @@ class Trained:
         """Those that are mixed, without names."""
         return [parameter for _, parameter, _ in self.named]
 
+    def part(self, which: int) -> list[parameters.Named]:
+        """Those that one of the optimizers has."""
+        return [self.named[i] for i in self.parts[which]]
+
+    @property
+    def fused(self) -> torch.optim.Optimizer:
+        """The optimizer that the engine steps, where there is a ``rule``."""
+        assert self.optimizers.single is not None
+        return self.optimizers.single
+
     @property
     def bytes(self) -> int:
         """Of what is mixed, on all ranks that have shards of it together."""
@@ -50,31 +62,37 @@ class Trained:
 
     def is_changed(self) -> bool:
         """Whether the optimizer is of another kind now, or the model has other parts."""
-        is_same = fused_kind(self.optimizer) == self.kind
+        is_same = self.optimizers.kind == self.kind
         return not (is_same and (self.tree is None or self.tree.is_same()))
 
     def everything(self) -> list[parameters.Named]:
-        """All parameters that the optimizer has now, frozen ones as well."""
-        return parameters.named_parameters(self.model, self.optimizer)
+        """All parameters that the optimizers have now, frozen ones as well."""
+        return parameters.named_parameters(self.model, self.optimizers)
 
     def describe(self) -> list[str]:
         """A line for each tensor that every rank must have alike, with name, shape and dtype."""
         return parameters.describe(self.model, self.named)
 
 
-def read(model: nn.Module, optimizer: torch.optim.Optimizer) -> Trained:
+def read(model: nn.Module, optimizers: Optimizers) -> Trained:
     """Raises ValueError for parameters that cannot be mixed."""
-    everything = parameters.named_parameters(model, optimizer)
+    everything = parameters.named_parameters(model, optimizers)
     named = parameters.trainable(everything)
     for _, parameter, _ in named:
         _mixed[parameter] = True
     is_sharded = any(shards.is_sharded(parameter) for _, parameter, _ in named)
+    single, owners = optimizers.single, optimizers.owners
     return Trained(
         model=model,
-        optimizer=optimizer,
+        optimizers=optimizers,
         named=named,
-        kind=fused_kind(optimizer),
-        rule=None if is_sharded else rule_for(optimizer),  # see Note [Shards]
+        parts=[
+            [i for i, (_, _, group) in enumerate(named) if owners[group] == which]
+            for which in range(len(optimizers.each))
+        ],
+        kind=optimizers.kind,
+        # See Note [Shards]
+        rule=None if is_sharded or single is None else rule_for(single),
         # FSDP replaces parameters and puts them back in every step.
         tree=None if is_sharded else parameters.Tree(model),
     )
