@@ -222,8 +222,8 @@ class Gossip(habits.NoModule, Closing):
         That is parameters, buffers, the optimizers' states and settings, what the pattern keeps and
         the number of steps, not schedulers, a GradScaler or the place in the data. Where only some
         of several optimizers have stepped since the last mix, it mixes before, as ``step`` does.
-        Collective, after equally many steps. Raises IoError or ValueError on every rank, TransportError for a
-        rank that does not come.
+        Collective, after equally many steps. Raises IoError or ValueError on every rank,
+        TransportError for a rank that does not come.
         """
         run = self._run
         run.team.refuse_inside("save()")
