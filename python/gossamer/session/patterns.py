@@ -88,7 +88,7 @@ def check_optimizer(name: str, rule: Rule | None, optimizer: torch.optim.Optimiz
         raise ValueError(
             f"[Gossip] pattern {name!r} steps the optimizer itself, got {kind}, which takes its "
             f"own step here; use one of pattern {', '.join(others)}, or a fused optimizer: "
-            f"{_titles(row)}, on dense float32 or float64 parameters in CPU memory"
+            f"{_titles(row)}, on dense real parameters in CPU memory"
         )
     if rule is not None and rule.name not in (row.optimizers or [rule.name]):
         raise ValueError(
