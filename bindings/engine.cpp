@@ -161,6 +161,12 @@ void bind_tensors(EngineClass& type) {
           "home", [](EngineHandle& self, int i) { return self.get().home(i); }, py::arg("tensor"),
           "What of a tensor was mixed last and travels next: itself, or its wider copy.")
       .def(
+          "set_home",
+          [](EngineHandle& self, int i, const at::Tensor& values) {
+            self.get().set_home(i, values);
+          },
+          py::arg("tensor"), py::arg("values"), "Makes `values` the home of what it holds now.")
+      .def(
           "show_updates",
           [](EngineHandle& self, int i, const at::Tensor& number) {
             self.get().show_updates(i, number);

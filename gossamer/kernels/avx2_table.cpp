@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "gossamer/kernels/fast_table.h"
+#include "gossamer/kernels/rounding_loops.h"
 
 namespace gossamer {
 namespace {
@@ -26,6 +27,7 @@ struct Stream256 {
 const KernelTable<float>* const kAvx2Floats = &kFastTable<float, Stream256>;
 const KernelTable<double>* const kAvx2Doubles = &kFastTable<double, Stream256>;
 const CopyFunction kAvx2Copy = streaming_copy<Stream256>;
+const RoundingKernels kAvx2Rounding{.bf16 = fast_round_bf16, .fp16 = fast_round_fp16};
 
 }  // namespace gossamer
 
@@ -35,6 +37,7 @@ namespace gossamer {
 const KernelTable<float>* const kAvx2Floats = nullptr;
 const KernelTable<double>* const kAvx2Doubles = nullptr;
 const CopyFunction kAvx2Copy = nullptr;
+const RoundingKernels kAvx2Rounding{};
 }  // namespace gossamer
 
 #endif

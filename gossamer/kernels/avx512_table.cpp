@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "gossamer/kernels/fast_table.h"
+#include "gossamer/kernels/rounding_loops.h"
 
 namespace gossamer {
 namespace {
@@ -26,6 +27,7 @@ struct Stream512 {
 const KernelTable<float>* const kAvx512Floats = &kFastTable<float, Stream512>;
 const KernelTable<double>* const kAvx512Doubles = &kFastTable<double, Stream512>;
 const CopyFunction kAvx512Copy = streaming_copy<Stream512>;
+const RoundingKernels kAvx512Rounding{.bf16 = fast_round_bf16, .fp16 = fast_round_fp16};
 
 }  // namespace gossamer
 
@@ -35,6 +37,7 @@ namespace gossamer {
 const KernelTable<float>* const kAvx512Floats = nullptr;
 const KernelTable<double>* const kAvx512Doubles = nullptr;
 const CopyFunction kAvx512Copy = nullptr;
+const RoundingKernels kAvx512Rounding{};
 }  // namespace gossamer
 
 #endif

@@ -1,11 +1,12 @@
 #pragma once
 /// The loop of every fused pass, written once and plainly. Note [One loop, many instruction sets]:
-/// this file, streaming.h, rules.h, reductions.h, codec_loops.h and fast_table.h are included only
-/// by the *_table.cpp files, each of which is compiled for its own instruction set. So all is in an
-/// unnamed namespace and calls only compiler builtins: a shared inline function would be emitted
-/// once per instruction set, and the linker would keep any. What has no builtin of one name for
-/// all, stores past the caches, comes as the parameter Stream. Multiply-adds are written out and
-/// contraction is off, so that all instruction sets and the scalar code give the same bits.
+/// this file, streaming.h, rules.h, reductions.h, codec_loops.h, rounding_loops.h and fast_table.h
+/// are included only by the *_table.cpp files, each of which is compiled for its own instruction
+/// set. So all is in an unnamed namespace and calls only compiler builtins: a shared inline
+/// function would be emitted once per instruction set, and the linker would keep any. What has no
+/// builtin of one name for all, stores past the caches, comes as the parameter Stream.
+/// Multiply-adds are written out and contraction is off, so that all instruction sets and the
+/// scalar code give the same bits.
 
 #include <cstddef>
 

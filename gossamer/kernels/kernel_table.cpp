@@ -60,6 +60,8 @@ constexpr KernelTable<T> kRefTable{
                {ref::encode_int8<T>, ref::decode_int8<T>, ref::decode_add_int8<T>}},
 };
 
+constexpr RoundingKernels kRefRounding{.bf16 = ref::round_bf16, .fp16 = ref::round_fp16};
+
 const KernelTable<float>* floats(Isa isa) {
   switch (isa) {
     case Isa::ref:
@@ -115,6 +117,19 @@ CopyFunction copy_function(Isa isa) {
       return kAvx2Copy;
     case Isa::avx512:
       return kAvx512Copy;
+  }
+  __builtin_unreachable();
+}
+
+const RoundingKernels& rounding_kernels(Isa isa) {
+  require_support(isa);
+  switch (isa) {
+    case Isa::ref:
+      return kRefRounding;
+    case Isa::avx2:
+      return kAvx2Rounding;
+    case Isa::avx512:
+      return kAvx512Rounding;
   }
   __builtin_unreachable();
 }

@@ -148,6 +148,21 @@ bool has_all_codecs(const KernelTable<T>& table) {
   return true;
 }
 
+/// One block of round_at_random(): fewer than 2³² elements, and the two words of its key.
+struct Rounding {
+  const float* x;
+  unsigned short* to;
+  std::size_t count;
+  unsigned first;
+  unsigned second;
+};
+
+/// By format.
+struct RoundingKernels {
+  void (*bf16)(const Rounding&);
+  void (*fp16)(const Rounding&);
+};
+
 using CopyFunction = void (*)(void* destination, const void* source, std::size_t bytes);
 
 /// Throws std::invalid_argument when this machine does not support `isa`.
@@ -158,6 +173,7 @@ const KernelTable<float>& kernel_table<float>(Isa isa);
 template <>
 const KernelTable<double>& kernel_table<double>(Isa isa);
 CopyFunction copy_function(Isa isa);
+const RoundingKernels& rounding_kernels(Isa isa);
 
 /// kernel_table of active_isa().
 template <class T>

@@ -37,6 +37,8 @@ template <class T>
 void decode_add_bf16(const Decoding<T>& job);
 template <class T>
 void decode_add_int8(const Decoding<T>& job);
+void round_bf16(const Rounding& job);
+void round_fp16(const Rounding& job);
 void copy(void* destination, const void* source, std::size_t bytes);
 
 /// The second moment after gradient g, which has made the first moment m; `kept` is β₂ v.

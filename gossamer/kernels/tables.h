@@ -8,8 +8,10 @@ namespace gossamer {
 extern const KernelTable<float>* const kAvx2Floats;
 extern const KernelTable<double>* const kAvx2Doubles;
 extern const CopyFunction kAvx2Copy;
+extern const RoundingKernels kAvx2Rounding;
 extern const KernelTable<float>* const kAvx512Floats;
 extern const KernelTable<double>* const kAvx512Doubles;
 extern const CopyFunction kAvx512Copy;
+extern const RoundingKernels kAvx512Rounding;
 
 }  // namespace gossamer

@@ -845,6 +845,9 @@ class Engine:
     def home(self, tensor: int) -> torch.Tensor:
         """What of a tensor was mixed last and travels next: itself, or its wider copy."""
 
+    def set_home(self, tensor: int, values: torch.Tensor) -> None:
+        """Makes `values` the home of what it holds now."""
+
     def show_updates(self, tensor: int, number: torch.Tensor) -> None:
         """Counts the tensor's steps there from now on."""
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import torch
 
 from gossamer.session.team import UNEVEN
+from gossamer.step.carried import masters_of
 from gossamer.step.run import Run, run_of
 from gossamer.tensors.trained import Trained
 from gossamer.workers.board import Board, next_number
@@ -244,8 +245,10 @@ def _follow(run: Run, tally: Tally) -> None:
 
     Those that left before do not know what clipping, scaling and schedules did to its steps.
     """
-    world = run.session.world
-    tensors = _floats_of(run.trained)
+    world, engine = run.session.world, run.team.engine
+    masters = masters_of(engine, run.trained)
+    places = [(i, id(p)) for i, p in enumerate(run.trained.tensors) if id(p) in masters]
+    tensors = _floats_of(run.trained) | {f"{i}/master": masters[key] for i, key in places}
     cards = run.team.exchange(UNEVEN, {"keys": list(tensors)})
     common = [key for key in tensors if all(key in card["keys"] for card in cards)]
     is_last = world.rank == tally.closed_by
@@ -253,8 +256,10 @@ def _follow(run: Run, tally: Tally) -> None:
         for key in common:  # the mean of n times its values and of zeros
             values = tensors[key].double()
             wide = values * world.size if is_last else torch.zeros_like(values)
-            run.team.engine.average([wide])
+            engine.average([wide])
             tensors[key].copy_(wide)
+        for i, key in places:
+            engine.set_home(i, masters[key])
 
 
 def _floats_of(trained: Trained) -> dict[str, torch.Tensor]:

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <span>
 
-#include "gossamer/torch/tensors/random_rounding.h"
+#include "gossamer/base/rng.h"
+#include "gossamer/kernels/random_rounding.h"
 #include "gossamer/torch/tensors/tensor_views.h"
 
 namespace gossamer {
@@ -43,13 +44,6 @@ void take_changes_of(const at::Tensor& now, Master& master) {
     if (std::memcmp(from + begin, written + begin, size * sizeof(T)) == 0) continue;
     take_changed_block(from + begin, written + begin, values + begin, size);
   }
-}
-
-template <class T>
-void round_into_written(Master& master, std::uint64_t key) {
-  const auto count = static_cast<std::size_t>(master.values.numel());
-  round_at_random<T>({master.values.const_data_ptr<float>(), count},
-                     {master.written.mutable_data_ptr<T>(), count}, key);
 }
 
 /// The tensor itself, or a copy, in the order of the master's elements.
@@ -89,15 +83,23 @@ void take_changes(const at::Tensor& tensor, Master& master) {
   }
 }
 
-void write_at_random(Master& master, const at::Tensor& tensor, std::uint64_t key) {
-  if (master.written.scalar_type() == at::kHalf) {
-    round_into_written<c10::Half>(master, key);
-  } else {
-    round_into_written<c10::BFloat16>(master, key);
+std::uint64_t rounding_key(std::string_view name, int worker, std::int64_t step) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char letter : name) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
   }
-  tensor.copy_(master.written);
+  return mix_bits(mix_bits(hash, static_cast<std::uint64_t>(worker)),
+                  static_cast<std::uint64_t>(step));
 }
 
-void note_written(const at::Tensor& tensor, Master& master) { master.written.copy_(tensor); }
+void write_at_random(Master& master, const at::Tensor& tensor, std::uint64_t key) {
+  const bool is_half = master.written.scalar_type() == at::kHalf;
+  const auto count = static_cast<std::size_t>(master.values.numel());
+  // Both types are structs of one unsigned short.
+  auto* const codes = static_cast<std::uint16_t*>(master.written.mutable_data_ptr());
+  round_at_random(is_half ? HalfFormat::fp16 : HalfFormat::bf16,
+                  {master.values.const_data_ptr<float>(), count}, {codes, count}, key);
+  tensor.copy_(master.written);
+}
 
 }  // namespace gossamer

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace gossamer {
 
@@ -30,10 +31,10 @@ Master make_master(const at::Tensor& tensor);
 /// Takes over what the owner of the tensor has changed since it was written.
 void take_changes(const at::Tensor& tensor, Master& master);
 
+/// Of one tensor in one step of one worker: equal arguments, equal roundings, on every machine.
+std::uint64_t rounding_key(std::string_view name, int worker, std::int64_t step);
+
 /// Writes the master, rounded at random with `key`, see round_at_random().
 void write_at_random(Master& master, const at::Tensor& tensor, std::uint64_t key);
-
-/// Makes `written` what the tensor holds.
-void note_written(const at::Tensor& tensor, Master& master);
 
 }  // namespace gossamer

@@ -76,6 +76,13 @@ TEST(Masters, FollowAnyStrides) {
   }
 }
 
+TEST(Masters, KeysTellNamesWorkersAndStepsApart) {
+  EXPECT_EQ(rounding_key("a", 1, 2), rounding_key("a", 1, 2));
+  EXPECT_NE(rounding_key("a", 1, 2), rounding_key("b", 1, 2));
+  EXPECT_NE(rounding_key("a", 1, 2), rounding_key("a", 2, 1));
+  EXPECT_NE(rounding_key("a", 1, 2), rounding_key("a", 1, 3));
+}
+
 TEST(Masters, UpdatesBelowTheLastPlaceAddUp) {
   for (const UpdateAt update : {UpdateAt::step, UpdateAt::backward}) {
     for (const auto type : {at::kBFloat16, at::kHalf}) {

@@ -132,6 +132,8 @@ class TensorEngine {
   /// What of a tensor was mixed last and travels next: itself, or its wider copy, which has taken
   /// over what the owner has changed.
   at::Tensor home(int tensor);
+  /// Makes `values` the home of what the tensor holds now.
+  void set_home(int tensor, const at::Tensor& values);
   /// How often a tensor has been stepped.
   std::int64_t updates(int tensor) const { return updates_.at(at(tensor)); }
   void set_updates(int tensor, std::int64_t updates);

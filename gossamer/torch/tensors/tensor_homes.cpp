@@ -4,7 +4,6 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "gossamer/exchange/pattern_facts.h"
-#include "gossamer/torch/tensors/random_rounding.h"
 #include "gossamer/torch/tensors/tensor_engine.h"
 #include "gossamer/torch/tensors/tensor_views.h"
 
@@ -22,6 +21,14 @@ at::Tensor TensorEngine::home(int tensor) {
     take_changes(as_real(now.detach()), places_[i].master);
   }
   return home_of(i);
+}
+
+void TensorEngine::set_home(int tensor, const at::Tensor& values) {
+  const at::NoGradGuard no_grad;
+  const std::size_t i = at(tensor);
+  Place& place = places_.at(i);
+  home_of(i).copy_(values);
+  if (place.has_master()) place.master.written.copy_(as_real(tensors_[i].tensor.detach()));
 }
 
 /// Workers draw apart, so that their mean is rounded less than each. Where all have the same

@@ -88,7 +88,7 @@ def check_optimizers(name: str, rule: Rule | None, optimizers: Optimizers) -> No
             f"[Gossip] pattern {name!r} steps the optimizer itself, got {kind}, which "
             f"{_takes_own(optimizers)} here; use one of pattern {', '.join(others)}, or a fused "
             f"optimizer{'' if optimizers.single else ' for all parameters'}: {_titles(row)}, on "
-            "dense float32 or float64 parameters in CPU memory"
+            "dense real parameters in CPU memory"
         )
     if rule is not None and rule.name not in (row.optimizers or [rule.name]):
         raise ValueError(

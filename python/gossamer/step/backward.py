@@ -50,7 +50,7 @@ def check_arguments(update: str, pattern: str, trained: Trained, ddp: nn.Module 
     if trained.rule is None:
         raise ValueError(
             '[Gossip] update="backward" steps the optimizer itself, got one that takes its own '
-            'step; use update="step", or an optimizer of the list with dense float32 or float64 '
+            'step; use update="step", or an optimizer of the list with dense real '
             "parameters in CPU memory"
         )
     if _is_compiled_whole(trained.model):

@@ -52,14 +52,14 @@ def take_masters(
     for i, parameter in enumerate(trained.tensors):
         former, home = masters.get(id(parameter)), engine.home(i)
         if former is not None and (former.dtype, former.shape) == (home.dtype, home.shape):
-            home.copy_(former)
+            engine.set_home(i, former)
 
 
 def carry(engine: _core.Engine, trained: Trained, row: _core.Pattern, carried: Carried) -> None:
     """Puts it into another engine."""
     for i, (name, _, _) in enumerate(trained.named):
         if name in carried.mixed:
-            engine.home(i).copy_(carried.mixed[name])
+            engine.set_home(i, carried.mixed[name])
         for vector, k in row.kept_state.items():
             if (vector, name) in carried.state:
                 engine.pattern_state(i, k).copy_(carried.state[vector, name])
