@@ -72,8 +72,8 @@ def half_training(rank: int, size: int) -> Any:
 
 def half_training_long(rank: int, size: int) -> Any:
     """The same, with own steps."""
-    names = ("adamw float32", "adamw bfloat16", "own adamw bfloat16")
-    names += ("momentum float32", "momentum bfloat16", "own momentum bfloat16")
+    names = [f"{each} float32" for each in ("adamw", "momentum")]
+    names += [f"{each} bfloat16" for each in ("adamw", "own adamw", "momentum", "own momentum")]
     return {name: learned(rank, name, 2000) for name in names}
 
 

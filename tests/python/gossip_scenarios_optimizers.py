@@ -5,6 +5,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,6 +19,8 @@ from torch.nn.functional import softplus
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD, AdamW, Muon
 from torch.optim.lr_scheduler import StepLR
+
+from gossamer import Gossip
 
 STEPS = 50
 ROUNDS = 12
@@ -147,6 +150,11 @@ def halves_as_ddp(rank: int, size: int) -> Any:
 # In turn.
 
 
+def steps_of(gossip: Gossip) -> int:
+    """The mixes so far."""
+    return int(gossip.stats()["steps"])
+
+
 def in_turn(rank: int, size: int) -> Any:
     """By pattern, and with freezing in turn: parameters, and mixes done after each step."""
     found = {}
@@ -158,7 +166,7 @@ def in_turn(rank: int, size: int) -> Any:
                 steps = play(
                     *(model, optimizers, rank, "ddg" * ROUNDS),
                     toggles=toggles,
-                    after=lambda gossip=gossip: gossip.stats()["steps"],
+                    after=partial(steps_of, gossip),
                 )
                 name = f"{pattern} toggles" if toggles else pattern
                 found[name] = {"parameters": numbers(model), "steps": steps}
