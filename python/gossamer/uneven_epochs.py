@@ -242,7 +242,7 @@ def _follow(run: Run, tally: Tally) -> None:
     world, engine = run.session.world, run.team.engine
     masters = masters_of(engine, run.trained)
     places = [(i, id(p)) for i, p in enumerate(run.trained.tensors) if id(p) in masters]
-    tensors = _floats_of(run.trained) | {f"{i}/master": masters[key] for i, key in places}
+    tensors = _floats_of(run.trained) | {f"{i}/master": masters[of] for i, of in places}
     cards = run.team.exchange(UNEVEN, {"keys": list(tensors)})
     common = [key for key in tensors if all(key in card["keys"] for card in cards)]
     is_last = world.rank == tally.closed_by
@@ -252,8 +252,8 @@ def _follow(run: Run, tally: Tally) -> None:
             wide = values * world.size if is_last else torch.zeros_like(values)
             engine.average([wide])
             tensors[key].copy_(wide)
-        for i, key in places:
-            engine.set_home(i, masters[key])
+        for i, of in places:
+            engine.set_home(i, masters[of])
 
 
 def _floats_of(trained: Trained) -> dict[str, torch.Tensor]:
