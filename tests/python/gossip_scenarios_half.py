@@ -197,6 +197,21 @@ def half_frozen(rank: int, size: int) -> Any:
     return {"apart": frozen, "exact": exact}
 
 
+def half_allreduce(rank: int, size: int) -> Any:
+    """By optimizer: parameters and masters after an epoch in which the last rank has more batches,
+    and a step more."""
+    found = {}
+    for kind in ("adamw", "own momentum"):
+        model = low_mlp()
+        optimizer = MAKE[kind](model)
+        with gossiping(model, optimizer, pattern="allreduce") as gossip:
+            with gossip.uneven():
+                train_low(model, optimizer, range(3 + 2 * (rank == size - 1)), rank)
+            train_low(model, optimizer, [9], rank)
+            found[kind] = [numbers(model), [m.tolist() for m in masters(gossip)]]
+    return found
+
+
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "half_training": half_training,
     "half_training_long": half_training_long,
@@ -204,4 +219,5 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "half_looks": half_looks,
     "half_resumed": half_resumed,
     "half_frozen": half_frozen,
+    "half_allreduce": half_allreduce,
 }

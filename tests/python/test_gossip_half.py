@@ -12,7 +12,10 @@ from torch.optim import SGD, AdamW
 
 from gossamer import Gossip
 
-SCENARIOS = ("half_training", "half_mixing", "half_looks", "half_resumed", "half_frozen")
+SCENARIOS = (
+    *("half_training", "half_mixing", "half_looks"),
+    *("half_resumed", "half_frozen", "half_allreduce"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +76,14 @@ def test_masters_outlive_a_freeze_and_not_a_load(four: list[gossip_ranks.Rank]) 
     for rank in gossip_ranks.results(four, "half_frozen"):
         assert max(rank["apart"]) < 1e-7
         assert rank["exact"]
+
+
+@pytest.mark.parametrize("kind", ["adamw", "own momentum"])
+def test_averaged_gradients_leave_all_workers_equal(
+    four: list[gossip_ranks.Rank], kind: str
+) -> None:
+    found = [rank[kind] for rank in gossip_ranks.results(four, "half_allreduce")]
+    assert all(each == found[0] for each in found)
 
 
 # A worker alone.
