@@ -166,7 +166,7 @@ def test_shared_parameter() -> None:
     assert difference(sides[0][0], sides[1][0]) < NEAR
 
 
-def test_half_precision_among_single_takes_its_own_step() -> None:
+def test_half_precision_among_single_is_fused() -> None:
     class Mixed(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -180,8 +180,10 @@ def test_half_precision_among_single_takes_its_own_step() -> None:
     (model, optimizer), (plain, reference) = both(partial(Adam, lr=0.01), Mixed)
     for of, its in ((model, optimizer), (plain, reference)):
         train(of, its, range(20))
-    assert not optimizer._gossip.is_fused
-    assert all(map(torch.equal, model.parameters(), plain.parameters()))
+    assert optimizer._gossip.is_fused
+    # Torch rounds every update of the lower layer to nearest.
+    assert difference(model, plain) < 0.05
+    assert difference(model, Mixed()) > 0.1
 
 
 def test_channels_last_keeps_its_strides() -> None:
