@@ -27,7 +27,7 @@ from gossip_scenarios_patterns import (
 )
 from gossip_support import flat, mlp
 from torch.nn.utils import vector_to_parameters
-from torch.optim import SGD
+from torch.optim import SGD, RMSprop
 
 from gossamer import Gossip, _core
 from gossamer.session import patterns
@@ -385,7 +385,7 @@ def test_half_precision_is_corrected_too() -> None:
     """exact_diffusion through wider copies: alone it is the optimizer's own step."""
     models = [mlp().bfloat16() for _ in range(2)]
     for model in models:
-        optimizer = SGD(model.parameters(), lr=0.1)
+        optimizer = RMSprop(model.parameters(), lr=0.1)
         if model is models[0]:
             Gossip(model, optimizer, topology="complete", pattern="exact_diffusion")
         for p in model.parameters():
