@@ -166,7 +166,9 @@ def test_shared_parameter() -> None:
     assert difference(sides[0][0], sides[1][0]) < NEAR
 
 
-def test_half_precision_among_single_takes_its_own_step() -> None:
+def test_half_precision_among_single_is_fused_or_takes_its_own_step() -> None:
+    """An own step of a worker alone has the bits that it has without Gossip."""
+
     class Mixed(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -177,7 +179,8 @@ def test_half_precision_among_single_takes_its_own_step() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.single(self.low(x.bfloat16()).float())
 
-    (model, optimizer), (plain, reference) = both(partial(Adam, lr=0.01), Mixed)
+    assert both(partial(Adam, lr=0.01), Mixed)[0][1]._gossip.is_fused
+    (model, optimizer), (plain, reference) = both(partial(RMSprop, lr=0.01), Mixed)
     for of, its in ((model, optimizer), (plain, reference)):
         train(of, its, range(20))
     assert not optimizer._gossip.is_fused
