@@ -167,8 +167,6 @@ def test_shared_parameter() -> None:
 
 
 def test_half_precision_among_single_is_fused_or_takes_its_own_step() -> None:
-    """An own step of a worker alone has the bits that it has without Gossip."""
-
     class Mixed(nn.Module):
         def __init__(self) -> None:
             super().__init__()
