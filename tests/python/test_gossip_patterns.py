@@ -27,7 +27,7 @@ from gossip_scenarios_patterns import (
 )
 from gossip_support import flat, mlp
 from torch.nn.utils import vector_to_parameters
-from torch.optim import SGD
+from torch.optim import SGD, RMSprop
 
 from gossamer import Gossip, _core
 from gossamer.session import patterns
@@ -382,16 +382,13 @@ def test_alone_the_mean_is_that_of_the_optimizer(case: Case) -> None:
 
 
 def test_half_precision_is_corrected_too() -> None:
-    """exact_diffusion through masters: alone it is the optimizer's own step, rounded at random."""
+    """exact_diffusion through wider copies: alone it is the optimizer's own step."""
     models = [mlp().bfloat16() for _ in range(2)]
     for model in models:
-        optimizer = SGD(model.parameters(), lr=0.1)
+        optimizer = RMSprop(model.parameters(), lr=0.1)
         if model is models[0]:
             Gossip(model, optimizer, topology="complete", pattern="exact_diffusion")
         for p in model.parameters():
             p.grad = torch.ones_like(p)
         optimizer.step()
-    unit = 2**-7  # of bfloat16, relative
-    assert torch.allclose(flat(models[0]), flat(mlp().bfloat16()) - 0.1, rtol=unit, atol=1e-7)
-    # Torch takes lr in bfloat16.
-    assert torch.allclose(flat(models[0]), flat(models[1]), rtol=unit, atol=2e-4)
+    assert torch.equal(flat(models[0]), flat(models[1]))
