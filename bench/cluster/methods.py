@@ -84,8 +84,8 @@ class Entry:
     skips_late: bool = False
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """Closes what needs no close."""
 
 
 def train(job: Job, model: nn.Module, optimizer: Optimizer) -> Step:
@@ -102,13 +102,14 @@ def train(job: Job, model: nn.Module, optimizer: Optimizer) -> Step:
     return step
 
 
-def _optimizer(job: Job) -> Optimizer:
+def optimizer_of(job: Job) -> Optimizer:
+    """Over all parameters of the job's model."""
     return job.optimizer(list(job.model.parameters()))
 
 
 def alone(job: Job) -> Contender:
     """Nobody talks."""
-    return Contender(train(job, job.model, _optimizer(job)), _nothing, mean_error=float("inf"))
+    return Contender(train(job, job.model, optimizer_of(job)), nothing, mean_error=float("inf"))
 
 
 def ddp(hook: str = "", bucket_mb: float | None = None) -> Entry:
@@ -127,8 +128,8 @@ def ddp(hook: str = "", bucket_mb: float | None = None) -> Entry:
             power = importlib.import_module(hooks + "powerSGD_hook")
             state = power.PowerSGDState(None, matrix_approximation_rank=4, start_powerSGD_iter=2)
             wrapped.register_comm_hook(state, power.powerSGD_hook)
-        step = train(job, wrapped, _optimizer(job))
-        return Contender(step, _nothing, is_synchronous=True, mean_error=1e-2 if hook else 1e-5)
+        step = train(job, wrapped, optimizer_of(job))
+        return Contender(step, nothing, is_synchronous=True, mean_error=1e-2 if hook else 1e-5)
 
     return Entry(make)
 
@@ -164,7 +165,7 @@ def decent_dp(topology: str, bucket_mb: float = 25) -> Entry:
             yield
             wrapped.revert_global_avg()
 
-        return Contender(step, _nothing, averaged=averaged)
+        return Contender(step, nothing, averaged=averaged)
 
     return Entry(make)
 
@@ -187,7 +188,7 @@ def gossamer(
     def make(job: Job) -> Contender:
         from gossamer import Gossip
 
-        optimizer = _optimizer(job)
+        optimizer = optimizer_of(job)
         local_size = int(os.environ["LOCAL_WORLD_SIZE"])
         each = [local_size] * (dist.get_world_size() // local_size)
         has_own = link_rates or rounds > 1 or average_every > 0
@@ -210,7 +211,7 @@ def named(words: str, mean_error: float = 1e-5) -> Entry:
     def make(job: Job) -> Contender:
         from gossamer import Gossip, Method
 
-        optimizer = _optimizer(job)
+        optimizer = optimizer_of(job)
         gossip = Gossip(job.model, optimizer, topology=Method(words))
         step = train(job, job.model, optimizer)
         return Contender(step, gossip.close, mean_error=mean_error, averaged=gossip.averaged)

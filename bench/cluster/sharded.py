@@ -3,7 +3,7 @@
 import os
 
 import torch.distributed as dist
-from methods import Contender, Entry, Job, train
+from methods import Contender, Entry, Job, nothing, optimizer_of, train
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -26,9 +26,9 @@ def hsdp() -> Entry:
 
     def make(job: Job) -> Contender:
         _shard(job.model, _mesh())
-        optimizer = job.optimizer(list(job.model.parameters()))
+        optimizer = optimizer_of(job)
         step = train(job, job.model, optimizer)
-        return Contender(step, lambda: None, is_synchronous=True, mean_error=1e-5)
+        return Contender(step, nothing, is_synchronous=True, mean_error=1e-5)
 
     return Entry(make)
 
@@ -41,7 +41,7 @@ def gossamer_hsdp(topology: str, *, mean_error: float, **keywords: object) -> En
 
         mesh = _mesh()
         _shard(job.model, mesh["shards"])
-        optimizer = job.optimizer(list(job.model.parameters()))
+        optimizer = optimizer_of(job)
         gossip = Gossip(job.model, optimizer, topology=topology, group=mesh["hosts"], **keywords)
         step = train(job, job.model, optimizer)
         is_synchronous = keywords.get("pattern") == "allreduce"

@@ -27,7 +27,7 @@ struct Stream256 {
 const KernelTable<float>* const kAvx2Floats = &kFastTable<float, Stream256>;
 const KernelTable<double>* const kAvx2Doubles = &kFastTable<double, Stream256>;
 const CopyFunction kAvx2Copy = streaming_copy<Stream256>;
-const RoundingKernels kAvx2Rounding{.bf16 = fast_round_bf16, .fp16 = fast_round_fp16};
+const RoundingKernels kAvx2Rounding{.bf16 = fast_round<bf16_code>, .fp16 = fast_round<fp16_code>};
 
 }  // namespace gossamer
 

@@ -27,7 +27,7 @@ struct Stream512 {
 const KernelTable<float>* const kAvx512Floats = &kFastTable<float, Stream512>;
 const KernelTable<double>* const kAvx512Doubles = &kFastTable<double, Stream512>;
 const CopyFunction kAvx512Copy = streaming_copy<Stream512>;
-const RoundingKernels kAvx512Rounding{.bf16 = fast_round_bf16, .fp16 = fast_round_fp16};
+const RoundingKernels kAvx512Rounding{.bf16 = fast_round<bf16_code>, .fp16 = fast_round<fp16_code>};
 
 }  // namespace gossamer
 

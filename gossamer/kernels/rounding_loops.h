@@ -41,7 +41,8 @@ namespace {
   return (magnitude < 0x7F800000U ? finite : special) | ((bits & 0x80000000U) >> 16);
 }
 
-void fast_round_bf16(const Rounding& job) {
+template <unsigned (*kCode)(float, unsigned)>
+void fast_round(const Rounding& job) {
   const float* const x = job.x;
   unsigned short* const to = job.to;
   const unsigned first = job.first;
@@ -49,19 +50,7 @@ void fast_round_bf16(const Rounding& job) {
   const unsigned count = static_cast<unsigned>(job.count);
 #pragma GCC ivdep
   for (unsigned i = 0; i < count; ++i) {
-    to[i] = static_cast<unsigned short>(bf16_code(x[i], random_bits(i, first, second)));
-  }
-}
-
-void fast_round_fp16(const Rounding& job) {
-  const float* const x = job.x;
-  unsigned short* const to = job.to;
-  const unsigned first = job.first;
-  const unsigned second = job.second;
-  const unsigned count = static_cast<unsigned>(job.count);
-#pragma GCC ivdep
-  for (unsigned i = 0; i < count; ++i) {
-    to[i] = static_cast<unsigned short>(fp16_code(x[i], random_bits(i, first, second)));
+    to[i] = static_cast<unsigned short>(kCode(x[i], random_bits(i, first, second)));
   }
 }
 

@@ -4,7 +4,8 @@ import copy
 import os
 import signal
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -343,11 +344,17 @@ def unequal(rank: int, size: int) -> Any:
 BEFORE, AFTER = "ddgddgd", "dgddgg"
 
 
-def straight(rank: int, size: int) -> Any:
-    """Saves when only one has stepped, and goes on."""
-    model = gan(rank)
+@contextmanager
+def on_ring(seed: int) -> Iterator[tuple[nn.Module, Pair, Gossip]]:
+    model = gan(seed)
     optimizers = players(model)
     with gossiping(model, optimizers, topology="ring", pattern="cwa") as gossip:
+        yield model, optimizers, gossip
+
+
+def straight(rank: int, size: int) -> Any:
+    """Saves when only one has stepped, and goes on."""
+    with on_ring(rank) as (model, optimizers, gossip):
         play(model, optimizers, rank, BEFORE)
         gossip.save(folder("set"))
         play(model, optimizers, rank, AFTER)
@@ -357,9 +364,7 @@ def straight(rank: int, size: int) -> Any:
 
 def killed(rank: int, size: int) -> Any:
     """Saves when only one has stepped, and is killed."""
-    model = gan(rank)
-    optimizers = players(model)
-    with gossiping(model, optimizers, topology="ring", pattern="cwa") as gossip:
+    with on_ring(rank) as (model, optimizers, gossip):
         play(model, optimizers, rank, BEFORE)
         gossip.save(folder("killed"))
         dist.barrier()
@@ -367,9 +372,7 @@ def killed(rank: int, size: int) -> Any:
 
 
 def resumed(rank: int, size: int) -> Any:
-    model = gan(rank + 7)
-    optimizers = players(model)
-    with gossiping(model, optimizers, topology="ring", pattern="cwa") as gossip:
+    with on_ring(rank + 7) as (model, optimizers, gossip):
         gossip.load(folder("killed"))
         play(model, optimizers, rank, AFTER)
         found = [everything(model, each) for each in optimizers]

@@ -19,10 +19,8 @@ SCENARIOS = (
 
 
 @pytest.fixture(scope="module")
-def four(tmp_path_factory: pytest.TempPathFactory) -> list[gossip_ranks.Rank]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(tmp_path_factory.mktemp("half")))
-        return gossip_ranks.run(list(SCENARIOS), [1, 1, 1, 1])
+def four(folder: Path) -> list[gossip_ranks.Rank]:
+    return gossip_ranks.run(list(SCENARIOS), [1, 1, 1, 1])
 
 
 # Training.

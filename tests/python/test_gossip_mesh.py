@@ -1,5 +1,6 @@
 """Gossip between replicas of several ranks each: meshes, DDP and FSDP inside, what is refused."""
 
+from pathlib import Path
 from typing import Any
 
 import gossip_ranks
@@ -11,14 +12,7 @@ NEAR = 1e-6
 
 
 @pytest.fixture(scope="module")
-def four(tmp_path_factory: pytest.TempPathFactory) -> list[gossip_ranks.Rank]:
-    place = tmp_path_factory.mktemp("checkpoints")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
-        return run_all()
-
-
-def run_all() -> list[gossip_ranks.Rank]:
+def four(folder: Path) -> list[gossip_ranks.Rank]:
     return gossip_ranks.run(
         [
             *("replicas", "sharded_ends", "refused_groups", "averaged_around_ddp"),

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,6 @@ from torch.optim import SGD, Adam, AdamW
 from gossamer import Gossip
 
 NEAR = 1e-12
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    place = tmp_path_factory.mktemp("checkpoints")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
-        yield place
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ The oracle here is plain matrices over all workers, rows are workers, in double 
 local optimizer does is torch's own. It shares no code with the engine.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -217,10 +218,8 @@ class Oracle:
 
 
 @pytest.fixture(scope="module")
-def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ranks]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(tmp_path_factory.mktemp("patterns")))
-        yield gossip_ranks.run([f"patterns_{name}" for name in SCENARIOS], HOSTS)
+def four(folder: Path) -> Ranks:
+    return gossip_ranks.run([f"patterns_{name}" for name in SCENARIOS], HOSTS)
 
 
 def results(four: Ranks, scenario: str) -> list[Any]:

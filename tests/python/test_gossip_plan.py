@@ -3,7 +3,6 @@
 import json
 import subprocess
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,15 +42,12 @@ def recommended(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    place = tmp_path_factory.mktemp("plans")
-    write_plan(place / "slow", HOSTS, ["50Mbit/s", "50Mbit/s", "10Mbit/s"])
-    write_plan(place / "fast", HOSTS, ["100Gbit/s"] * 3, compute="1s")
-    write_plan(place / "int8", HOSTS, ["200Mbit/s"] * 3)
-    write_plan(place / "others", [2, 2, 1], ["50Mbit/s"] * 3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
-        yield place
+def folder(folder: Path) -> Path:
+    write_plan(folder / "slow", HOSTS, ["50Mbit/s", "50Mbit/s", "10Mbit/s"])
+    write_plan(folder / "fast", HOSTS, ["100Gbit/s"] * 3, compute="1s")
+    write_plan(folder / "int8", HOSTS, ["200Mbit/s"] * 3)
+    write_plan(folder / "others", [2, 2, 1], ["50Mbit/s"] * 3)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,6 @@ from gossamer import Gossip, _core
 NEAR = 1e-6
 SCENARIOS = ["resumed", "resized", "grown", "two_groups", "odd_tensors", "refused"]
 SCENARIOS += ["hollow", "interrupted", "hosts_apart", "kept", "reordered"]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """What all launches of this file see; its name is in the environment."""
-    place = tmp_path_factory.mktemp("checkpoints")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
-        yield place
 
 
 @pytest.fixture(scope="module")

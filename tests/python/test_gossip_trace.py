@@ -4,7 +4,6 @@ import gzip
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
 from itertools import groupby, pairwise
 from math import inf
 from pathlib import Path
@@ -37,14 +36,6 @@ PARAMETERS = sum(p.numel() for p in mlp(hidden=HIDDEN).parameters())
 SCENARIOS = (
     "traced adapters slow accumulated paused in_groups trace_on_one folder_lost trace_left_open"
 )
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    place = tmp_path_factory.mktemp("traces")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
-        yield place
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """gossamer.probe(): what is measured decides nothing here; see gossamer/probe for that."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,9 @@ HOSTS = [2, 1]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    place = tmp_path_factory.mktemp("probes")
-    (place / "file").write_text("")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(place))
-        yield place
+def folder(folder: Path) -> Path:
+    (folder / "file").write_text("")
+    return folder
 
 
 @pytest.fixture(scope="module")

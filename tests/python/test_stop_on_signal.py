@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import gossip_ranks
@@ -15,10 +14,8 @@ STOPPED = 128 + signal.SIGTERM
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[gossip_ranks.Rank]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GOSSAMER_TEST_FOLDER", str(tmp_path_factory.mktemp("stops")))
-        yield gossip_ranks.run(SCENARIOS, [1, 2])
+def three(folder: Path) -> list[gossip_ranks.Rank]:
+    return gossip_ranks.run(SCENARIOS, [1, 2])
 
 
 def test_all_stop_after_the_same_step(three: list[gossip_ranks.Rank]) -> None:

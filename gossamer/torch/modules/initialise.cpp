@@ -7,17 +7,11 @@
 
 #include "gossamer/base/dtype.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/name_hash.h"
 #include "gossamer/base/rng.h"
 
 namespace gossamer {
 namespace {
-
-/// FNV-1a, 64 bits.
-std::uint64_t hash_of(const std::string& name) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 template <class T>
 void fill_normal(at::Tensor& parameter, double spread, Rng& rng) {
@@ -38,7 +32,7 @@ void initialise(torch::nn::Module& module, std::uint64_t seed, const Spread& spr
       continue;
     }
     GOSSAMER_ASSERT(parameter.is_contiguous());
-    Rng rng(seed, hash_of(item.key()));
+    Rng rng(seed, hash_of_name(item.key()));
     const double deviation = spread(item.key(), parameter);
     if (parameter.scalar_type() == at::kFloat) {
       fill_normal<float>(parameter, deviation, rng);

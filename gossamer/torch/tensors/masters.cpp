@@ -8,6 +8,7 @@
 #include <cstring>
 #include <span>
 
+#include "gossamer/base/name_hash.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/kernels/random_rounding.h"
 #include "gossamer/torch/tensors/tensor_views.h"
@@ -84,11 +85,7 @@ void take_changes(const at::Tensor& tensor, Master& master) {
 }
 
 std::uint64_t rounding_key(std::string_view name, int worker, std::int64_t step) {
-  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-  for (const char letter : name) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
-  }
-  return mix_bits(mix_bits(hash, static_cast<std::uint64_t>(worker)),
+  return mix_bits(mix_bits(hash_of_name(name), static_cast<std::uint64_t>(worker)),
                   static_cast<std::uint64_t>(step));
 }
 

@@ -8,34 +8,13 @@
 #include <memory>
 #include <vector>
 
-#include "gossamer/graph/topology.h"
 #include "gossamer/torch/tensors/tensor_engine.h"
-#include "gossamer/transport/threads.h"
+#include "gossamer/torch/testing/lone_engine.h"
 
 namespace gossamer {
 namespace {
 
 constexpr float kLowUlp = 0x1p-7F;  // of BFloat16 at 1
-
-/// A worker alone, with SGD of rate 1.
-struct LowAlone {
-  explicit LowAlone(std::vector<NamedTensor> tensors, UpdateAt update = UpdateAt::step)
-      : transports(make_threads_transports({.hosts = {HostSpec{}}})),
-        groups{Hyper{.lr = 1}},
-        engine(std::move(tensors),
-               {.engine = {.schedule = make_topology("ring", {.shape = even_hosts(1, 1)}),
-                           .optimizer = "sgd",
-                           .groups = groups,
-                           .update = update}},
-               *transports.front()) {
-    engine.start();
-    if (update == UpdateAt::backward) engine.watch_gradients([this] { return groups; });
-  }
-
-  std::vector<std::unique_ptr<Transport>> transports;
-  std::vector<Hyper> groups;
-  TensorEngine engine;
-};
 
 at::Tensor low_tensor(double value, c10::ScalarType dtype = at::kBFloat16) {
   return at::full({64}, value, dtype).requires_grad_();
@@ -87,7 +66,7 @@ TEST(Masters, UpdatesBelowTheLastPlaceAddUp) {
   for (const UpdateAt update : {UpdateAt::step, UpdateAt::backward}) {
     for (const auto type : {at::kBFloat16, at::kHalf}) {
       const at::Tensor low = low_tensor(1, type);
-      LowAlone alone({{"low", low}}, update);
+      LoneEngine alone({{"low", low}}, update);
       const double rate = type == at::kHalf ? 0x1p-13 : 0x1p-10;  // an eighth of the last place
       alone.groups[0].lr = rate;
       for (int step = 0; step < 64; ++step) {
@@ -106,7 +85,7 @@ TEST(Masters, UpdatesBelowTheLastPlaceAddUp) {
 TEST(Masters, MixedModelsStepAllTheirTensors) {
   const at::Tensor low = low_tensor(2);
   const at::Tensor single = low_tensor(2, at::kFloat);
-  LowAlone alone({{"low", low}, {"single", single}});
+  LoneEngine alone({{"low", low}, {"single", single}});
   (low.to(at::kFloat) + single).sum().backward();
   alone.engine.step(alone.groups);
   EXPECT_TRUE(low.eq(1).all().item<bool>());
@@ -116,7 +95,7 @@ TEST(Masters, MixedModelsStepAllTheirTensors) {
 TEST(Masters, AnEditInTheBackwardIsKept) {
   const at::Tensor early = low_tensor(1);
   const at::Tensor late = low_tensor(1);
-  LowAlone alone({{"early", early}, {"late", late}}, UpdateAt::backward);
+  LoneEngine alone({{"early", early}, {"late", late}}, UpdateAt::backward);
   alone.groups[0].lr = 0.125;
   late.sum().backward();
   {
@@ -131,7 +110,7 @@ TEST(Masters, AnEditInTheBackwardIsKept) {
 
 TEST(Masters, TheAverageIsRoundedToNearestAndLocalValuesComeBack) {
   const at::Tensor low = low_tensor(1);
-  LowAlone alone({{"low", low}});
+  LoneEngine alone({{"low", low}});
   alone.engine.home(0).add_(0.375F * kLowUlp);
   alone.engine.step(alone.groups);  // no gradient: written at random
   const at::Tensor shown = low.detach().clone();

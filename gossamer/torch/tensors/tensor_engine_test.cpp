@@ -9,8 +9,7 @@
 
 #include "gossamer/base/test_errors.h"
 #include "gossamer/engine/non_finite.h"
-#include "gossamer/graph/topology.h"
-#include "gossamer/transport/threads.h"
+#include "gossamer/torch/testing/lone_engine.h"
 
 namespace gossamer {
 namespace {
@@ -20,35 +19,12 @@ at::Tensor parameter(double value, std::int64_t count = 64,
   return at::full({count}, value, dtype).requires_grad_();
 }
 
-/// SGD with rate 1: what has stepped is less by its gradient.
-struct Alone {
-  explicit Alone(std::vector<NamedTensor> tensors, UpdateAt update = UpdateAt::step,
-                 LayoutOptions layout = {.min_buckets = 1}, bool measures_norm = false)
-      : transports(make_threads_transports({.hosts = {HostSpec{}}})),
-        groups{Hyper{.lr = 1}},
-        engine(std::move(tensors),
-               {.engine = {.schedule = make_topology("ring", {.shape = even_hosts(1, 1)}),
-                           .optimizer = "sgd",
-                           .groups = groups,
-                           .update = update},
-                .layout = layout,
-                .measures_norm = measures_norm},
-               *transports.front()) {
-    engine.start();
-    if (update == UpdateAt::backward) engine.watch_gradients([this] { return groups; });
-  }
-
-  std::vector<std::unique_ptr<Transport>> transports;
-  std::vector<Hyper> groups;
-  TensorEngine engine;
-};
-
 float first_of(const at::Tensor& tensor) { return tensor[0].item<float>(); }
 
 TEST(TensorEngine, StepsEachBucketOnceItsGradientsAreThere) {
   const at::Tensor a = parameter(1);
   const at::Tensor b = parameter(2);
-  Alone alone({{"a", a}, {"b", b}}, UpdateAt::backward, {.min_buckets = 2});
+  LoneEngine alone({{"a", a}, {"b", b}}, UpdateAt::backward, {.min_buckets = 2});
   b.sum().backward();
   EXPECT_EQ(first_of(b), 1);
   EXPECT_EQ(first_of(a), 1);
@@ -63,7 +39,7 @@ TEST(TensorEngine, StepsEachBucketOnceItsGradientsAreThere) {
 TEST(TensorEngine, ABucketWaitsForAllTensorsThatReachIntoIt) {
   const at::Tensor early = parameter(1, 96);
   const at::Tensor late = parameter(1, 96);
-  Alone alone({{"early", early}, {"late", late}}, UpdateAt::backward, {.min_buckets = 3});
+  LoneEngine alone({{"early", early}, {"late", late}}, UpdateAt::backward, {.min_buckets = 3});
   late.sum().backward();
   EXPECT_EQ(first_of(late), 0);
   EXPECT_EQ(late[95].item<float>(), 1);  // its bucket also holds a part of `early`
@@ -75,7 +51,7 @@ TEST(TensorEngine, ABucketWaitsForAllTensorsThatReachIntoIt) {
 TEST(TensorEngine, LeavesUnusedTensorsAsTheyAre) {
   const at::Tensor used = parameter(1);
   const at::Tensor unused = parameter(1);
-  Alone alone({{"used", used}, {"unused", unused}}, UpdateAt::backward, {.min_buckets = 2});
+  LoneEngine alone({{"used", used}, {"unused", unused}}, UpdateAt::backward, {.min_buckets = 2});
   used.sum().backward();
   alone.engine.step(alone.groups);
   EXPECT_EQ(alone.engine.early_buckets(), 1);
@@ -87,7 +63,7 @@ TEST(TensorEngine, LeavesUnusedTensorsAsTheyAre) {
 
 TEST(TensorEngine, ATensorThatIsUsedTwiceStepsWithItsWholeGradient) {
   const at::Tensor w = parameter(1);
-  Alone alone({{"w", w}}, UpdateAt::backward);
+  LoneEngine alone({{"w", w}}, UpdateAt::backward);
   (w * 2 + (w * w).relu() * w).sum().backward();  // derivative 2 + 3 w²
   EXPECT_EQ(first_of(w), -4);
 }
@@ -95,7 +71,7 @@ TEST(TensorEngine, ATensorThatIsUsedTwiceStepsWithItsWholeGradient) {
 TEST(TensorEngine, RefusesASecondGradientForAStepThatHasBegun) {
   const at::Tensor a = parameter(1);
   const at::Tensor b = parameter(1);
-  Alone alone({{"a", a}, {"b", b}}, UpdateAt::backward);
+  LoneEngine alone({{"a", a}, {"b", b}}, UpdateAt::backward);
   a.sum().backward();
   const std::string told = message_of([&] { a.sum().backward(); });
   EXPECT_NE(told.find("second gradient arrived for parameter 'a'"), std::string::npos) << told;
@@ -105,7 +81,7 @@ TEST(TensorEngine, MeasuresTheNormOfTheWholeGradient) {
   for (const bool measures : {false, true}) {
     const at::Tensor a = parameter(1, 3);
     const at::Tensor b = parameter(1, 1, c10::ScalarType::Double);
-    Alone alone({{"a", a}, {"b", b}}, UpdateAt::step, {.min_buckets = 1}, measures);
+    LoneEngine alone({{"a", a}, {"b", b}}, UpdateAt::step, {.min_buckets = 1}, measures);
     ((a * a).sum() + 2 * b.sum()).backward();
     EXPECT_NEAR(alone.engine.step(alone.groups).grad_norm, 4, 1e-6) << measures;
   }
@@ -115,7 +91,7 @@ TEST(TensorEngine, RefusesAGradientThatIsNotFiniteByItsName) {
   for (const bool measures : {false, true}) {
     const at::Tensor a = parameter(1);
     const at::Tensor b = parameter(1);
-    Alone alone({{"a", a}, {"b", b}}, UpdateAt::step, {.min_buckets = 1}, measures);
+    LoneEngine alone({{"a", a}, {"b", b}}, UpdateAt::step, {.min_buckets = 1}, measures);
     a.sum().backward();
     (b * std::numeric_limits<double>::infinity()).sum().backward();
     const std::string told =
@@ -128,12 +104,12 @@ TEST(TensorEngine, RefusesAGradientThatIsNotFiniteByItsName) {
 
 TEST(TensorEngine, RefusesWhatItCannotHold) {
   const at::Tensor whole = at::ones({4}, at::kLong);
-  EXPECT_THROW(Alone({{"whole", whole}}), std::invalid_argument);
-  EXPECT_THROW(Alone({{"complex", parameter(1, 4, c10::ScalarType::ComplexFloat)}}),
+  EXPECT_THROW(LoneEngine({{"whole", whole}}), std::invalid_argument);
+  EXPECT_THROW(LoneEngine({{"complex", parameter(1, 4, c10::ScalarType::ComplexFloat)}}),
                std::invalid_argument);
-  EXPECT_THROW(Alone({{"quarter", at::ones({4}).to(c10::ScalarType::Float8_e5m2)}}),
+  EXPECT_THROW(LoneEngine({{"quarter", at::ones({4}).to(c10::ScalarType::Float8_e5m2)}}),
                std::invalid_argument);
-  EXPECT_THROW(Alone({}), std::invalid_argument);
+  EXPECT_THROW(LoneEngine({}), std::invalid_argument);
 }
 
 }  // namespace

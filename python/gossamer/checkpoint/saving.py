@@ -33,8 +33,7 @@ def save(
     path: Path,
     keep: int,
 ) -> None:
-    """See Gossip.save. What is ``carried`` is read in here."""
-    team.refuse_inside("save()")
+    """See Gossip.save, which refuses blocks. What is ``carried`` is read in here."""
     shards.reshard(trained.model)
     with together(trained.tensors, "save"):
         begun = _saved(team, trained, carried, folders, path, keep)

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from gossamer import _core
 from gossamer.session.session import Session
 from gossamer.tensors.names import Named
-from gossamer.tensors.stand_ins import StandIns, stand_in
+from gossamer.tensors.stand_ins import stand_in, stand_ins_of
 from gossamer.tensors.trained import Trained
 
 _LATE_STEPS = 3
@@ -84,7 +84,7 @@ def average_gradients(
     somebody changes gradients behind autograd's back, as DDP does."""
     named = [(name, parameter) for name, parameter, _ in everything if _may_be_trained(parameter)]
     settings = session.settings
-    others = StandIns((parameter for _, parameter in named), engine)
+    others = stand_ins_of([parameter for _, parameter in named], engine)
     engine.average_gradients(
         [(name, stand_in(parameter)) for name, parameter in named],
         bucket_bytes,
@@ -92,8 +92,8 @@ def average_gradients(
         at_end=at_end,
         rounds=None if settings.pattern == "allreduce" else session.schedule,
         stagger=settings.stagger,
-        take=others.take,
-        give=others.give,
+        take=others.take if others else None,
+        give=others.give if others else None,
     )
 
 

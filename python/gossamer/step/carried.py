@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import torch
@@ -23,17 +23,12 @@ class Carried(NamedTuple):
 
 def carried_by(engine: _core.Engine, trained: Trained, row: _core.Pattern) -> Carried:
     """What the engine has now, by reference."""
-    homes = {name: (engine.home(i), p) for i, (name, p, _) in enumerate(trained.named)}
     return Carried(
-        {
-            name: home
-            for name, (home, parameter) in homes.items()
-            if home.dtype != parameter.dtype.to_real()
-        },
+        {name: home for name, _, home in _masters(engine, trained)},
         {
             (vector, name): engine.pattern_state(i, k)
             for vector, k in row.kept_state.items()
-            for i, name in enumerate(homes)
+            for i, (name, _, _) in enumerate(trained.named)
         },
         engine.agreed_losses,
     )
@@ -41,8 +36,17 @@ def carried_by(engine: _core.Engine, trained: Trained, row: _core.Pattern) -> Ca
 
 def masters_of(engine: _core.Engine, trained: Trained) -> dict[int, torch.Tensor]:
     """By id of the parameter the wider copies of this engine, by reference."""
-    homes = ((p, engine.home(i)) for i, p in enumerate(trained.tensors))
-    return {id(p): home for p, home in homes if home.dtype != p.dtype.to_real()}
+    return {id(parameter): home for _, parameter, home in _masters(engine, trained)}
+
+
+def _masters(
+    engine: _core.Engine, trained: Trained
+) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
+    """Name, parameter and what is mixed of it, where that is not the parameter itself."""
+    for i, (name, parameter, _) in enumerate(trained.named):
+        home = engine.home(i)
+        if home.dtype != parameter.dtype.to_real():
+            yield name, parameter, home
 
 
 def take_masters(

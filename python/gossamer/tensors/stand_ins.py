@@ -8,7 +8,7 @@ post-accumulate hooks then.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -54,6 +54,11 @@ class StandIns:
         for parameter, other in self._pairs:
             if parameter.grad is None and other.grad is not None:
                 parameter.grad = shards.like(parameter, other.grad)
+
+
+def stand_ins_of(parameters: Sequence[torch.Tensor], engine: _core.Engine) -> StandIns | None:
+    """None where all of them get their gradients from autograd itself."""
+    return StandIns(parameters, engine) if any(map(shards.is_sharded, parameters)) else None
 
 
 def _watch(
