@@ -85,7 +85,7 @@ struct EngineOptions {
   Recorder* recorder =
       nullptr;  ///< for a trace; must outlive the engine; null: nothing is recorded
   /// Names the parameter at an element of a bucket, for messages; may be empty.
-  std::function<std::string(int bucket, std::int64_t element)> name_of;
+  std::function<std::string(int bucket, std::int64_t element)> name_of = nullptr;
 };
 
 /// Throws std::invalid_argument for options that do not fit each other.

@@ -56,11 +56,12 @@ from sleeping_model import Pace, SleepingModel
 def about(all_of_it, two_rows):
     model = SleepingModel(100_000, Pace(0.0), 1.0)
     with torch.no_grad():
-        for parameter in model.layers:
+        for parameter in model.parameters():
             parameter.fill_(-3 * LR)
-        model.layers[-1].mul_(1 + all_of_it)
-        model.layers[-1][1].mul_(1 + two_rows)
-        model.layers[-1][2].mul_(1 - two_rows)
+        last = list(model.parameters())[-1]
+        last.mul_(1 + all_of_it)
+        last[1].mul_(1 + two_rows)
+        last[2].mul_(1 - two_rows)
     return complaint(model, Contender(lambda: None, lambda: None), Mixing("ring"), [1], 3)
 
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
