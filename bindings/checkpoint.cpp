@@ -101,6 +101,8 @@ void bind_keys(py::module_& module) {
   module.def("buffer_key", &buffer_key, py::arg("name"), "The key of a buffer.");
   module.def("mixed_key", &mixed_key, py::arg("name"),
              "The key of what travels of a parameter that is mixed in a wider dtype.");
+  module.def("beside_key", &beside_key, py::arg("name"),
+             "The key of a tensor that is mixed beside the parameters.");
   module.def(
       "optimizer_key", &optimizer_key, py::arg("name"), py::arg("vector") = "",
       "The key of an optimizer's vector; without one, what all of the parameter begin with.");

@@ -2,6 +2,7 @@
 
 #include <pybind11/functional.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -92,9 +93,10 @@ void set_agreed_losses(const EngineHandle& self, const Losses& losses) {
 
 void bind_life(EngineClass& type) {
   type.def(py::init<OrNone<TransportHandle>, std::vector<EngineHandle::Parameter>, EngineOptions,
-                    std::int64_t, OrNone<Recorder>>(),
+                    std::int64_t, OrNone<Recorder>, std::vector<EngineHandle::Beside>>(),
            py::arg("transport"), py::arg("tensors"), py::arg("options"), py::kw_only(),
-           py::arg("bucket_bytes"), py::arg("recorder") = py::none())
+           py::arg("bucket_bytes"), py::arg("recorder") = py::none(),
+           py::arg("beside") = std::vector<EngineHandle::Beside>{})
       .def(
           "start", [](EngineHandle& self) { self.aside([](auto& engine) { engine.start(); }); },
           NoGil(), "Checks that all ranks agree, gives everybody rank 0's values. Collective.")
@@ -176,12 +178,14 @@ void bind_tensors(EngineClass& type) {
           "copy_updates",
           [](EngineHandle& self, const at::Tensor& into) {
             float* updates = into.mutable_data_ptr<float>();
-            for (int i = 0; i < self.get().count(); ++i) {
+            for (int i = 0; i < std::min<std::int64_t>(into.numel(), self.get().count()); ++i) {
               updates[i] = static_cast<float>(self.get().updates(i));
             }
           },
           py::arg("into"),
-          "Writes how often each tensor has been stepped into a contiguous float32 tensor.")
+          R"(
+        Writes how often each of the first tensors has been stepped into a contiguous float32 tensor
+        of as many.)")
       .def(
           "set_updates",
           [](EngineHandle& self, int i, std::int64_t t) { self.get().set_updates(i, t); },

@@ -16,12 +16,16 @@ std::shared_ptr<Transport> transport_of_one_worker() {
 
 EngineHandle::EngineHandle(const OrNone<TransportHandle>& transport,
                            const std::vector<Parameter>& tensors, EngineOptions options,
-                           std::int64_t bucket_bytes, OrNone<Recorder> recorder)
+                           std::int64_t bucket_bytes, OrNone<Recorder> recorder,
+                           const std::vector<Beside>& beside)
     : recorder_(std::move(recorder).value_or(nullptr)) {
   transport_ = transport ? (*transport)->get() : transport_of_one_worker();
   roll_call_ = transport ? (*transport)->roll_call() : nullptr;
   std::vector<NamedTensor> named;
   for (const auto& [name, tensor, group] : tensors) named.push_back({name, tensor, group});
+  for (const auto& [name, tensor, every] : beside) {
+    named.push_back({.name = name, .tensor = tensor, .beside_every = every});
+  }
   options.recorder = recorder_.get();
   options.while_waiting = [this, before = std::move(options.while_waiting)] {
     if (before) before();

@@ -26,8 +26,12 @@ class EngineHandle {
   /// (name, tensor, parameter group)
   using Parameter = std::tuple<std::string, at::Tensor, int>;
 
+  /// (name, tensor, steps from one mix to the next)
+  using Beside = std::tuple<std::string, at::Tensor, std::int64_t>;
+
   EngineHandle(const OrNone<TransportHandle>& transport, const std::vector<Parameter>& tensors,
-               EngineOptions options, std::int64_t bucket_bytes, OrNone<Recorder> recorder);
+               EngineOptions options, std::int64_t bucket_bytes, OrNone<Recorder> recorder,
+               const std::vector<Beside>& beside);
   ~EngineHandle();
   EngineHandle(const EngineHandle&) = delete;
   EngineHandle& operator=(const EngineHandle&) = delete;

@@ -15,6 +15,8 @@ std::string buffer_key(std::string_view name) { return joined("buffer", name); }
 
 std::string mixed_key(std::string_view name) { return joined("mixed", name); }
 
+std::string beside_key(std::string_view name) { return joined("beside", name); }
+
 std::string optimizer_key(std::string_view name, std::string_view vector) {
   return joined(joined("optimizer", name), vector);
 }

@@ -28,6 +28,9 @@ std::string buffer_key(std::string_view name);
 /// "mixed/NAME": what travels of a parameter that is mixed in a wider dtype than its own.
 std::string mixed_key(std::string_view name);
 
+/// "beside/NAME": a tensor that is mixed beside the parameters.
+std::string beside_key(std::string_view name);
+
 /// "optimizer/NAME/VECTOR", with torch's word for the vector: exp_avg, exp_avg_sq, momentum_buffer,
 /// accumulated, and kUpdates. Without a vector: what all keys of the parameter begin with.
 std::string optimizer_key(std::string_view name, std::string_view vector = {});

@@ -20,6 +20,7 @@ double ConsensusAverage::load(std::span<const WeightedBucket> buckets, Collectiv
     elements::scale(dtype, mean.data(), bucket->count, weight);
     collectives.mean(dtype, mean.data(), mean.data(), bucket->count);
     write_parameters(*bucket, mean.data());
+    if (bucket->is_beside) continue;
     distance += elements::distance_squared(dtype, local.data(), mean.data(), bucket->count);
     norm += elements::norm_squared(dtype, mean.data(), bucket->count);
   }

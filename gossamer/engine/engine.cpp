@@ -135,13 +135,18 @@ bool Engine::sends_ahead() const {
 bool Engine::sends_at_once() const { return sends_ahead() && pattern_.stages() == 1; }
 
 std::int64_t Engine::round_of(Lane& lane) const {
-  return plans_.round_of(lane.state().index, steps_);
+  const BucketState& state = lane.state();
+  return plans_.round_of(state.index, state.bucket.every, steps_);
 }
 
 void Engine::expect(Lane& lane, std::int64_t exchange) {
   const BucketState& state = lane.state();
-  const std::int64_t round = plans_.round_of(state.index, exchange / pattern_.stages());
-  lane.expect(plans_.plan_for(round, state.bucket.count), exchange);
+  const Bucket& bucket = state.bucket;
+  const std::int64_t step = exchange / pattern_.stages();
+  lane.expect(PlanBook::rests(bucket.every, step)
+                  ? plans_.resting_plan(bucket.count)
+                  : plans_.plan_for(plans_.round_of(state.index, bucket.every, step), bucket.count),
+              exchange);
 }
 
 void Engine::launch(Lane& lane, std::int64_t exchange) {

@@ -56,9 +56,14 @@ struct Bucket {
   /// Of a scattered bucket with parameters on a device: then the segments say where the correction
   /// is formed, see Note [Parameters on a device]. Must outlive the engine.
   DeviceBucket* device = nullptr;
-  Memory spare = {};  ///< room for `count` elements more, or null; see wants_spares()
+  Memory spare = {};       ///< room for `count` elements more, or null; see wants_spares()
+  std::int64_t every = 1;  ///< mixes in every so many-th step, see Note [Buckets that rest]
+  bool is_beside = false;  ///< no parameters: does not count in the disagreement
 };
 
+/// Note [Buckets that rest]: a bucket that mixes in every k-th step has the schedule to itself. It
+/// follows round n in the step that ends its n-th k steps, and rests in the others, as in a round
+/// in which everybody keeps his own.
 struct EngineOptions {
   Schedule schedule;
   std::string pattern = "cwa";

@@ -32,8 +32,17 @@ bool PlanBook::has_edges() const {
   return false;
 }
 
-std::int64_t PlanBook::round_of(int bucket, std::int64_t step) const {
-  return step + (staggers_ ? bucket : 0);
+std::int64_t PlanBook::round_of(int bucket, std::int64_t every, std::int64_t step) const {
+  return step / every + (staggers_ ? bucket : 0);
+}
+
+std::shared_ptr<const Plan> PlanBook::resting_plan(std::int64_t count) {
+  auto& plan = resting_plans_[count];
+  if (!plan) {
+    plan = std::make_shared<const Plan>(
+        compile(identity_round(seating_.workers()), seating_, count, plan_options_));
+  }
+  return plan;
 }
 
 std::shared_ptr<const Plan> PlanBook::plan_for(std::int64_t round, std::int64_t count) {

@@ -220,6 +220,9 @@ def buffer_key(name: str) -> str:
 def mixed_key(name: str) -> str:
     """The key of what travels of a parameter that is mixed in a wider dtype."""
 
+def beside_key(name: str) -> str:
+    """The key of a tensor that is mixed beside the parameters."""
+
 def optimizer_key(name: str, vector: str = "") -> str:
     """The key of an optimizer's vector; without one, what all of the parameter begin with."""
 
@@ -796,6 +799,7 @@ class Engine:
         *,
         bucket_bytes: int,
         recorder: Recorder | None = None,
+        beside: Sequence[tuple[str, torch.Tensor, int]] = [],
     ) -> None: ...
     def start(self) -> None:
         """Checks that all ranks agree, gives everybody rank 0's values. Collective."""
@@ -852,7 +856,8 @@ class Engine:
         """Counts the tensor's steps there from now on."""
 
     def copy_updates(self, into: torch.Tensor) -> None:
-        """Writes how often each tensor has been stepped into a contiguous float32 tensor."""
+        """Writes how often each of the first tensors has been stepped into a contiguous float32 tensor
+        of as many."""
 
     def set_updates(self, tensor: int, updates: int) -> None:
         """Says how often a tensor has been stepped."""

@@ -22,7 +22,7 @@ from gossamer.step import consensus, means
 from gossamer.step.meeting import Given, meet_all
 from gossamer.step.replaced_step import ReplacedStep
 from gossamer.step.run import Run, remember
-from gossamer.tensors import wrappers
+from gossamer.tensors import beside, wrappers
 from gossamer.uneven_epochs import uneven
 from gossamer.workers.world import find_seat, own_folder
 
@@ -58,6 +58,11 @@ class Gossip(habits.NoModule, Closing):
         pattern_options: numbers by name for patterns that have options.
         group: the process group, or the mesh of one dimension, to gossip in; by default all ranks.
             Over other ranks the model may be in DistributedDataParallel or ``fully_shard``.
+        mix_state: what is mixed beside the parameters, as they are. Names of the optimizer's state,
+            such as ``("z",)`` of a schedule-free one; modules and tensors, such as a moving average
+            of the parameters. ``averaged()`` has their means, ``save()`` keeps them. A mapping says
+            from how many steps to how many: ``{"z": 1, ema: 8}``. With names the optimizer takes
+            its own step. Then pattern is ``"cwa"`` or ``"atc"``.
         buffers: ``"averaged"``: ``averaged()`` averages floating-point buffers too; ``"local"``:
             it leaves them alone. In any case rank 0's are everybody's first.
         check_gradients: refuse a gradient that is not finite before it touches anything.
@@ -104,6 +109,7 @@ class Gossip(habits.NoModule, Closing):
         pattern: str | None = None,
         pattern_options: Mapping[str, float] | None = None,
         group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None = None,
+        mix_state: beside.MixState = None,
         buffers: str = "averaged",
         check_gradients: bool = True,
         check_payloads: bool = True,
@@ -124,7 +130,7 @@ class Gossip(habits.NoModule, Closing):
     ) -> None:
         asked = Settings.of(locals())
         inner, ddp = wrappers.unwrapped(model)
-        met = meet_all(Given(inner, optimizer, ddp, find_seat(group)), asked)
+        met = meet_all(Given(inner, optimizer, mix_state, ddp, find_seat(group)), asked)
         self.plan: tuple[str, ...] = met.plan
         begun = session.begin(met.world, met.settings, met.trained.rule)
         self._run = Run(begun, met.trained, trusts_versions=ddp is None)

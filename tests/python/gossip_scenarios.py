@@ -46,6 +46,7 @@ import gossip_scenarios_plan  # noqa: E402
 import gossip_scenarios_probe  # noqa: E402
 import gossip_scenarios_save  # noqa: E402
 import gossip_scenarios_secret  # noqa: E402
+import gossip_scenarios_state  # noqa: E402
 import gossip_scenarios_stops  # noqa: E402
 import gossip_scenarios_suspicions  # noqa: E402
 import gossip_scenarios_trace  # noqa: E402
@@ -82,6 +83,8 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_probe.SCENARIOS,
     **gossip_scenarios_save.SCENARIOS,
     **gossip_scenarios_secret.SCENARIOS,
+    **gossip_scenarios_state.SCENARIOS,
+    **gossip_scenarios_state.LAUNCHES,
     **gossip_scenarios_stops.SCENARIOS,
     **gossip_scenarios_suspicions.SCENARIOS,
     **gossip_scenarios_trace.SCENARIOS,

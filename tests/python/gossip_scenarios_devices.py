@@ -13,8 +13,10 @@ import torch.distributed as dist
 from gossip_scenarios_basic import gossiping
 from gossip_scenarios_ends import attempt_to
 from gossip_support import batch, difference, flat, loss_of, mlp
+from schedulefree import SGDScheduleFree
 from torch import nn
 from torch.optim import SGD, Adam, AdamW
+from torch.optim.swa_utils import AveragedModel
 
 from gossamer import Gossip, Method, Mixer
 
@@ -93,6 +95,30 @@ def device_ways(rank: int, size: int) -> Any:
         "gradient_gossip adamw": both(rank, size, make=_adamw, pattern="gradient_gossip"),
         "allreduce bf16": both(rank, size, pattern="allreduce", codec="bf16", dtype=torch.float32),
     }
+
+
+def device_state(rank: int, size: int) -> Any:
+    """How far y, z and a moving average of y are from those in CPU memory, by period."""
+    found = {}
+    for every in (1, 3):
+        ends = []
+        for number in (0, 1, 2):
+            model = on_device(mlp().double(), number) if number else mlp().double()
+            optimizer = SGDScheduleFree(model.parameters(), lr=0.1, foreach=False)
+            optimizer.train()
+            ema = AveragedModel(model, avg_fn=lambda old, new, _: 0.9 * old + 0.1 * new)
+            state = {"z": every, ema: every}
+            with gossiping(model, optimizer, topology="ring", mix_state=state) as gossip:
+                for k in range(STEPS):
+                    steps(model, optimizer, rank, 1)
+                    ema.update_parameters(model)
+                    if k == STEPS // 2:
+                        with gossip.averaged():
+                            mean = flat(ema).cpu()
+            z = torch.cat([optimizer.state[p]["z"].flatten() for p in model.parameters()])
+            ends.append(torch.cat([mean, flat(model).cpu(), z.cpu(), flat(ema).cpu()]))
+        found[every] = max(float((end - ends[0]).abs().max()) for end in ends[1:])
+    return found
 
 
 def device_among_others(rank: int, size: int) -> Any:
@@ -328,6 +354,7 @@ def device_mixer(rank: int, size: int) -> Any:
 
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "device_ways": device_ways,
+    "device_state": device_state,
     "device_among_others": device_among_others,
     "device_counts": device_counts,
     "device_average": device_average,

@@ -49,6 +49,11 @@ def test_a_device_trains_as_cpu_memory_does(
         assert found[way] <= within
 
 
+def test_state_is_mixed_as_in_cpu_memory(ranks: list[gossip_ranks.Rank]) -> None:
+    for found in results(ranks, "device_state"):
+        assert max(found.values()) <= 1e-14
+
+
 def test_a_device_and_cpu_memory_can_be_neighbours(ranks: list[gossip_ranks.Rank]) -> None:
     assert max(results(ranks, "device_among_others")) <= EXACT
 

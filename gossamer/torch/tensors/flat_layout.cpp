@@ -23,22 +23,31 @@ void check_positive(std::string_view what, std::int64_t value) {
                  .remedy = "give a positive number"});
 }
 
-int array_of(FlatLayout& layout, DType dtype) {
+int array_of(FlatLayout& layout, const ParameterInfo& parameter) {
   for (std::size_t i = 0; i < layout.arrays.size(); ++i) {
-    if (layout.arrays[i].dtype == dtype) return static_cast<int>(i);
+    const ArrayLayout& array = layout.arrays[i];
+    if (array.dtype == parameter.dtype && array.beside_every == parameter.beside_every) {
+      return static_cast<int>(i);
+    }
   }
-  layout.arrays.push_back({.dtype = dtype});
+  layout.arrays.push_back({.dtype = parameter.dtype, .beside_every = parameter.beside_every});
   return static_cast<int>(layout.arrays.size()) - 1;
 }
 
+void place_slot(const ParameterInfo& parameter, FlatLayout& layout) {
+  const int index = array_of(layout, parameter);
+  ArrayLayout& array = layout.arrays[at(index)];
+  const std::int64_t count = parameter.count();
+  layout.slots.push_back(
+      {.info = parameter, .array = index, .offset = array.count, .count = count});
+  array.count = round_up(array.count + count, kSlotAlignment);
+}
+
 void place_slots(std::span<const ParameterInfo> parameters, FlatLayout& layout) {
-  for (std::size_t i = parameters.size(); i-- > 0;) {
-    const int index = array_of(layout, parameters[i].dtype);
-    ArrayLayout& array = layout.arrays[at(index)];
-    const std::int64_t count = parameters[i].count();
-    layout.slots.push_back(
-        {.info = parameters[i], .array = index, .offset = array.count, .count = count});
-    array.count = round_up(array.count + count, kSlotAlignment);
+  for (const bool is_beside : {false, true}) {
+    for (std::size_t i = parameters.size(); i-- > 0;) {
+      if ((parameters[i].beside_every > 0) == is_beside) place_slot(parameters[i], layout);
+    }
   }
   std::stable_sort(
       layout.slots.begin(), layout.slots.end(),

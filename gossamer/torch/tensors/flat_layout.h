@@ -20,6 +20,8 @@ struct ParameterInfo {
   int group = 0;
   /// Further names under which the module reaches the same tensor.
   std::vector<std::string> aliases = {};
+  /// 0, or for what is mixed beside the parameters: in every so many-th step.
+  std::int64_t beside_every = 0;
 
   std::int64_t count() const;
 };
@@ -44,9 +46,11 @@ struct BucketLayout {
   std::vector<Segment> segments;
 };
 
-/// One flat array per element type; `count` includes the padding.
+/// One flat array per element type of parameters, and per type and period of what is beside them;
+/// `count` includes the padding.
 struct ArrayLayout {
   DType dtype = DType::f32;
+  std::int64_t beside_every = 0;
   std::int64_t count = 0;
 };
 
@@ -74,7 +78,7 @@ inline constexpr std::int64_t kSlotAlignment = 16;
 inline constexpr std::int64_t kBucketAlignment = 64;
 
 /// Lays the parameters out in reverse order (the order in which a backward pass finishes them),
-/// one array per element type, and cuts each array into buckets of equal size up to
+/// array by array, those of parameters first, and cuts each array into buckets of equal size up to
 /// kBucketAlignment. Throws std::invalid_argument when an option is not positive.
 FlatLayout plan_layout(std::span<const ParameterInfo> parameters, const LayoutOptions& options);
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "gossamer/base/index.h"
 
@@ -57,6 +59,24 @@ TEST(FlatLayout, ReverseOrderPutsTheLastRegisteredFirst) {
   EXPECT_EQ(layout.slots[0].info.name, "last");
   EXPECT_EQ(layout.slots[0].offset, 0);
   EXPECT_EQ(layout.slots[1].offset, kSlotAlignment);
+}
+
+TEST(FlatLayout, WhatIsBesideComesLastInArraysOfItsOwn) {
+  const std::vector<ParameterInfo> infos = {{.name = "a", .sizes = {100}},
+                                            {.name = "b", .sizes = {100}},
+                                            {.name = "z", .sizes = {100}, .beside_every = 1},
+                                            {.name = "y", .sizes = {100}, .beside_every = 4},
+                                            {.name = "x", .sizes = {100}, .beside_every = 1}};
+  const FlatLayout layout = plan_layout(infos, {.min_buckets = 1});
+  ASSERT_EQ(layout.arrays.size(), 3u);
+  EXPECT_EQ(layout.arrays[0].beside_every, 0);
+  std::string order;
+  for (const ParameterSlot& slot : layout.slots) {
+    order += slot.info.name;
+    EXPECT_EQ(layout.arrays[at(slot.array)].beside_every, slot.info.beside_every);
+  }
+  EXPECT_EQ(order.substr(0, 2), "ba");
+  EXPECT_EQ(order, "baxzy");
 }
 
 TEST(FlatLayout, RefusesOptionsThatAreNotPositive) {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <string>
 
 #include "gossamer/base/errors.h"
@@ -10,11 +11,15 @@
 
 namespace gossamer {
 
-/// A trainable tensor, with the index of its parameter group.
+/// A trainable tensor, with the index of its parameter group; or one that is mixed beside them in
+/// every `beside_every`-th step, and that nobody steps.
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
   int group = 0;
+  std::int64_t beside_every = 0;
+
+  bool is_beside() const { return beside_every > 0; }
 };
 
 /// Throws std::invalid_argument: "parameter 'NAME' WHAT, got TYPE on DEVICE; REMEDY".

@@ -51,7 +51,8 @@ FlatLayout layout_of(std::span<const NamedTensor> tensors, const LayoutOptions& 
     infos.push_back({.name = named.name,
                      .dtype = mixing_dtype(named.tensor),
                      .sizes = as_real(named.tensor.detach()).sizes().vec(),
-                     .group = named.group});
+                     .group = named.group,
+                     .beside_every = named.beside_every});
   }
   return plan_layout(infos, options);
 }
@@ -73,7 +74,7 @@ TensorEngine::TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions
       engine_(engine_options(), transport, (place_tensors(), buckets())) {
   if (stage_) pinned_ = std::make_unique<PinnedRange>(stage_->device(), engine_.outboxes());
   Recorder* const recorder = options_.engine.recorder;
-  if (recorder != nullptr) passes_ = std::make_unique<PassWatch>(this->tensors(), *recorder);
+  if (recorder != nullptr) passes_ = std::make_unique<PassWatch>(parameters(), *recorder);
 }
 
 TensorEngine::~TensorEngine() {
@@ -110,11 +111,12 @@ void TensorEngine::place_tensors() {
     const std::size_t i = index_of_slot(tensors_, layout_.slots[s]);
     tensor_of_slot_.push_back(i);
     at::Tensor& tensor = tensors_[i].tensor;
-    if (fused && !can_be_fused(tensor)) {
+    const bool is_stepped = fused && !tensors_[i].is_beside();
+    if (is_stepped && !can_be_fused(tensor)) {
       refuse_tensor(tensors_[i], "cannot be stepped by a fused optimizer",
                     "let its own optimizer step it");
     }
-    if (fused && !tensor.is_non_overlapping_and_dense()) make_dense(tensor);
+    if (is_stepped && !tensor.is_non_overlapping_and_dense()) make_dense(tensor);
     Place& place = places_[i];
     place.slot = s;
     const at::Tensor values = as_real(tensor.detach());
@@ -164,6 +166,8 @@ std::vector<Bucket> TensorEngine::buckets() {
         .dtype = dtype, .count = layout.count, .segments = segments_of(b, [this](std::size_t i) {
                                                  return segment_of(i, kNoStep, nullptr);
                                                })};
+    bucket.is_beside = layout_.arrays[array].beside_every > 0;
+    bucket.every = std::max<std::int64_t>(layout_.arrays[array].beside_every, 1);
     if (device_steps_ == DeviceSteps::behind) bucket.device = stage_->bucket(static_cast<int>(b));
     for (const auto& state : pattern_states_) {
       auto* const begin = static_cast<std::byte*>(state[array].mutable_data_ptr());
@@ -177,7 +181,8 @@ std::vector<Bucket> TensorEngine::buckets() {
 /// All of a tensor, as it is now.
 Segment TensorEngine::segment_of(std::size_t i, int group, const void* g) {
   Segment segment{.group = group, .g = g, .x = home_of(i).mutable_data_ptr()};
-  for (std::size_t k = 0; k < state_vectors_; ++k) {
+  const std::size_t vectors = tensors_[i].is_beside() ? 0 : state_vectors_;
+  for (std::size_t k = 0; k < vectors; ++k) {
     segment.state[k] = state(static_cast<int>(i), static_cast<int>(k)).mutable_data_ptr();
   }
   return segment;
@@ -218,8 +223,10 @@ std::string TensorEngine::describe() const {
     for (const std::int64_t size : named.tensor.sizes()) text += std::to_string(size) + ",";
     const bool is_plain = named.tensor.layout() == at::kStrided && named.tensor.is_contiguous();
     text += "] " + std::string(c10::toString(named.tensor.scalar_type())) +
-            (is_plain ? "" : " with strides " + c10::str(named.tensor.strides())) + " in group " +
-            std::to_string(named.group) + "\n";
+            (is_plain ? "" : " with strides " + c10::str(named.tensor.strides())) +
+            (named.is_beside() ? " in every step of " + std::to_string(named.beside_every)
+                               : " in group " + std::to_string(named.group)) +
+            "\n";
   }
   return text;
 }
@@ -255,7 +262,8 @@ void TensorEngine::begin_trace() {
 
 bool TensorEngine::is_as_made(std::size_t i, const at::Tensor& tensor) const {
   const Place& place = places_[i];
-  const bool can_be_stepped = options_.engine.optimizer != "none" || place.is_home;
+  const bool is_stepped = options_.engine.optimizer != "none" && !tensors_[i].is_beside();
+  const bool can_be_stepped = is_stepped || place.is_home;
   return tensor.scalar_type() == place.dtype && tensor.sizes() == place.sizes &&
          tensor.strides() == place.strides && (can_be_fused(tensor) || !can_be_stepped);
 }
@@ -268,18 +276,19 @@ void TensorEngine::check_place(std::size_t i) const {
 }
 
 bool TensorEngine::holds(const std::vector<std::vector<at::Tensor>>& groups) const {
+  const std::size_t count = parameters().size();
   std::size_t i = 0;
   for (std::size_t group = 0; group < groups.size(); ++group) {
     for (const at::Tensor& tensor : groups[group]) {
       if (!tensor.requires_grad()) continue;
-      if (i == tensors_.size() || !tensors_[i].tensor.is_same(tensor) ||
+      if (i == count || !tensors_[i].tensor.is_same(tensor) ||
           tensors_[i].group != static_cast<int>(group) || !is_as_made(i, tensor)) {
         return false;
       }
       ++i;
     }
   }
-  return i == tensors_.size();
+  return i == count;
 }
 
 bool TensorEngine::is_laid_out(std::size_t i, const at::Tensor& gradient) const {
@@ -289,9 +298,11 @@ bool TensorEngine::is_laid_out(std::size_t i, const at::Tensor& gradient) const 
          gradient.strides() == place.strides;
 }
 
-std::vector<at::Tensor> TensorEngine::tensors() const {
+std::vector<at::Tensor> TensorEngine::parameters() const {
   std::vector<at::Tensor> all;
-  for (const NamedTensor& named : tensors_) all.push_back(named.tensor);
+  for (const NamedTensor& named : tensors_) {
+    if (!named.is_beside()) all.push_back(named.tensor);
+  }
   return all;
 }
 

@@ -74,8 +74,8 @@ bool can_be_fused(const at::Tensor& tensor);
 /// function, which is run again with the values of that moment.
 class TensorEngine {
  public:
-  /// Throws std::invalid_argument for tensors that cannot be served, share memory, or are used with
-  /// an optimizer they do not fit.
+  /// Tensors beside the parameters come last. Throws std::invalid_argument for tensors that cannot
+  /// be served, share memory, or are used with an optimizer they do not fit.
   TensorEngine(std::vector<NamedTensor> tensors, TensorEngineOptions options, Transport& transport);
 
   TensorEngine(const TensorEngine&) = delete;
@@ -112,7 +112,8 @@ class TensorEngine {
   /// a gradient that was changed after it had been stepped with.
   StepReport step(std::span<const Hyper> groups, bool skip = false, double loss = 0);
 
-  std::vector<at::Tensor> tensors() const;
+  /// The tensors but those beside the parameters.
+  std::vector<at::Tensor> parameters() const;
   const std::string& name(int tensor) const { return tensors_.at(at(tensor)).name; }
   int count() const { return static_cast<int>(tensors_.size()); }
   /// The optimizer's state vector `k` of a tensor, with its shape and strides; of zeros at first.
@@ -126,8 +127,8 @@ class TensorEngine {
   void show_updates(int tensor, const at::Tensor& number);
   /// The pattern's own state vector `k`, a view; to be filled in before start_at().
   at::Tensor pattern_state(int tensor, int k) const;
-  /// Whether these are its tensors, in their groups, as they were when it was made; frozen ones do
-  /// not count.
+  /// Whether these are its parameters, in their groups, as they were when it was made; frozen ones
+  /// do not count.
   bool holds(const std::vector<std::vector<at::Tensor>>& groups) const;
   /// What of a tensor was mixed last and travels next: itself, or its wider copy, which has taken
   /// over what the owner has changed.

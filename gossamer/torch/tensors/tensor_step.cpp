@@ -38,7 +38,7 @@ bool takes_sparse_gradients(std::string_view optimizer) {
 
 void TensorEngine::watch_gradients(BeforeBackward before) {
   before_backward_ = std::move(before);
-  arrivals_ = std::make_unique<Arrivals>(tensors(), [this](std::size_t i) { arrive(i); });
+  arrivals_ = std::make_unique<Arrivals>(parameters(), [this](std::size_t i) { arrive(i); });
 }
 
 void TensorEngine::arrive(std::size_t i) {

@@ -7,6 +7,7 @@ the newest that all have. Nothing is changed on any rank before all have found w
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -19,7 +20,7 @@ from gossamer.checkpoint.worker_file import Restored, Source, WorkerFile, unders
 from gossamer.checkpoint.worker_means import means_of
 from gossamer.session.team import Team
 from gossamer.step.carried import Carried
-from gossamer.tensors import shards
+from gossamer.tensors import beside, shards
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import World, own_folder
 
@@ -63,6 +64,7 @@ def _looked_into(
     with as_problem(problems, world.rank, "load the checkpoint"):
         _check_model(trained, manifest)
         source = _source(world, path, manifest)
+        _check_beside(trained, source)
         with understood(path):
             found = worker_file.restored(source, trained)
             _check_state(trained, found)
@@ -167,6 +169,16 @@ def _check_model(trained: Trained, manifest: _core.Manifest) -> None:
         )
 
 
+def _check_beside(trained: Trained, source: Source) -> None:
+    there = {*source.keys()}
+    for key, _ in worker_file.beside_tensors(trained):
+        if key not in there:
+            raise ValueError(
+                f"the checkpoint has no {key}, which mix_state has now; load it with the mix_state "
+                "that it was saved with"
+            )
+
+
 def _source(world: World, path: str, manifest: _core.Manifest) -> Source:
     if manifest.workers != world.size:
         return means_of(path, manifest)
@@ -195,15 +207,26 @@ def _carried(team: Team, trained: Trained, source: Source, carried: Carried) -> 
     """State of another pattern is left where it is."""
     keys, row = set(source.keys()), team.session.row(trained.rule)
     mixed, state = {}, {}
-    for name, parameter, _ in trained.everything():
+    for name, parameter in _mixed(trained):
         key = _core.mixed_key(name)
         if key in keys:
             mixed[name] = _real_like(parameter, key, source)
+    for name, parameter, _ in trained.everything():
         for vector in row.kept_state:
             key = _core.pattern_key(row.name, vector, name)
             if key in keys:
                 state[vector, name] = _real_like(parameter, key, source)
     return carried._replace(mixed=mixed, state=state)
+
+
+def _mixed(trained: Trained) -> Iterator[tuple[str, torch.Tensor]]:
+    """What is mixed once all is loaded; an entry of state with the parameter that it is like."""
+    for name, parameter, _ in trained.everything():
+        yield name, parameter
+        for key in trained.wanted.names:
+            yield beside.title(key, name), parameter
+    for name, tensor, _ in trained.wanted.given:
+        yield name, tensor
 
 
 def _real_like(parameter: torch.Tensor, key: str, source: Source) -> torch.Tensor:

@@ -67,6 +67,17 @@ def model_tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
             yield keys[kind](piece), values
 
 
+def beside_tensors(trained: Trained) -> Iterator[tuple[str, torch.Tensor]]:
+    """Key and tensor of what is given to be mixed beside the parameters."""
+    for name, tensor, _ in trained.wanted.given:
+        yield _core.beside_key(name), tensor
+
+
+def _tensors(trained: Trained) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from model_tensors(trained.model)
+    yield from beside_tensors(trained)
+
+
 # Writing.
 
 
@@ -126,7 +137,7 @@ def pack(value: Any, key: str, content: Content) -> Any:
 def collect(trained: Trained, carried: Carried, pattern: str) -> Content:
     """All that a worker has; tensors by reference. ValueError for what cannot be kept."""
     content = Content()
-    for key, tensor in model_tensors(trained.model):
+    for key, tensor in _tensors(trained):
         content.put(key, tensor)
     for name, tensor in carried.mixed.items():
         content.put(_core.mixed_key(name), tensor)
@@ -199,7 +210,7 @@ class Restored:
     read: Callable[[str], torch.Tensor]
 
     def put(self, optimizers: Optimizers) -> None:
-        """The model's values in place, the optimizers' state as new tensors."""
+        """The values in place, the optimizers' state as new tensors."""
         with torch.no_grad():
             for key, tensor in self.values:
                 tensor.copy_(self.read(key))
@@ -216,7 +227,7 @@ def restored(source: Source, trained: Trained) -> Restored:
         tensor = source.tensor(key)
         return torch.view_as_complex(tensor) if key in complex_keys else tensor
 
-    values = list(model_tensors(trained.model))
+    values = list(_tensors(trained))
     for key, tensor in values:
         found = read(key)
         if (found.shape, found.dtype) != (tensor.shape, tensor.dtype):

@@ -67,6 +67,19 @@ def after_first(session: Session, trained: Trained) -> None:
     )
 
 
+def after_second(session: Session, trained: Trained) -> None:
+    """State that was not there in the first step is mixed now, if it is there at all."""
+    missing = trained.seats.missing()
+    if missing:
+        kept = sorted({str(key) for _, entry in trained.optimizers.states() for key in entry})
+        warn(
+            session.world.rank,
+            f"mix_state has {names_of(missing)}, which {trained.optimizers.word} does not keep "
+            f"after two steps, got {names_of(kept) or 'no state'}; it is mixed once it is there, "
+            "so look for a slip in the name",
+        )
+
+
 def warn(rank: int, text: str) -> None:
     """On rank 0 only: what is to be said is of the script, which all ranks run."""
     if rank == 0:

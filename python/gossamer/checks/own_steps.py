@@ -96,6 +96,7 @@ class SecondCopies(Check):
     def __init__(self, session: Session, trained: Trained) -> None:
         self._unseen = {id(each) for each in trained.optimizers.each if not _is_torchs(each)}
         self.is_done = not self._unseen or session.world.size == 1
+        self._mixed = {*trained.wanted.names}
         self._begun: dict[int, torch.Tensor] = {}  # what the own step begins from
         self._left: dict[int, torch.Tensor] = {}  # what the last own step has left
 
@@ -142,7 +143,9 @@ class SecondCopies(Check):
         by_key: dict[str, list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]] = {}
         for parameter in mixed:
             for key, tensor in optimizer.state.get(parameter, {}).items():
-                if isinstance(tensor, torch.Tensor) and _could_be(tensor, parameter):
+                if key in self._mixed or not isinstance(tensor, torch.Tensor):
+                    continue
+                if _could_be(tensor, parameter):
                     triple = (sample(tensor), self._left[id(parameter)], self._begun[id(parameter)])
                     by_key.setdefault(str(key), []).append(triple)
         for key, triples in by_key.items():
@@ -152,8 +155,8 @@ class SecondCopies(Check):
                 return (
                     f"{type(optimizer).__name__} keeps the parameters a second time, in "
                     f"state['{key}'], which no mix reaches: it drifts apart among workers, and "
-                    "what the optimizer makes of it is one worker's; see docs/which-model.md, "
-                    "or use an optimizer that keeps them once"
+                    "what the optimizer makes of it is one worker's; mix it too, with "
+                    f'Gossip(..., mix_state=("{key}",))'
                 )
         return ""
 

@@ -43,7 +43,7 @@ def _masters(
     engine: _core.Engine, trained: Trained
 ) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
     """Name, parameter and what is mixed of it, where that is not the parameter itself."""
-    for i, (name, parameter, _) in enumerate(trained.named):
+    for i, (name, parameter, _) in enumerate([*trained.named, *trained.seats.found]):
         home = engine.home(i)
         if home.dtype != parameter.dtype.to_real():
             yield name, parameter, home
@@ -53,7 +53,7 @@ def take_masters(
     engine: _core.Engine, trained: Trained, masters: Mapping[int, torch.Tensor]
 ) -> None:
     """Puts them into another engine, for parameters that are as they were."""
-    for i, parameter in enumerate(trained.tensors):
+    for i, (_, parameter, _) in enumerate([*trained.named, *trained.seats.found]):
         former, home = masters.get(id(parameter)), engine.home(i)
         if former is not None and (former.dtype, former.shape) == (home.dtype, home.shape):
             engine.set_home(i, former)
@@ -61,9 +61,10 @@ def take_masters(
 
 def carry(engine: _core.Engine, trained: Trained, row: _core.Pattern, carried: Carried) -> None:
     """Puts it into another engine."""
-    for i, (name, _, _) in enumerate(trained.named):
+    for i, (name, _, _) in enumerate([*trained.named, *trained.seats.found]):
         if name in carried.mixed:
             engine.set_home(i, carried.mixed[name])
+    for i, (name, _, _) in enumerate(trained.named):
         for vector, k in row.kept_state.items():
             if (vector, name) in carried.state:
                 engine.pattern_state(i, k).copy_(carried.state[vector, name])

@@ -18,11 +18,14 @@ Also: TypeAlias = "nn.Module | torch.Tensor | Iterable[Also]"
 """Modules and tensors, nested in lists as they like."""
 
 
-def beside(model: nn.Module, buffers: bool, also: Also) -> list[tuple[str, torch.Tensor]]:
-    """What is averaged besides the trained parameters: the model's ``buffers`` and the tensors of
-    ``also``, by name; each once, and none of the model's parameters."""
-    own = {id(parameter) for parameter in model.parameters()}
-    named = [*(model.named_buffers() if buffers else ()), *_named("also", also)]
+def beside(trained: Trained, buffers: bool, also: Also) -> list[tuple[str, torch.Tensor]]:
+    """What is averaged besides what the engine mixes: the model's ``buffers``, the tensors of
+    ``also`` and state that is to be mixed from the next step on, by name; each once."""
+    new = trained.seats.new()
+    own = {id(parameter) for parameter in trained.model.parameters()}
+    own |= {id(tensor) for _, tensor, _ in trained.seats.found}
+    buffers_of = trained.model.named_buffers() if buffers else ()
+    named = [*buffers_of, *_named("also", also), *((name, tensor) for name, tensor, _ in new)]
     found = {id(tensor): (name, tensor) for name, tensor in named if id(tensor) not in own}
     return list(found.values())
 
@@ -50,7 +53,7 @@ def agreed(team: Team, trained: Trained, buffers: bool, also: Also) -> Iterator[
     named: list[tuple[str, torch.Tensor]] = []
 
     def describe() -> list[str]:
-        named.extend(beside(trained.model, buffers, also))
+        named.extend(beside(trained, buffers, also))
         lines = (f"tensor {line}" for each in named for line in plain.describe_mean(*each))
         return [*parameters.describe_mixed(trained.named), *lines]
 

@@ -10,7 +10,7 @@ from gossamer.records import tracing
 from gossamer.session import patterns, planning, settings
 from gossamer.session.settings import Settings
 from gossamer.step import backward
-from gossamer.tensors import devices, optimizers, trained, wrappers
+from gossamer.tensors import beside, devices, optimizers, trained, wrappers
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import Seat, World, meet
 
@@ -20,6 +20,7 @@ class Given(NamedTuple):
 
     model: nn.Module
     optimizer: optimizers.Given
+    mix_state: beside.MixState
     ddp: nn.parallel.DistributedDataParallel | None
     seat: Seat
 
@@ -71,7 +72,8 @@ def _checked(given: Given, asked: Settings) -> Trained:
     tracing.prepare_folder("trace", asked.trace)
     tracing.prepare_folder("metrics", asked.metrics)
     taken.check_unused()
-    found = trained.read(given.model, taken)
+    found = trained.read(given.model, taken, beside.wanted(given.mix_state))
+    found.wanted.check(asked.pattern, asked.update, asked.late, found.everything())
     devices.check(found.named)
     patterns.check_optimizers(asked.pattern, found.rule, taken)
     backward.check_arguments(asked.update, asked.pattern, found, given.ddp)

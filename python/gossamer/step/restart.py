@@ -29,7 +29,7 @@ def read_anew(team: Team, before: Trained, *, is_loaded: bool) -> Trained:
     found: list[Trained] = []
 
     def about_now() -> list[str]:
-        now = trained.read(before.model, before.optimizers)
+        now = trained.read(before.model, before.optimizers, before.wanted)
         patterns.check_optimizers(settings.pattern, now.rule, now.optimizers)
         found.append(now)
         return meeting.about(settings, now)

@@ -235,10 +235,13 @@ class Run:
             self._late.note(engine.early_buckets)
         if engine.steps_done == 1:
             first_steps.after_first(self.session, self.trained)
+        if engine.steps_done == 2:
+            first_steps.after_second(self.session, self.trained)
 
     def _advance(self, groups: list[_core.Hyper], *, skip: bool) -> None:
         """The engine's step."""
         engine = self.team.engine
+        self.trained.seats.take()
         self.last_step = engine.step(groups, skip, self.loss.take())
         self._turns.begin()
         self._passes_at_mix = engine.gradient_passes
@@ -327,6 +330,7 @@ class Run:
             session.engine_options(trained.rule),
             bucket_bytes=session.bucket_bytes(trained.bytes),
             recorder=self.trace.recorder,
+            beside=trained.seats.found,
             mixes=session.settings.pattern != "allreduce",
         )
 

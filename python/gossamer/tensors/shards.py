@@ -136,17 +136,27 @@ class ShardEngine(_core.Engine):
         *,
         bucket_bytes: int,
         recorder: _core.Recorder | None = None,
+        beside: Sequence[tuple[str, torch.Tensor, int]] = (),
         mixes: bool = True,
     ) -> None:
         self._mixes = mixes
         self._parameters = [parameter for _, parameter, _ in named]
-        self._copies = [local_of(parameter).clone() for parameter in self._parameters]
+        self._tensors = [*self._parameters, *(tensor for _, tensor, _ in beside)]
+        self._copies = [local_of(tensor).clone() for tensor in self._tensors]
         self._model = model
         self._held = [(id(parameter), group) for _, parameter, group in named]
         copies = [
-            (name, copy, group) for (name, _, group), copy in zip(named, self._copies, strict=True)
+            (name, copy, number)
+            for (name, _, number), copy in zip([*named, *beside], self._copies, strict=True)
         ]
-        super().__init__(transport, copies, options, bucket_bytes=bucket_bytes, recorder=recorder)
+        super().__init__(
+            transport,
+            copies[: len(named)],
+            options,
+            bucket_bytes=bucket_bytes,
+            recorder=recorder,
+            beside=copies[len(named) :],
+        )
 
     def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:
         """As the engine's, of the parameters that the copies are of."""
@@ -169,7 +179,7 @@ class ShardEngine(_core.Engine):
 
     def home(self, tensor: int) -> torch.Tensor:
         """As the engine's, of what is here."""
-        self._copies[tensor].copy_(local_of(self._parameters[tensor]))
+        self._copies[tensor].copy_(local_of(self._tensors[tensor]))
         return super().home(tensor)
 
     def step(
@@ -205,20 +215,20 @@ class ShardEngine(_core.Engine):
         super().average([local_of(tensor) for tensor in tensors])
 
     def _copy_in(self) -> None:
-        for parameter, copy in zip(self._parameters, self._copies, strict=True):
-            copy.copy_(local_of(parameter))
+        for tensor, copy in zip(self._tensors, self._copies, strict=True):
+            copy.copy_(local_of(tensor))
 
     def _copy_out(self) -> None:
         with torch.no_grad():
-            for parameter, copy in zip(self._parameters, self._copies, strict=True):
-                local_of(parameter).copy_(copy)
+            for tensor, copy in zip(self._tensors, self._copies, strict=True):
+                local_of(tensor).copy_(copy)
         reshard(self._model)
 
     def _disagreement(self) -> float:
         """While the copies hold the mean and the shards this worker's values."""
         mesh = _mesh(self._parameters)
         sums = torch.zeros(2, dtype=torch.float64, device=self._copies[0].device)
-        for parameter, mean in zip(self._parameters, self._copies, strict=True):
+        for parameter, mean in zip(self._parameters, self._copies, strict=False):
             share = _pieces(parameter) / mesh.size()  # the others have the rest of it, or the same
             for k, values in enumerate((local_of(parameter) - mean, mean)):
                 sums[k] += share * values.abs().double().square().sum()
@@ -235,10 +245,12 @@ def make_engine(
     *,
     bucket_bytes: int,
     recorder: _core.Recorder | None,
+    beside: Sequence[tuple[str, torch.Tensor, int]],
     mixes: bool,
 ) -> _core.Engine:
-    """The engine for these parameters of the model; ``mixes``: its steps change them."""
-    how: Any = {"bucket_bytes": bucket_bytes, "recorder": recorder}
+    """The engine for these parameters of the model, and for what is mixed beside them; ``mixes``:
+    its steps change them."""
+    how: Any = {"bucket_bytes": bucket_bytes, "recorder": recorder, "beside": list(beside)}
     if any(is_sharded(parameter) for _, parameter, _ in named):
         return ShardEngine(model, transport, named, options, **how, mixes=mixes)
     return _core.Engine(transport, named, options, **how)

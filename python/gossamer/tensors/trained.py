@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.weak import WeakIdKeyDictionary
 
-from gossamer.tensors import parameters, shards
+from gossamer.tensors import beside, parameters, shards
 from gossamer.tensors.fused import Rule, rule_for
 from gossamer.tensors.optimizers import Optimizers
 
@@ -29,7 +29,8 @@ class Trained:
     ``named``: the trainable parameters in the optimizers' order; ``parts``: the places in it that
     each optimizer has. ``kind``: the rule for an optimizer of this class; ``rule``: that with which
     the engine steps these parameters, None where optimizers step them themselves, as several always
-    do. ``tree``: the model's modules, None where they change by themselves.
+    do. ``tree``: the model's modules, None where they change by themselves. ``seats``: what of
+    ``wanted`` is mixed beside the parameters.
     """
 
     model: nn.Module
@@ -39,6 +40,8 @@ class Trained:
     kind: Rule | None
     rule: Rule | None
     tree: parameters.Tree | None
+    wanted: beside.Wanted
+    seats: beside.Seats
 
     @cached_property
     def tensors(self) -> list[torch.Tensor]:
@@ -61,8 +64,9 @@ class Trained:
         return sum(p.numel() * p.element_size() for p in self.tensors)
 
     def is_changed(self) -> bool:
-        """Whether the optimizer is of another kind now, or the model has other parts."""
-        is_same = self.optimizers.kind == self.kind
+        """Whether the optimizer is of another kind now, or has other state that is mixed, or the
+        model has other parts."""
+        is_same = self.optimizers.kind == self.kind and self.seats.is_same()
         return not (is_same and (self.tree is None or self.tree.is_same()))
 
     def everything(self) -> list[parameters.Named]:
@@ -71,11 +75,15 @@ class Trained:
 
     def describe(self) -> list[str]:
         """A line for each tensor that every rank must have alike, with name, shape and dtype."""
-        return parameters.describe(self.model, self.named)
+        return [
+            *parameters.describe(self.model, self.named),
+            *self.wanted.describe(),
+            *self.seats.describe(),
+        ]
 
 
-def read(model: nn.Module, optimizers: Optimizers) -> Trained:
-    """Raises ValueError for parameters that cannot be mixed."""
+def read(model: nn.Module, optimizers: Optimizers, wanted: beside.Wanted) -> Trained:
+    """Raises ValueError for parameters that cannot be mixed, TypeError for state that cannot."""
     everything = parameters.named_parameters(model, optimizers)
     named = parameters.trainable(everything)
     for _, parameter, _ in named:
@@ -91,8 +99,10 @@ def read(model: nn.Module, optimizers: Optimizers) -> Trained:
             for which in range(len(optimizers.each))
         ],
         kind=optimizers.kind,
-        # See Note [Shards]
-        rule=None if is_sharded or single is None else rule_for(single),
+        # See Note [Shards] and Note [State that is mixed]
+        rule=None if is_sharded or wanted.names or single is None else rule_for(single),
         # FSDP replaces parameters and puts them back in every step.
         tree=None if is_sharded else parameters.Tree(model),
+        wanted=wanted,
+        seats=beside.Seats(wanted, named, optimizers),
     )
