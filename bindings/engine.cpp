@@ -184,8 +184,8 @@ void bind_tensors(EngineClass& type) {
           },
           py::arg("into"),
           R"(
-        Writes how often each of the first tensors has been stepped into a contiguous float32 tensor
-        of as many.)")
+        Writes how often each of the first tensors has been stepped, into a contiguous float32
+        tensor of as many.)")
       .def(
           "set_updates",
           [](EngineHandle& self, int i, std::int64_t t) { self.get().set_updates(i, t); },
