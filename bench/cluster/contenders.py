@@ -13,7 +13,10 @@ def sleeping_job(model: SleepingModel) -> Job:
     """SGD on gradients that the model knows without computing."""
     x = torch.zeros(1, requires_grad=True)
     return Job(
-        model, lambda wrapped: wrapped(x).sum(), lambda tensors: torch.optim.SGD(tensors, lr=LR)
+        model,
+        lambda wrapped: wrapped(x).sum(),
+        lambda tensors: torch.optim.SGD(tensors, lr=LR),
+        layers=tuple(model.layers),
     )
 
 

@@ -23,12 +23,15 @@ Step = Callable[[], None]
 @dataclass(frozen=True)
 class Job:
     """What is trained. `loss` gets the model as the method wrapped it; `schedule`, if there is one,
-    steps after every step of the optimizer."""
+    steps after every step of the optimizer. `layers`: what FSDP shards one by one. Gradients are
+    clipped to a norm of `clip_norm`, unless that is 0."""
 
     model: nn.Module
     loss: Callable[[nn.Module], torch.Tensor]
     optimizer: Callable[[Sequence[torch.Tensor]], Optimizer]
     schedule: Callable[[Optimizer], LRScheduler] | None = None
+    layers: Sequence[nn.Module] = ()
+    clip_norm: float = 0.0
 
 
 @dataclass
@@ -95,6 +98,8 @@ def train(job: Job, model: nn.Module, optimizer: Optimizer) -> Step:
     def step() -> None:
         optimizer.zero_grad()
         job.loss(model).backward()
+        if job.clip_norm:
+            nn.utils.clip_grad_norm_(model.parameters(), job.clip_norm)
         optimizer.step()
         if schedule:
             schedule.step()

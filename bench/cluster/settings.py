@@ -102,6 +102,8 @@ SETTINGS = (
     Setting("hsdp 4", "4x2", "41.8Mbit/s", SHARDED),
     Setting("hsdp slow", "4x2", "20Mbit/s", SHARDED),
     Setting("hsdp fast", "4x2", "80Mbit/s", SHARDED),
+    Setting("hsdp 2 slow", "2x2", "20Mbit/s", SHARDED),
+    Setting("hsdp 2 fast", "2x2", "80Mbit/s", SHARDED),
     # A ring all-reduce over all workers takes twice the compute.
     Setting("gamma2", "4x2", "48.8Mbit/s", GAMMA_2),
     Setting("gamma2 16", "4x4", "52.3Mbit/s", GAMMA_2),

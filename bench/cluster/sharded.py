@@ -4,7 +4,6 @@ import os
 
 import torch.distributed as dist
 from methods import Contender, Entry, Job, nothing, optimizer_of, train
-from torch import nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
@@ -15,17 +14,17 @@ def _mesh() -> DeviceMesh:
     return init_device_mesh("cpu", shape, mesh_dim_names=("hosts", "shards"))
 
 
-def _shard(model: nn.Module, mesh: DeviceMesh) -> None:
-    for layer in model.layers:
+def _shard(job: Job, mesh: DeviceMesh) -> None:
+    for layer in job.layers:
         fully_shard(layer, mesh=mesh)
-    fully_shard(model, mesh=mesh)
+    fully_shard(job.model, mesh=mesh)
 
 
 def hsdp() -> Entry:
     """FSDP2's own, over both dimensions."""
 
     def make(job: Job) -> Contender:
-        _shard(job.model, _mesh())
+        _shard(job, _mesh())
         optimizer = optimizer_of(job)
         step = train(job, job.model, optimizer)
         return Contender(step, nothing, is_synchronous=True, mean_error=1e-5)
@@ -40,7 +39,7 @@ def gossamer_hsdp(topology: str, *, mean_error: float, **keywords: object) -> En
         from gossamer import Gossip
 
         mesh = _mesh()
-        _shard(job.model, mesh["shards"])
+        _shard(job, mesh["shards"])
         optimizer = optimizer_of(job)
         gossip = Gossip(job.model, optimizer, topology=topology, group=mesh["hosts"], **keywords)
         step = train(job, job.model, optimizer)

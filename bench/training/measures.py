@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from models import loss_of
 from torch import nn
+from torch.distributed.tensor import DTensor
 
 ALL_REDUCES = 3
 AT_ONCE = 64  # windows of a validation
@@ -53,10 +54,16 @@ def all_reduce_s(count: int) -> float:
     return largest(statistics.median(found[1:]))
 
 
+def whole(model: nn.Module) -> torch.Tensor:
+    """All parameters, also those that other ranks of a replica hold."""
+    values = [p.full_tensor() if isinstance(p, DTensor) else p for p in model.parameters()]
+    return torch.cat([each.flatten() for each in values])
+
+
 @torch.no_grad()
 def disagreement(model: nn.Module) -> float:
     """√(mean over workers of ‖xᵢ - x̄‖²) / ‖x̄‖."""
-    mine = torch.cat([parameter.flatten() for parameter in model.parameters()]).double()
+    mine = whole(model).double()
     mean = mine.clone()
     dist.all_reduce(mean)
     mean /= dist.get_world_size()
@@ -67,7 +74,7 @@ def disagreement(model: nn.Module) -> float:
 @torch.no_grad()
 def workers_are_equal(model: nn.Module) -> bool:
     """Whether all have the bits of rank 0's parameters."""
-    mine = torch.cat([parameter.flatten() for parameter in model.parameters()])
+    mine = whole(model)
     first = mine.clone()
     dist.broadcast(first, 0)
     return total(float(not torch.equal(mine, first))) == 0

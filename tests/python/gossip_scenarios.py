@@ -27,6 +27,7 @@ import gossip_scenarios_averaging  # noqa: E402
 import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
 import gossip_scenarios_codecs  # noqa: E402
+import gossip_scenarios_combined  # noqa: E402
 import gossip_scenarios_device_order  # noqa: E402
 import gossip_scenarios_device_shards  # noqa: E402
 import gossip_scenarios_devices  # noqa: E402
@@ -63,6 +64,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_backward.SCENARIOS,
     **gossip_scenarios_basic.SCENARIOS,
     **gossip_scenarios_codecs.SCENARIOS,
+    **gossip_scenarios_combined.SCENARIOS,
     **gossip_scenarios_edits.SCENARIOS,
     **gossip_scenarios_ends.SCENARIOS,
     **gossip_scenarios_half.SCENARIOS,

@@ -45,23 +45,47 @@ def examples(of: nn.Module, seed: int, rows: int) -> tuple[torch.Tensor, torch.T
         return x, of(x) + NOISE * torch.randn(rows, 1, generator=generator)
 
 
-def learned(rank: int, name: str, steps: int) -> dict[str, Any]:
-    """Disagreement at the end, and the loss of the mean, in float32 and on data of its own."""
+def learner(dtype: torch.dtype) -> nn.Module:
+    return mlp(seed=1, inputs=8, hidden=32, outputs=1).to(torch.bfloat16).to(dtype)
+
+
+def held_back() -> tuple[torch.Tensor, torch.Tensor]:
+    return examples(teacher(), 123, 4096)
+
+
+def gradients_of(model: nn.Module, of: nn.Module, step: int, rank: int) -> None:
+    """Those of a batch of its own for each step and rank."""
+    x, y = examples(of, 1000 + 4 * step + rank, ROWS)
+    model.zero_grad()
+    dtype = next(model.parameters()).dtype
+    (model(x.to(dtype)).float() - y).square().mean().backward()
+
+
+@torch.no_grad()
+def held_loss(model: nn.Module, held: tuple[torch.Tensor, torch.Tensor]) -> float:
+    return float((copy.deepcopy(model).float()(held[0]) - held[1]).square().mean())
+
+
+def learned(rank: int, name: str, steps: int, every: int = 0) -> dict[str, Any]:
+    """Disagreement at the end, and the loss of the mean, in float32 and on data of its own; both
+    after each ``every`` steps, too."""
     kind, _, precision = name.rpartition(" ")
-    dtype = getattr(torch, precision)
-    model = mlp(seed=1, inputs=8, hidden=32, outputs=1).to(torch.bfloat16).to(dtype)
-    optimizer, of = MAKE[kind](model), teacher()
-    held_x, held_y = examples(of, 123, 4096)
+    model = learner(getattr(torch, precision))
+    optimizer, of, held = MAKE[kind](model), teacher(), held_back()
     with gossiping(model, optimizer, topology="ring") as gossip:
+
+        def look() -> dict[str, float]:
+            apart = gossip.disagreement()
+            with gossip.averaged():
+                return {"loss": held_loss(model, held), "apart": apart}
+
+        points = []
         for step in range(steps):
-            x, y = examples(of, 1000 + 4 * step + rank, ROWS)
-            optimizer.zero_grad()
-            (model(x.to(dtype)).float() - y).square().mean().backward()
+            gradients_of(model, of, step, rank)
             optimizer.step()
-        apart = gossip.disagreement()
-        with torch.no_grad(), gossip.averaged():
-            loss = float((copy.deepcopy(model).float()(held_x) - held_y).square().mean())
-        return {"loss": loss, "apart": apart, "is_fused": gossip.is_fused}
+            if every and (step + 1) % every == 0:
+                points.append({"step": step + 1, **look()})
+        return {**look(), "is_fused": gossip.is_fused, "points": points}
 
 
 def half_training(rank: int, size: int) -> Any:
@@ -75,6 +99,11 @@ def half_training_long(rank: int, size: int) -> Any:
     names = [f"{each} float32" for each in ("adamw", "momentum")]
     names += [f"{each} bfloat16" for each in ("adamw", "own adamw", "momentum", "own momentum")]
     return {name: learned(rank, name, 2000) for name in names}
+
+
+def half_curves(rank: int, size: int) -> Any:
+    """Those of the first optimizer, with what is between."""
+    return {name: learned(rank, name, 2000, 25) for name in ("adamw float32", "adamw bfloat16")}
 
 
 def low_mlp(seed: int = 0) -> nn.Module:
@@ -215,6 +244,7 @@ def half_allreduce(rank: int, size: int) -> Any:
 SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     "half_training": half_training,
     "half_training_long": half_training_long,
+    "half_curves": half_curves,
     "half_mixing": half_mixing,
     "half_looks": half_looks,
     "half_resumed": half_resumed,

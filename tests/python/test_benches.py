@@ -34,6 +34,7 @@ ELSEWHERE = {
     "prediction/run.py": "test_prediction_bench.py",
     "programs/report.py": "test_programs_bench.py",
     "programs/run.py": "test_programs_bench.py",
+    "training/losses.py": "test_training_comparison.py",
     "training/run.py": "test_training_comparison.py",
 }
 # What scripts start for themselves, with the script that does.

@@ -30,9 +30,9 @@ needs_cluster = pytest.mark.skipif(bool(REASON), reason=f"no emulated cluster: {
 CURVE = [Point(0, 0.0, 5.0), Point(10, 4.0, 3.0), Point(20, 8.0, 2.0), Point(30, 12.0, 2.5)]
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
+def run(*words: str, script: str = "run.py") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(TRAINING / "run.py"), *words],
+        [sys.executable, str(TRAINING / script), *words],
         capture_output=True,
         text=True,
         check=False,
@@ -134,3 +134,27 @@ def test_a_short_run_trains_and_tells(tmp_path: Path) -> None:
     assert first[0] == first[1], "the same parameters at first"
     assert ddp["curve"][-1]["loss"] < first[0]
     assert "ddp" in done.stdout
+
+
+def test_losses_after_a_few_steps(tmp_path: Path) -> None:
+    """Averaged gradients give DDP's and FSDP's loss to four digits, int8 nearly; gossip not so."""
+    out = tmp_path / "out.json"
+    words = ["--quick", "--seeds", "1", "--settings", "text,text sharded,large sharded"]
+    done = run(*words, "--json", str(out), script="losses.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for setting in json.loads(out.read_text())["settings"]:
+        by_name = {(row["contender"], row["rate"]): row for row in setting["rows"]}
+        assert all(row["status"] == "ok" for row in by_name.values())
+        for (name, rate), row in by_name.items():
+            if "allreduce" in name and rate == 1:
+                assert abs(row["excess"][0]) < (1e-3 if "int8" in name else 1e-5)
+            if "cwa" in name:
+                assert abs(row["excess"][0]) > 1e-3
+        if setting["name"] == "large sharded":
+            assert by_name["hsdp", 1.0]["runs"][0]["parameters"] >= 2e6
+
+
+def test_losses_names_a_setting_that_is_not_there() -> None:
+    done = run("--settings", "large", script="losses.py")
+    assert done.returncode == 1
+    assert "no setting 'large'; there are: text, text sharded, large sharded" in done.stderr
