@@ -29,7 +29,7 @@ class Job:
     model: nn.Module
     loss: Callable[[nn.Module], torch.Tensor]
     optimizer: Callable[[Sequence[torch.Tensor]], Optimizer]
-    schedule: Callable[[Optimizer], LRScheduler] | None = None
+    schedule: Callable[[Optimizer], LRScheduler | None] | None = None
     layers: Sequence[nn.Module] = ()
     clip_norm: float = 0.0
 

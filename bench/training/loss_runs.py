@@ -15,16 +15,25 @@ from models import Transformer, loss_of
 from sharded import gossamer_hsdp, hsdp
 from text_data import load, windows
 from torch import nn
-from torch.optim.lr_scheduler import OneCycleLR
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
+
+Tensors = Sequence[torch.Tensor]
+Schedule = Callable[[Optimizer], LRScheduler]
+Trainer = tuple[Optimizer, Schedule | None]
 
 LENGTH = 64  # of a window, in bytes
 ONE = (1.0,)
 THREE = (1.0, 2.0, 4.0)
+AER = "alternating_exponential_ring"
 
 CONTENDERS: Mapping[str, Entry] = {
     "ddp": ddp(),
     "allreduce": gossamer("complete", pattern="allreduce"),
     "allreduce int8": gossamer("complete", pattern="allreduce", codec="int8"),
+    "gossip with z": gossamer(AER, mix_state=("z",)),
+    "gossip without z": gossamer(AER, mix_state=()),
+    "gradients with z": gossamer(AER, pattern="gradient_gossip", mix_state=("z",)),
     "hsdp": hsdp(),
     "hsdp allreduce": gossamer_hsdp("complete", pattern="allreduce", mean_error=0),
     "hsdp allreduce int8": gossamer_hsdp(
@@ -45,6 +54,19 @@ def _large_layers(model: Any) -> Sequence[nn.Module]:
     return tuple(model.blocks)
 
 
+def adamw(tensors: Tensors, lr: float, steps: int) -> Trainer:
+    optimizer = torch.optim.AdamW(tensors, lr=lr, betas=(0.9, 0.98))
+    return optimizer, lambda each: OneCycleLR(each, lr, steps, cycle_momentum=False)
+
+
+def schedule_free(tensors: Tensors, lr: float, steps: int) -> Trainer:
+    from schedulefree import AdamWScheduleFree
+
+    optimizer = AdamWScheduleFree(tensors, lr=lr, betas=(0.9, 0.98), warmup_steps=steps // 10)
+    optimizer.train()
+    return optimizer, None
+
+
 @dataclass(frozen=True)
 class Losses:
     """A comparison. `rates`: by contender, times `lr`. The first contender is the yardstick."""
@@ -59,6 +81,7 @@ class Losses:
     batch: int  # windows per rank and step
     steps: int = 300
     validated: int = 1700  # windows
+    optimizer: Callable[[Tensors, float, int], Trainer] = adamw
 
     def short(self) -> "Losses":
         """A few steps that learn something."""
@@ -74,6 +97,19 @@ SETTINGS = (
         *(TEXT, _text_layers),
         lr=4e-3,
         batch=16,
+    ),
+    Losses(
+        *("text schedule-free", 4, 1),
+        {
+            "ddp": THREE,
+            "gradients with z": THREE,
+            "gossip with z": THREE,
+            "gossip without z": THREE,
+        },
+        *(TEXT, _text_layers),
+        lr=1.6e-2,
+        batch=16,
+        optimizer=schedule_free,
     ),
     Losses(
         *("text sharded", 2, 2),
@@ -125,20 +161,25 @@ def train(setting: Losses, contender: str, rate: float, seed: int, place: str | 
         losses.append(found.item())
         return found
 
-    lr = rate * setting.lr
-    job = Job(
-        model,
-        loss,
-        lambda tensors: torch.optim.AdamW(tensors, lr=lr, betas=(0.9, 0.98)),
-        lambda optimizer: OneCycleLR(optimizer, lr, setting.steps, cycle_momentum=False),
-        setting.layers(model),
-        clip_norm=1.0,
-    )
+    trainers: list[Trainer] = []
+
+    def optimizer(tensors: Tensors) -> Optimizer:
+        trainers.append(setting.optimizer(tensors, rate * setting.lr, setting.steps))
+        return trainers[0][0]
+
+    def schedule(optimizer: Optimizer) -> LRScheduler | None:
+        make = trainers[0][1]
+        return None if make is None else make(optimizer)
+
+    job = Job(model, loss, optimizer, schedule, setting.layers(model), clip_norm=1.0)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     training = CONTENDERS[contender].make(job)
     begin = validation_loss(model, held_back, LENGTH)
     for _ in range(setting.steps):
         training.step()
+    evaluate = getattr(trainers[0][0], "eval", None)
+    if evaluate is not None:
+        evaluate()  # a schedule-free optimizer trains other parameters than it answers with
     with training.averaged():
         end = validation_loss(model, held_back, LENGTH)
     is_equal = workers_are_equal(model)

@@ -856,8 +856,8 @@ class Engine:
         """Counts the tensor's steps there from now on."""
 
     def copy_updates(self, into: torch.Tensor) -> None:
-        """Writes how often each of the first tensors has been stepped into a contiguous float32 tensor
-        of as many."""
+        """Writes how often each of the first tensors has been stepped, into a contiguous float32
+        tensor of as many."""
 
     def set_updates(self, tensor: int, updates: int) -> None:
         """Says how often a tensor has been stepped."""

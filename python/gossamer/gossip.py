@@ -62,7 +62,7 @@ class Gossip(habits.NoModule, Closing):
             such as ``("z",)`` of a schedule-free one; modules and tensors, such as a moving average
             of the parameters. ``averaged()`` has their means, ``save()`` keeps them. A mapping says
             from how many steps to how many: ``{"z": 1, ema: 8}``. With names the optimizer takes
-            its own step. Then pattern is ``"cwa"`` or ``"atc"``.
+            its own step. Then pattern is ``"cwa"``, ``"atc"`` or ``"gradient_gossip"``.
         buffers: ``"averaged"``: ``averaged()`` averages floating-point buffers too; ``"local"``:
             it leaves them alone. In any case rank 0's are everybody's first.
         check_gradients: refuse a gradient that is not finite before it touches anything.

@@ -59,7 +59,7 @@ def moving_average(model: nn.Module) -> AveragedModel:
 def recursion(rank: int, size: int) -> Any:
     """By pattern: y and z at the end, and the mean of both in averaged()."""
     found: dict[str, dict[str, Any]] = {}
-    for pattern in ("atc", "cwa"):
+    for pattern in ("atc", "cwa", "gradient_gossip"):
         model = mlp(seed=rank).double()
         optimizer = schedule_free(model)
         options = {"topology": "complete", "pattern": pattern, "bucket_bytes": 64}
@@ -191,11 +191,18 @@ def averages(rank: int, size: int) -> Any:
     """By period: parameters after each step, the moving average and its mean, bytes sent."""
     found = {}
     for every in (0, 1, 4):
-        for name, make in (("fused", Adam), ("own", RMSprop)):
+        for name, make in (
+            ("fused", Adam),
+            ("own", RMSprop),
+            ("gradients", Adam),
+            ("both", RMSprop),
+        ):
             model = mlp(seed=rank, hidden=WIDE).double()
             optimizer = make(model.parameters(), lr=0.01)
             ema = moving_average(model)
             options: dict[str, Any] = {"mix_state": {ema: every}} if every else {}
+            if name in ("gradients", "both"):
+                options["pattern"] = "gradient_gossip"
             with gossiping(model, optimizer, topology="ring", **options) as gossip:
                 path = []
                 ema.update_parameters(model)

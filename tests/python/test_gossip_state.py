@@ -85,6 +85,17 @@ def test_both_sequences_are_the_recursion(ranks: list[gossip_ranks.Rank], patter
         assert gap(expected[0], expected[1]) > 1e-3
 
 
+def test_with_gossip_of_gradients_all_have_the_same(ranks: list[gossip_ranks.Rank]) -> None:
+    """On the complete graph."""
+    one, other = (
+        each["gradient_gossip"] for each in gossip_ranks.results(ranks, "state_recursion")
+    )
+    ddp = gossip_ranks.results(ranks, "state_as_ddp")[0]
+    assert gap(one["y"], other["y"]) < NEAR
+    assert gap(one["z"], other["z"]) < NEAR
+    assert gap(one["z"], ddp["mixed z"]) < NEAR
+
+
 def test_with_z_it_is_ddp_and_without_z_drifts_apart(ranks: list[gossip_ranks.Rank]) -> None:
     both = gossip_ranks.results(ranks, "state_as_ddp")
     for found in both:
@@ -118,7 +129,7 @@ def test_shards_are_as_plain_workers(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("every", [0, 1, 4])
-@pytest.mark.parametrize("kind", ["fused", "own"])
+@pytest.mark.parametrize("kind", ["fused", "own", "gradients", "both"])
 def test_the_mean_of_the_averages_is_that_of_the_mean(
     ranks: list[gossip_ranks.Rank], kind: str, every: int
 ) -> None:
@@ -131,7 +142,7 @@ def test_the_mean_of_the_averages_is_that_of_the_mean(
         assert gap(each["mean"][: len(expected)], expected) < NEAR
         assert gap(each["mean"], np.mean([each["local"] for each in both], axis=0)) < NEAR
         assert each["restored"]
-        assert each["fused"] == (kind == "fused")
+        assert each["fused"] == (kind in ("fused", "gradients"))
 
 
 @pytest.mark.parametrize("kind", ["fused", "own"])
@@ -215,10 +226,8 @@ def gossip_with(mix_state: Any, **options: Any) -> Callable[[nn.Module], Gossip]
         (
             gossip_with("z", pattern="allreduce"),
             ValueError,
-            "mix_state is mixed as parameters are by pattern 'cwa' and 'atc', got pattern "
-            "'allreduce'",
+            "mix_state is mixed by patterns cwa, atc, gradient_gossip, got pattern 'allreduce'",
         ),
-        (gossip_with("z", pattern="gradient_gossip"), ValueError, "got pattern 'gradient_gossip'"),
         (gossip_with("z", pattern="exact_diffusion", topology="ring"), ValueError, "got pattern"),
         (
             gossip_with("z", update="backward"),

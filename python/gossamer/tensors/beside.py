@@ -24,6 +24,7 @@ MixState: TypeAlias = "Thing | Iterable[Thing] | Mapping[Thing, int] | None"
 Beside = tuple[str, torch.Tensor, int]
 """A name, a tensor, and from how many steps to how many it is mixed."""
 
+_PATTERNS = ("cwa", "atc", "gradient_gossip")  # which mix parameters, and keep nothing of them
 _HOW = 'give names of state, modules and tensors, as mix_state=("z", ema), or {ema: 8}'
 
 
@@ -48,10 +49,10 @@ class Wanted:
         """Raises ValueError for what cannot be mixed beside these parameters."""
         if not self:
             return
-        if pattern not in ("cwa", "atc"):
+        if pattern not in _PATTERNS:
             raise ValueError(
-                "[Gossip] mix_state is mixed as parameters are by pattern 'cwa' and 'atc', got "
-                f"pattern {pattern!r}; use one of them, or leave mix_state out"
+                f"[Gossip] mix_state is mixed by patterns {', '.join(_PATTERNS)}, got pattern "
+                f"{pattern!r}; use one of them, or leave mix_state out"
             )
         if update == "backward" and self.names:
             raise ValueError(
