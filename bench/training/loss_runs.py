@@ -128,7 +128,7 @@ SETTINGS = (
         },
         *(LARGE, _large_layers),
         lr=1e-3,
-        batch=8,
+        batch=4,
     ),
 )
 

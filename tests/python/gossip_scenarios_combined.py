@@ -169,6 +169,7 @@ CASES: dict[str, tuple[str, Callable[[nn.Module], Optimizers]]] = {
     "shards gradient_gossip": ("gradient_gossip", lambda m: [RMSprop(m.parameters(), lr=0.01)]),
     "shards two": ("cwa", halves),
     "shards two allreduce": ("allreduce", halves),
+    "shards exact_diffusion": ("exact_diffusion", lambda m: [AdamW(m.parameters(), lr=0.01)]),
     "shards bfloat16": ("cwa", lambda m: [SGD(m.parameters(), lr=0.01, momentum=0.9)]),
     "shards bfloat16 allreduce": ("allreduce", lambda m: [AdamW(m.parameters(), lr=0.01)]),
     "shards bfloat16 two": ("gradient_gossip", halves),

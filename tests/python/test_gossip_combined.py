@@ -57,7 +57,7 @@ def test_replicas_in_half_precision_come_as_near_as_in_float32(
 ) -> None:
     for found in gossip_ranks.results(four, "combined_half_shards_mixing"):
         (single_before, single), (before, low) = found.values()
-        assert before == pytest.approx(single_before, rel=0.2)
+        assert before == pytest.approx(single_before, rel=0.1)
         assert low < before / 10
         assert single < before / 10
 

@@ -230,8 +230,9 @@ def _mixed(trained: Trained) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def _real_like(parameter: torch.Tensor, key: str, source: Source) -> torch.Tensor:
-    found = source.tensor(key)
-    wanted = (*parameter.shape, 2) if parameter.is_complex() else tuple(parameter.shape)
+    """Of what is here of the parameter."""
+    found, here = source.tensor(key), shards.local_of(parameter)
+    wanted = (*here.shape, 2) if here.is_complex() else tuple(here.shape)
     if tuple(found.shape) != wanted:
         raise ValueError(f"{key} of {list(found.shape)} for {list(wanted)}")
     return found

@@ -196,8 +196,9 @@ class ShardEngine(_core.Engine):
     def load_average(self) -> float:
         """As the engine's; the disagreement is that of the whole model."""
         self._copy_in()
+        values = [self._values(i) for i in range(len(self._parameters))]
         super().load_average()
-        disagreement = self._disagreement()
+        disagreement = self._disagreement(values)
         self._copy_out()
         return disagreement
 
@@ -224,14 +225,22 @@ class ShardEngine(_core.Engine):
                 local_of(tensor).copy_(copy)
         reshard(self._model)
 
-    def _disagreement(self) -> float:
-        """While the copies hold the mean and the shards this worker's values."""
+    def _has_master(self, i: int) -> bool:
+        return self._copies[i].dtype.to_real() in (torch.bfloat16, torch.float16)
+
+    def _values(self, i: int) -> torch.Tensor:
+        """What is mixed of a parameter, which stays as it is while the engine has the mean."""
+        return super().home(i).clone() if self._has_master(i) else local_of(self._parameters[i])
+
+    def _disagreement(self, values: Sequence[torch.Tensor]) -> float:
+        """Between these values of this worker and the mean, which the engine has."""
         mesh = _mesh(self._parameters)
         sums = torch.zeros(2, dtype=torch.float64, device=self._copies[0].device)
-        for parameter, mean in zip(self._parameters, self._copies, strict=False):
+        for i, (parameter, copy) in enumerate(zip(self._parameters, self._copies, strict=False)):
             share = _pieces(parameter) / mesh.size()  # the others have the rest of it, or the same
-            for k, values in enumerate((local_of(parameter) - mean, mean)):
-                sums[k] += share * values.abs().double().square().sum()
+            mean = super().home(i) if self._has_master(i) else copy
+            for k, part in enumerate((values[i] - mean, mean)):
+                sums[k] += share * part.abs().double().square().sum()
         super().average([sums])
         apart, size = _over(mesh, sums, dist.ReduceOp.SUM).tolist()
         return math.sqrt(apart / size) if size > 0 else 0.0
