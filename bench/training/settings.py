@@ -64,6 +64,8 @@ _GPT = Setting(
     batch=8,
     validated=40_000,
     model="gpt",
+    # The best of 3e-3, 6e-3, 1.2e-2 and 2.4e-2 for each of the three.
+    rates=dict.fromkeys(GPT, 1.2e-2),
 )
 SETTINGS = (
     Setting("main", "4x2", MAIN),

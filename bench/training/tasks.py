@@ -1,12 +1,10 @@
-"""What settings train: a model, its stages as the pace wants them, and its optimizers."""
+"""What settings train: a model, its stages as the pace wants them, and its own optimizers."""
 
-import torch
-from contenders import Contender
-from methods import Optimizers
 from model import GPT, Config, make_optimizers
 from models import Transformer
 from settings import Setting
 from torch import nn
+from torch.optim import Optimizer
 
 SYMBOLS = 256
 MUON = 20 / 3
@@ -29,10 +27,6 @@ def stages_of(model: nn.Module) -> list[nn.Module]:
     return [model.embed, *model.blocks, model.head]
 
 
-def optimizers_of(
-    model: nn.Module, row: Contender, lr: float, tensors: list[torch.Tensor]
-) -> Optimizers:
-    """The recipe's own two for a GPT, else the contender's."""
-    if isinstance(model, GPT):
-        return make_optimizers(model, lr, MUON * lr)
-    return row.optimizer(tensors, lr)
+def own_optimizers(model: nn.Module, lr: float) -> list[Optimizer]:
+    """Of the recipe, for a GPT; else none."""
+    return make_optimizers(model, lr, MUON * lr) if isinstance(model, GPT) else []

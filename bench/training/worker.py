@@ -30,7 +30,7 @@ from models import loss_of  # noqa: E402
 from pacing import pace  # noqa: E402
 from settings import Setting  # noqa: E402
 from sleeping_model import Clockwork, Pace  # noqa: E402
-from tasks import make_model, optimizers_of, stages_of  # noqa: E402
+from tasks import make_model, own_optimizers, stages_of  # noqa: E402
 from text_data import load, windows  # noqa: E402
 from torch.optim.lr_scheduler import LambdaLR  # noqa: E402
 from worker_side import cpu_s, guarded, host_number, leave, link_bytes  # noqa: E402
@@ -70,7 +70,7 @@ def make_job(
     return Job(
         model,
         loss,
-        lambda tensors: optimizers_of(model, row, lr, list(tensors)),
+        lambda tensors: own_optimizers(model, lr) or row.optimizer(tensors, lr),
         lambda optimizer: LambdaLR(optimizer, factor_after),
     )
 
