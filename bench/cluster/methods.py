@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 import torch.distributed as dist
@@ -18,18 +18,20 @@ if TYPE_CHECKING:
     from gossamer import Schedule
 
 Step = Callable[[], None]
+Optimizers: TypeAlias = Optimizer | list[Optimizer]
 
 
 @dataclass(frozen=True)
 class Job:
     """What is trained. `loss` gets the model as the method wrapped it; `schedule`, if there is one,
-    steps after every step of the optimizer. `layers`: what FSDP shards one by one. Gradients are
-    clipped to a norm of `clip_norm`, unless that is 0."""
+    steps after every step of the optimizer. A model may have several optimizers, as a list.
+    `layers`: what FSDP shards one by one. Gradients are clipped to a norm of `clip_norm`, unless
+    that is 0."""
 
     model: nn.Module
     loss: Callable[[nn.Module], torch.Tensor]
-    optimizer: Callable[[Sequence[torch.Tensor]], Optimizer]
-    schedule: Callable[[Optimizer], LRScheduler | None] | None = None
+    optimizer: Callable[[Sequence[torch.Tensor]], Optimizers]
+    schedule: Callable[[Optimizer], LRScheduler] | None = None
     layers: Sequence[nn.Module] = ()
     clip_norm: float = 0.0
 
@@ -91,23 +93,26 @@ def nothing() -> None:
     """Closes what needs no close."""
 
 
-def train(job: Job, model: nn.Module, optimizer: Optimizer) -> Step:
+def train(job: Job, model: nn.Module, optimizer: Optimizers) -> Step:
     """A step of a loop as anybody writes it."""
-    schedule = job.schedule(optimizer) if job.schedule else None
+    optimizers = optimizer if isinstance(optimizer, list) else [optimizer]
+    schedules = [job.schedule(each) for each in optimizers] if job.schedule else []
 
     def step() -> None:
-        optimizer.zero_grad()
+        for each in optimizers:
+            each.zero_grad()
         job.loss(model).backward()
         if job.clip_norm:
             nn.utils.clip_grad_norm_(model.parameters(), job.clip_norm)
-        optimizer.step()
-        if schedule:
+        for each in optimizers:
+            each.step()
+        for schedule in schedules:
             schedule.step()
 
     return step
 
 
-def optimizer_of(job: Job) -> Optimizer:
+def optimizer_of(job: Job) -> Optimizers:
     """Over all parameters of the job's model."""
     return job.optimizer(list(job.model.parameters()))
 

@@ -67,4 +67,7 @@ CONTENDERS: dict[str, Contender] = {
     "gossamer allreduce": Contender(
         gossamer("complete", pattern="allreduce"), ALL_REDUCE_LR, pair="ddp"
     ),
+    "gossamer allreduce int8": Contender(
+        gossamer("complete", pattern="allreduce", codec="int8"), ALL_REDUCE_LR, pair="ddp"
+    ),
 }

@@ -19,8 +19,6 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler, OneCycleLR
 
 Tensors = Sequence[torch.Tensor]
-Schedule = Callable[[Optimizer], LRScheduler]
-Trainer = tuple[Optimizer, Schedule | None]
 
 LENGTH = 64  # of a window, in bytes
 ONE = (1.0,)
@@ -54,17 +52,16 @@ def _large_layers(model: Any) -> Sequence[nn.Module]:
     return tuple(model.blocks)
 
 
-def adamw(tensors: Tensors, lr: float, steps: int) -> Trainer:
-    optimizer = torch.optim.AdamW(tensors, lr=lr, betas=(0.9, 0.98))
-    return optimizer, lambda each: OneCycleLR(each, lr, steps, cycle_momentum=False)
+def adamw(tensors: Tensors, lr: float, steps: int) -> Optimizer:
+    return torch.optim.AdamW(tensors, lr=lr, betas=(0.9, 0.98))
 
 
-def schedule_free(tensors: Tensors, lr: float, steps: int) -> Trainer:
+def schedule_free(tensors: Tensors, lr: float, steps: int) -> Optimizer:
     from schedulefree import AdamWScheduleFree
 
     optimizer = AdamWScheduleFree(tensors, lr=lr, betas=(0.9, 0.98), warmup_steps=steps // 10)
     optimizer.train()
-    return optimizer, None
+    return optimizer
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,8 @@ class Losses:
     batch: int  # windows per rank and step
     steps: int = 300
     validated: int = 1700  # windows
-    optimizer: Callable[[Tensors, float, int], Trainer] = adamw
+    optimizer: Callable[[Tensors, float, int], Optimizer] = adamw
+    has_schedule: bool = True
 
     def short(self) -> "Losses":
         """A few steps that learn something."""
@@ -110,6 +108,7 @@ SETTINGS = (
         lr=1.6e-2,
         batch=16,
         optimizer=schedule_free,
+        has_schedule=False,
     ),
     Losses(
         *("text sharded", 2, 2),
@@ -161,23 +160,24 @@ def train(setting: Losses, contender: str, rate: float, seed: int, place: str | 
         losses.append(found.item())
         return found
 
-    trainers: list[Trainer] = []
+    lr = rate * setting.lr
+    made: list[Optimizer] = []
 
     def optimizer(tensors: Tensors) -> Optimizer:
-        trainers.append(setting.optimizer(tensors, rate * setting.lr, setting.steps))
-        return trainers[0][0]
+        made.append(setting.optimizer(tensors, lr, setting.steps))
+        return made[0]
 
-    def schedule(optimizer: Optimizer) -> LRScheduler | None:
-        make = trainers[0][1]
-        return None if make is None else make(optimizer)
+    def one_cycle(optimizer: Optimizer) -> LRScheduler:
+        return OneCycleLR(optimizer, lr, setting.steps, cycle_momentum=False)
 
+    schedule = one_cycle if setting.has_schedule else None
     job = Job(model, loss, optimizer, schedule, setting.layers(model), clip_norm=1.0)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     training = CONTENDERS[contender].make(job)
     begin = validation_loss(model, held_back, LENGTH)
     for _ in range(setting.steps):
         training.step()
-    evaluate = getattr(trainers[0][0], "eval", None)
+    evaluate = getattr(made[0], "eval", None)
     if evaluate is not None:
         evaluate()  # a schedule-free optimizer trains other parameters than it answers with
     with training.averaged():

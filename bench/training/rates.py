@@ -2,14 +2,14 @@
 
 import torch
 from limits import CARRIED_BYTES, FRAME_BYTES
-from models import Transformer
 from settings import Setting
+from tasks import make_model
 
 
 def payload_bytes(setting: Setting) -> int:
     """Of all parameters of the model."""
     with torch.device("meta"):
-        model = Transformer(setting.width, setting.layers, setting.heads, setting.length)
+        model = make_model(setting)
     return sum(4 * parameter.numel() for parameter in model.parameters())
 
 

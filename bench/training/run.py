@@ -18,7 +18,8 @@ from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[1]
-sys.path += [str(ROOT / place) for place in ("bench/cluster", "bench/python", "examples", "tools")]
+PLACES = ("bench/cluster", "bench/python", "examples", "examples/gpt", "tools")
+sys.path += [str(ROOT / place) for place in PLACES]
 
 import cluster as emulated  # noqa: E402
 import picture  # noqa: E402
@@ -42,6 +43,8 @@ QUICK_CONTENDERS = {
     "main": ("ddp", "gossamer aer"),
     "late": ("gossamer ring skip",),
     "quarter": ("gossamer fitted",),
+    "gpt": ("ddp", "gossamer aer int8"),
+    "gpt_slow": ("gossamer allreduce int8",),
 }
 
 
@@ -106,7 +109,7 @@ def run_setting(
     target = arguments.target
     with emulated.running(cluster):
         for name in setting.contenders:
-            lr = arguments.lr or CONTENDERS[name].lr
+            lr = arguments.lr or setting.rates.get(name, CONTENDERS[name].lr)
             options = {
                 "contender": name,
                 "setting": json.dumps(asdict(setting)),

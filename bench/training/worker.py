@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / place) for place in ("bench/cluster", "bench/python", "examples", "tools")]
+PLACES = ("bench/cluster", "bench/python", "examples", "examples/gpt", "tools")
+sys.path += [str(ROOT / place) for place in PLACES]
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -25,10 +26,11 @@ from measures import (  # noqa: E402
 )
 from methods import Contender as Training  # noqa: E402
 from methods import Job  # noqa: E402
-from models import Transformer, loss_of  # noqa: E402
+from models import loss_of  # noqa: E402
 from pacing import pace  # noqa: E402
 from settings import Setting  # noqa: E402
 from sleeping_model import Clockwork, Pace  # noqa: E402
+from tasks import make_model, own_optimizers, stages_of  # noqa: E402
 from text_data import load, windows  # noqa: E402
 from torch.optim.lr_scheduler import LambdaLR  # noqa: E402
 from worker_side import cpu_s, guarded, host_number, leave, link_bytes  # noqa: E402
@@ -52,10 +54,9 @@ def make_job(
     """Model, batches and rates, which are the same for all contenders; paced as this worker is."""
     rank = dist.get_rank()
     torch.manual_seed(seed)
-    model = Transformer(setting.width, setting.layers, setting.heads, setting.length)
+    model = make_model(setting)
     factor = setting.factors[rank] if setting.factors else 1.0
-    stages = [model.embed, *model.blocks, model.head]
-    pace(model, stages, Clockwork(Pace(setting.compute_s, factor=factor)))
+    pace(model, stages_of(model), Clockwork(Pace(setting.compute_s, factor=factor)))
     own = torch.Generator().manual_seed(1000 * seed + rank)
 
     def loss(wrapped: torch.nn.Module) -> torch.Tensor:
@@ -69,7 +70,7 @@ def make_job(
     return Job(
         model,
         loss,
-        lambda tensors: row.optimizer(tensors, lr),
+        lambda tensors: own_optimizers(model, lr) or row.optimizer(tensors, lr),
         lambda optimizer: LambdaLR(optimizer, factor_after),
     )
 

@@ -14,6 +14,7 @@ TRAINING = ROOT / "bench" / "training"
 sys.path[:0] = [str(ROOT / "tools")]
 # Last, for the benchmarks have files of the same names.
 sys.path += [str(TRAINING), *(str(ROOT / "bench" / place) for place in ("cluster", "python"))]
+sys.path += [str(ROOT / "examples" / "gpt")]
 
 import cluster as clusters  # noqa: E402
 import curves  # noqa: E402

@@ -56,7 +56,9 @@ def after_first(session: Session, trained: Trained) -> None:
     """What there is to say after the first step, whatever it was."""
     world = session.world
     parameters.warn_without_gradients(trained.tensors, world.rank)
-    if session.settings.chose_pattern or world.rank > 0 or world.size == 1:
+    settings = session.settings
+    is_asked_for = settings.chose_pattern or settings.pattern != "cwa"
+    if is_asked_for or world.rank > 0 or world.size == 1:
         return
     print(
         '[Gossip] pattern "cwa" at the learning rate of DDP is behind it after equally many steps: '

@@ -66,7 +66,8 @@ class Settings:
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Settings:
         """From all that Gossip was called with, by name; without a pattern it is the default."""
-        chose_pattern = arguments["pattern"] is not None
+        is_method = isinstance(arguments["topology"], _core.Method)  # which names one
+        chose_pattern = is_method or arguments["pattern"] is not None
         pattern = arguments["pattern"] or "cwa"
         given = method_names.expanded(
             {**arguments, "pattern": pattern, "chose_pattern": chose_pattern},
