@@ -31,7 +31,7 @@ CONTENDERS: Mapping[str, Entry] = {
     "allreduce int8": gossamer("complete", pattern="allreduce", codec="int8"),
     "gossip with z": gossamer(AER, mix_state=("z",)),
     "gossip without z": gossamer(AER, mix_state=()),
-    "gradients with z": gossamer(AER, pattern="gradient_gossip", mix_state=("z",)),
+    "gradients with z": gossamer("exponential", pattern="gradient_gossip", mix_state=("z",)),
     "hsdp": hsdp(),
     "hsdp allreduce": gossamer_hsdp("complete", pattern="allreduce", mean_error=0),
     "hsdp allreduce int8": gossamer_hsdp(
@@ -100,7 +100,7 @@ SETTINGS = (
         *("text schedule-free", 4, 1),
         {
             "ddp": THREE,
-            "gradients with z": THREE,
+            "gradients with z": (2.0, 3.0),
             "gossip with z": THREE,
             "gossip without z": THREE,
         },
