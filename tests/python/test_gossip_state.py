@@ -21,6 +21,7 @@ from gossip_scenarios_state import (
     train_free,
 )
 from gossip_support import mlp
+from safetensors.torch import load_file
 from torch import nn
 from torch.optim import SGD, Adam
 
@@ -192,6 +193,25 @@ def test_another_number_of_workers_starts_from_the_means(
         assert gossip.stats()["steps"] == 7
         assert all("z" in optimizer.state[p] for p in model.parameters())
         assert gap(flat_numbers([*ema.parameters()]), flat_numbers([*model.parameters()])) > 1e-4
+
+
+def test_another_number_of_workers_starts_from_the_mean_of_the_masters(
+    folder: Path, ranks: list[gossip_ranks.Rank]
+) -> None:
+    gossip_ranks.results(ranks, "state_straight")
+    (saved,) = (folder / f"straight-{torch.bfloat16}").glob("step-*")
+    files = [load_file(saved / f"worker-0000{rank}.safetensors") for rank in range(2)]
+    model = mlp(seed=3).to(torch.bfloat16)
+    optimizer = AdamWScheduleFree(model.parameters(), lr=0.01)
+    with Gossip(model, optimizer, mix_state="z") as gossip:
+        gossip.load(saved.parent)
+        engine = gossip._run.team.engine
+        apart, names = [], [name for name, _ in model.named_parameters()]
+        for i, name in enumerate([*names, *(f"z of {name}" for name in names)]):
+            one, other = (file[f"mixed/{name}"].double() for file in files)
+            assert gap(engine.home(i), (one + other) / 2) < 1e-7
+            apart.append(gap(one, other))
+    assert max(apart) > 1e-4
 
 
 def test_what_the_checkpoint_lacks_is_said(

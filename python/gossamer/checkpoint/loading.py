@@ -68,9 +68,7 @@ def _looked_into(
         with understood(path):
             found = worker_file.restored(source, trained)
             _check_state(trained, found)
-            carried = Carried(losses=manifest.losses)
-            if manifest.workers == world.size:
-                carried = _carried(team, trained, source, carried)
+            carried = _carried(team, trained, source, Carried(losses=manifest.losses))
     team.exchange("load()", {}, next(iter(problems), None))
     return found, manifest.step, carried
 
@@ -204,7 +202,7 @@ def _check_state(trained: Trained, found: Restored) -> None:
 
 
 def _carried(team: Team, trained: Trained, source: Source, carried: Carried) -> Carried:
-    """State of another pattern is left where it is."""
+    """State of another pattern is left where it is, and there is none in the means over workers."""
     keys, row = set(source.keys()), team.session.row(trained.rule)
     mixed, state = {}, {}
     for name, parameter in _mixed(trained):

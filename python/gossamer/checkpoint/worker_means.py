@@ -11,12 +11,13 @@ from gossamer.checkpoint.worker_file import Document, Source, WorkerFile, unders
 
 
 class Means:
-    """Note [Other numbers of workers]: parameters and floating-point buffers become the mean over
-    all files, the optimizer's floating-point state tensors the mean over the files that have them,
-    its counters (whole numbers, and tensors named ``step``) the maximum, all else is that of the
-    first file that has it. What a pattern keeps is left out: it starts at zero, where corrections
-    add up to zero and trackers to the gradients before. One file after the other is read: memory is
-    that of one file, and of one worker in double precision.
+    """Note [Other numbers of workers]: parameters, what is mixed of them where that is wider, and
+    floating-point buffers become the mean over all files, the optimizer's floating-point state
+    tensors the mean over the files that have them, its counters (whole numbers, and tensors named
+    ``step``) the maximum, all else is that of the first file that has it. What a pattern keeps is
+    left out: it starts at zero, where corrections add up to zero and trackers to the gradients
+    before. One file after the other is read: memory is that of one file, and of one worker in
+    double precision.
     """
 
     def __init__(self) -> None:

@@ -60,8 +60,8 @@ class Trained:
 
     @property
     def bytes(self) -> int:
-        """Of what is mixed, on all ranks that have shards of it together."""
-        return sum(p.numel() * p.element_size() for p in self.tensors)
+        """Of what travels of parameters, on all ranks that have shards of it together."""
+        return sum(p.numel() * max(p.element_size(), 4) for p in self.tensors)  # masters are wider
 
     def is_changed(self) -> bool:
         """Whether the optimizer is of another kind now, or has other state that is mixed, or the
