@@ -23,7 +23,7 @@ from torch.optim import SGD, AdamW, RMSprop
 
 from gossamer import Gossip
 
-STEPS = 8
+STEPS = 5
 PATTERNS = ("cwa", "atc", "allreduce", "gradient_gossip")
 Optimizers = list[torch.optim.Optimizer]
 Backward = Callable[[nn.Module, int], None]
@@ -93,7 +93,7 @@ def two_on_device(rank: int, size: int) -> Any:
             model = small() if kind == "plain" else sharded(here)
             expected = trained(model, own_batch(rank), pattern, group)
             gaps = []
-            for seed in (1, 2, 3):
+            for seed in (1, 2):
                 device_backend.seed(seed)
                 group = None if kind == "plain" else far["gossip"]
                 model = small().to(device_backend.NAME) if kind == "plain" else sharded(far)
@@ -134,17 +134,17 @@ def half_shards_mixing(rank: int, size: int) -> Any:
 
 
 def half_shards_training(rank: int, size: int) -> Any:
-    """By pattern and dtype: disagreement and loss of the mean after 80 steps."""
+    """By pattern and dtype: disagreement and loss of the mean after 40 steps."""
     mesh, of, held = square(), teacher(), held_back()
     found = {}
     for pattern in ("cwa", "allreduce"):
         for dtype in (torch.float32, torch.bfloat16):
             model = in_half(mesh, learner(dtype))
-            optimizer = SGD(model.parameters(), lr=2e-2, momentum=0.9)
+            optimizer = SGD(model.parameters(), lr=4e-2, momentum=0.9)
             with gossiping(
                 model, optimizer, group=mesh["gossip"], pattern=pattern, **ALL
             ) as gossip:
-                for step in range(80):
+                for step in range(40):
                     x, y = examples(of, 1000 + 4 * step + rank, ROWS)
                     optimizer.zero_grad()
                     (model(x.to(dtype)).float() - y).square().mean().backward()

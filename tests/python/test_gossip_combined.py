@@ -16,7 +16,7 @@ TOGETHER = (
 
 @pytest.fixture(scope="module")
 def four(folder: Path) -> list[gossip_ranks.Rank]:
-    return gossip_ranks.run([f"combined_{name}" for name in TOGETHER], HOSTS)
+    return gossip_ranks.run([f"combined_{name}" for name in TOGETHER], HOSTS, timeout_s=300)
 
 
 @pytest.fixture(scope="module")
