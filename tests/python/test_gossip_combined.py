@@ -62,17 +62,20 @@ def test_replicas_in_half_precision_come_as_near_as_in_float32(
         assert single < before / 10
 
 
-@pytest.mark.parametrize("pattern", ["cwa", "allreduce"])
 def test_the_loss_of_shards_in_half_precision_is_that_of_float32(
-    four: list[gossip_ranks.Rank], pattern: str
+    four: list[gossip_ranks.Rank],
 ) -> None:
-    ranks = gossip_ranks.results(four, "combined_half_shards_training")
-    single, low = (ranks[0][f"{pattern} torch.{dtype}"] for dtype in ("float32", "bfloat16"))
-    assert low["loss"] == pytest.approx(single["loss"], rel=0.01)
-    if pattern == "allreduce":
-        assert all(rank[f"{pattern} torch.bfloat16"]["end"] == low["end"] for rank in ranks)
-    else:
+    for found in gossip_ranks.results(four, "combined_half_shards_training"):
+        single, low = found["torch.float32"], found["torch.bfloat16"]
+        assert low["loss"] == pytest.approx(single["loss"], rel=0.01)
         assert single["apart"] / 2 < low["apart"] < 2 * single["apart"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith("allreduce")])
+def test_averaged_gradients_keep_replicas_equal(four: list[gossip_ranks.Rank], name: str) -> None:
+    ranks = [rank[name] for rank in gossip_ranks.results(four, "combined_straight")]
+    assert ranks[0]["parameters"] == ranks[2]["parameters"]
+    assert ranks[1] == ranks[3]
 
 
 @pytest.mark.parametrize("name", CASES)
