@@ -82,8 +82,9 @@ class Losses:
     has_schedule: bool = True
 
     def short(self) -> "Losses":
-        """A few steps that learn something."""
-        return replace(self, batch=4, steps=6, validated=32)
+        """A few steps that learn something, at one rate each."""
+        rates = {name: tuple(each)[:1] for name, each in self.rates.items()}
+        return replace(self, batch=4, steps=6, validated=32, rates=rates)
 
 
 TEXT = partial(text_ddp.Model, LENGTH)
