@@ -1,6 +1,5 @@
 """What losses.py trains: models, workers, contenders, and how one rank of a run goes."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any
 import text_ddp
 import torch
 import torch.distributed as dist
-from measures import disagreement, validation_loss, workers_are_equal
+from measures import disagreement, trouble, validation_loss, workers_are_equal
 from methods import Entry, Job, ddp, gossamer
 from models import Transformer, loss_of
 from sharded import gossamer_hsdp, hsdp
@@ -133,16 +132,6 @@ SETTINGS = (
 )
 
 
-def _complaint(losses: Sequence[float], begin: float, is_equal: bool, is_synchronous: bool) -> str:
-    if not all(map(math.isfinite, losses)):
-        return "a loss is not finite"
-    if losses[-1] >= begin:
-        return f"nothing was learned: the loss went from {begin:g} to {losses[-1]:g}"
-    if is_equal != is_synchronous:
-        return f"workers have {'equal' if is_equal else 'other'} bits"
-    return ""
-
-
 def train(setting: Losses, contender: str, rate: float, seed: int, place: str | None) -> Any:
     """What all ranks together find; every one of them calls it. Parameters and batches are the same
     for all contenders."""
@@ -184,7 +173,9 @@ def train(setting: Losses, contender: str, rate: float, seed: int, place: str | 
     with training.averaged():
         end = validation_loss(model, held_back, LENGTH)
     is_equal = workers_are_equal(model)
-    said = _complaint([*losses, end], begin, is_equal, training.is_synchronous)
+    said = trouble(losses, begin, end)
+    if not said and is_equal != training.is_synchronous:
+        said = f"workers have {'equal' if is_equal else 'other'} bits"
     found = {
         "loss": end,
         "begin": begin,

@@ -3,6 +3,7 @@
 import math
 import statistics
 import time
+from collections.abc import Iterable
 
 import torch
 import torch.distributed as dist
@@ -12,6 +13,13 @@ from torch.distributed.tensor import DTensor
 
 ALL_REDUCES = 3
 AT_ONCE = 64  # windows of a validation
+
+
+def trouble(losses: Iterable[float], begin: float, end: float) -> str:
+    """What is wrong with a training of these losses, and validations before and after it."""
+    if not all(map(math.isfinite, [*losses, begin, end])):
+        return "a loss is not finite"
+    return "" if end < begin else f"nothing was learned: the loss went from {begin:g} to {end:g}"
 
 
 def total(value: float) -> float:

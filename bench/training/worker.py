@@ -21,6 +21,7 @@ from measures import (  # noqa: E402
     disagreement,
     largest,
     total,
+    trouble,
     validation_loss,
     workers_are_equal,
 )
@@ -121,10 +122,9 @@ def train(
 
 def complaint(clock: Clock, curve: list[Point], is_equal: bool, is_synchronous: bool) -> str:
     """What is wrong with the training of this worker; empty if nothing."""
-    if not all(map(math.isfinite, [*clock.losses, *(point.loss for point in curve)])):
-        return "a loss is not finite"
-    if curve[-1].loss >= curve[0].loss:
-        return f"nothing was learned: the loss went from {curve[0].loss:g} to {curve[-1].loss:g}"
+    losses = [*clock.losses, *(point.loss for point in curve)]
+    if said := trouble(losses, curve[0].loss, curve[-1].loss):
+        return said
     if is_synchronous and not is_equal:
         return "workers that should have equal bits do not"
     if not is_synchronous and is_equal and dist.get_world_size() > 1:

@@ -141,11 +141,8 @@ std::int64_t Engine::round_of(Lane& lane) const {
 
 void Engine::expect(Lane& lane, std::int64_t exchange) {
   const BucketState& state = lane.state();
-  const Bucket& bucket = state.bucket;
   const std::int64_t step = exchange / pattern_.stages();
-  lane.expect(PlanBook::rests(bucket.every, step)
-                  ? plans_.resting_plan(bucket.count)
-                  : plans_.plan_for(plans_.round_of(state.index, bucket.every, step), bucket.count),
+  lane.expect(plans_.plan_in_step(state.index, state.bucket.every, step, state.bucket.count),
               exchange);
 }
 

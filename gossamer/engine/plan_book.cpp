@@ -36,24 +36,23 @@ std::int64_t PlanBook::round_of(int bucket, std::int64_t every, std::int64_t ste
   return step / every + (staggers_ ? bucket : 0);
 }
 
-std::shared_ptr<const Plan> PlanBook::resting_plan(std::int64_t count) {
-  auto& plan = resting_plans_[count];
-  if (!plan) {
-    plan = std::make_shared<const Plan>(
-        compile(identity_round(seating_.workers()), seating_, count, plan_options_));
-  }
-  return plan;
+std::shared_ptr<const Plan> PlanBook::make(const Round& round, std::int64_t count) const {
+  return std::make_shared<const Plan>(compile(round, seating_, count, plan_options_));
 }
 
 std::shared_ptr<const Plan> PlanBook::plan_for(std::int64_t round, std::int64_t count) {
-  const auto make = [&] {
-    return std::make_shared<const Plan>(
-        compile(round_at(schedule_, round, losses_), seating_, count, plan_options_));
-  };
-  if (schedule_.period == 0) return make();
-  auto& cached = plans_[{round % schedule_.period, count}];
-  if (!cached) cached = make();
-  return cached;
+  if (schedule_.period == 0) return make(round_at(schedule_, round, losses_), count);
+  auto& kept = plans_[{round % schedule_.period, count}];
+  if (!kept) kept = make(round_at(schedule_, round, losses_), count);
+  return kept;
+}
+
+std::shared_ptr<const Plan> PlanBook::plan_in_step(int bucket, std::int64_t every,
+                                                   std::int64_t step, std::int64_t count) {
+  if ((step + 1) % every == 0) return plan_for(round_of(bucket, every, step), count);
+  auto& kept = plans_[{kRests, count}];
+  if (!kept) kept = make(identity_round(seating_.workers()), count);
+  return kept;
 }
 
 std::vector<const Plan*> PlanBook::plans_for(std::int64_t count) {

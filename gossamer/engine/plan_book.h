@@ -24,13 +24,12 @@ class PlanBook {
   const Schedule& schedule() const { return schedule_; }
   /// Whether any round has an edge.
   bool has_edges() const;
-  /// Whether a bucket that mixes in every `every`-th step does not do so in this one.
-  static bool rests(std::int64_t every, std::int64_t step) { return (step + 1) % every != 0; }
   /// The round that bucket number `bucket` follows in a step, or follows next where it rests; see
   /// Note [Staggered buckets] and Note [Buckets that rest].
   std::int64_t round_of(int bucket, std::int64_t every, std::int64_t step) const;
-  /// This worker's plan for a payload of `count` elements that rests; kept.
-  std::shared_ptr<const Plan> resting_plan(std::int64_t count);
+  /// This worker's plan for a step of that bucket, of `count` elements; kept where rounds return.
+  std::shared_ptr<const Plan> plan_in_step(int bucket, std::int64_t every, std::int64_t step,
+                                           std::int64_t count);
   /// This worker's plan for a round and a payload of `count` elements; kept where rounds return.
   std::shared_ptr<const Plan> plan_for(std::int64_t round, std::int64_t count);
   /// All plans that a payload of `count` elements can meet, of a schedule with a period; they stay.
@@ -45,12 +44,16 @@ class PlanBook {
   void agree_on_loss(Collectives& collectives, std::int64_t step, double loss);
 
  private:
+  static constexpr std::int64_t kRests = -1;
+
+  std::shared_ptr<const Plan> make(const Round& round, std::int64_t count) const;
+
   const Schedule schedule_;
   const PlanOptions plan_options_;
   const Seating seating_;
   const bool staggers_;
+  /// By round, or kRests, and number of elements.
   std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const Plan>> plans_;
-  std::map<std::int64_t, std::shared_ptr<const Plan>> resting_plans_;  ///< by `count`
   std::vector<AgreedLoss> losses_;
 };
 

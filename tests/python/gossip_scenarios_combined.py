@@ -11,7 +11,7 @@ import device_groups
 import torch
 import torch.distributed as dist
 from gossip_scenarios_basic import gossiping
-from gossip_scenarios_half import ROWS, examples, held_back, held_loss, learner, masters, teacher
+from gossip_scenarios_half import gradients_of, held_back, held_loss, learner, masters, teacher
 from gossip_scenarios_mesh import ALL, own_batch, replica_batch, sharded, small, square, whole
 from gossip_scenarios_save import folder
 from gossip_support import batch, loss_of
@@ -142,9 +142,7 @@ def half_shards_training(rank: int, size: int) -> Any:
         optimizer = SGD(model.parameters(), lr=4e-2, momentum=0.9)
         with gossiping(model, optimizer, group=mesh["gossip"], **ALL) as gossip:
             for step in range(40):
-                x, y = examples(of, 1000 + 4 * step + rank, ROWS)
-                optimizer.zero_grad()
-                (model(x.to(dtype)).float() - y).square().mean().backward()
+                gradients_of(model, of, step, rank)
                 optimizer.step()
             apart = gossip.disagreement()
             with gossip.averaged():

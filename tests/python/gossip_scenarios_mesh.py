@@ -50,7 +50,12 @@ def sharded(mesh: DeviceMesh, seed: int = 0) -> nn.Module:
 
 def whole(model: nn.Module) -> list[float]:
     """All numbers of a model, also those that other ranks hold. Collective."""
-    values = [p.full_tensor() if isinstance(p, DTensor) else p for p in model.parameters()]
+    return all_of(model.parameters())
+
+
+def all_of(tensors: Iterable[torch.Tensor]) -> list[float]:
+    """Likewise of any tensors."""
+    values = [t.full_tensor() if isinstance(t, DTensor) else t for t in tensors]
     return torch.cat([v.detach().cpu().double().flatten() for v in values]).tolist()
 
 

@@ -9,12 +9,11 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from gossip_scenarios_basic import gossiping, numbers
-from gossip_scenarios_mesh import sharded, small, square
+from gossip_scenarios_mesh import all_of, sharded, small, square
 from gossip_scenarios_save import everything, folder
-from gossip_support import batch, loss_of, mlp
+from gossip_support import batch, gap, loss_of, mlp
 from schedulefree import AdamWScheduleFree, SGDScheduleFree
 from torch import nn
-from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD, Adam, AdamW, RMSprop
 from torch.optim.swa_utils import AveragedModel
@@ -172,16 +171,14 @@ def in_shards(rank: int, size: int) -> Any:
             ends.append(both_of(model, optimizer))
     plain, sharded_ends = ends[:3], ends[3:]
     return {
-        "apart": [float((a - b).abs().max()) for a, b in zip(plain, sharded_ends, strict=True)],
-        "resumed": [torch.equal(each[1], each[2]) for each in (plain, sharded_ends)],
+        "apart": [gap(a, b) for a, b in zip(plain, sharded_ends, strict=True)],
+        "resumed": [each[1] == each[2] for each in (plain, sharded_ends)],
     }
 
 
-def both_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> torch.Tensor:
+def both_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[float]:
     """y and z, also what other ranks hold of them. Collective."""
-    tensors = [each for p in model.parameters() for each in (p, optimizer.state[p]["z"])]
-    values = [t.full_tensor() if isinstance(t, DTensor) else t for t in tensors]
-    return torch.cat([value.detach().flatten() for value in values])
+    return all_of(each for p in model.parameters() for each in (p, optimizer.state[p]["z"]))
 
 
 # A moving average.

@@ -60,6 +60,17 @@ def difference(one: nn.Module, other: nn.Module) -> float:
     return float((x - y).abs().max() / y.abs().max())
 
 
+def gap(found: Any, expected: Any) -> float:
+    """max |x - y| of two tensors, or lists of numbers, of one shape."""
+    x, y = (torch.as_tensor(each, dtype=torch.float64) for each in (found, expected))
+    assert x.shape == y.shape, (x.shape, y.shape)
+    return float((x - y).abs().max())
+
+
+def flat_numbers(tensors: Iterable[torch.Tensor]) -> list[float]:
+    return torch.cat([each.detach().double().flatten() for each in tensors]).tolist()
+
+
 def same_state(one: torch.optim.Optimizer, other: torch.optim.Optimizer, within: float) -> bool:
     """Whether two optimizers' state_dicts hold the same entries, with values that near."""
     left, right = one.state_dict()["state"], other.state_dict()["state"]

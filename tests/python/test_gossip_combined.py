@@ -5,6 +5,7 @@ from pathlib import Path
 import gossip_ranks
 import pytest
 from gossip_scenarios_combined import CASES, PATTERNS, STEPS
+from gossip_support import gap
 
 NEAR = 1e-6
 HOSTS = [2, 2]
@@ -24,10 +25,6 @@ def resumed(folder: Path, four: list[gossip_ranks.Rank]) -> list[gossip_ranks.Ra
     ended = gossip_ranks.run(["combined_killed"], HOSTS)
     assert [rank.code for rank in ended] == [-9] * 4, ended[0].said
     return gossip_ranks.run(["combined_resumed"], HOSTS)
-
-
-def gap(found: list[float], expected: list[float]) -> float:
-    return max(abs(x - y) for x, y in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

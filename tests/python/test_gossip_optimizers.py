@@ -4,7 +4,6 @@ import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import gossip_ranks
 import numpy as np
@@ -22,7 +21,7 @@ from gossip_scenarios_optimizers import (
     players,
     train_halves,
 )
-from gossip_support import mlp
+from gossip_support import flat_numbers, gap, mlp
 from torch import nn
 from torch.optim import SGD, Adam, AdamW
 
@@ -39,16 +38,8 @@ def ranks(folder: Path) -> list[gossip_ranks.Rank]:
 # Oracles: both workers in one process, with plain optimizers.
 
 
-def gap(found: Any, values: Any) -> float:
-    return float(np.abs(np.array(found) - np.array(values)).max())
-
-
 def values_of(model: nn.Module) -> list[torch.Tensor]:
     return [p.detach().clone() for p in model.parameters()]
-
-
-def flat_numbers(tensors: list[torch.Tensor]) -> list[float]:
-    return torch.cat([each.double().flatten() for each in tensors]).tolist()
 
 
 def set_means(models: list[nn.Module], starts: list[list[torch.Tensor]] | None = None) -> None:

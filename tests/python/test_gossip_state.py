@@ -20,7 +20,7 @@ from gossip_scenarios_state import (
     schedule_free,
     train_free,
 )
-from gossip_support import mlp
+from gossip_support import flat_numbers, gap, mlp
 from safetensors.torch import load_file
 from torch import nn
 from torch.optim import SGD, Adam
@@ -34,14 +34,6 @@ LR = 0.1
 @pytest.fixture(scope="module")
 def ranks(folder: Path) -> list[gossip_ranks.Rank]:
     return gossip_ranks.run(list(SCENARIOS), [1, 1])
-
-
-def gap(found: Any, values: Any) -> float:
-    return float(np.abs(np.array(found) - np.array(values)).max())
-
-
-def flat_numbers(tensors: list[torch.Tensor]) -> list[float]:
-    return torch.cat([each.double().flatten() for each in tensors]).tolist()
 
 
 # Schedule-free.

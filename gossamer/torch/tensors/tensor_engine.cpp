@@ -276,19 +276,18 @@ void TensorEngine::check_place(std::size_t i) const {
 }
 
 bool TensorEngine::holds(const std::vector<std::vector<at::Tensor>>& groups) const {
-  const std::size_t count = parameters().size();
-  std::size_t i = 0;
+  std::size_t i = 0;  // those beside the parameters come last, and nobody has them in a group
   for (std::size_t group = 0; group < groups.size(); ++group) {
     for (const at::Tensor& tensor : groups[group]) {
       if (!tensor.requires_grad()) continue;
-      if (i == count || !tensors_[i].tensor.is_same(tensor) ||
+      if (i == tensors_.size() || !tensors_[i].tensor.is_same(tensor) ||
           tensors_[i].group != static_cast<int>(group) || !is_as_made(i, tensor)) {
         return false;
       }
       ++i;
     }
   }
-  return i == count;
+  return i == tensors_.size() || tensors_[i].is_beside();
 }
 
 bool TensorEngine::is_laid_out(std::size_t i, const at::Tensor& gradient) const {

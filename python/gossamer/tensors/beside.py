@@ -76,8 +76,8 @@ class Wanted:
             _check(name, tensor, named)
         parameters.check_overlaps([*named, *((name, tensor, 0) for name, tensor, _ in self.given)])
 
-    def found(self, named: Sequence[Named], optimizers: Optimizers) -> list[Beside]:
-        """What of it is there now."""
+    def state(self, named: Sequence[Named], optimizers: Optimizers) -> list[Beside]:
+        """What of the named state is there now."""
         there = [
             (title(key, name), value, every)
             for key, every in self.names.items()
@@ -86,7 +86,7 @@ class Wanted:
         ]
         for name, tensor, _ in there:
             _check(name, tensor, named)
-        return [*there, *self.given]
+        return there
 
 
 def title(key: str, parameter: str) -> str:
@@ -174,55 +174,51 @@ class Seats:
     """
 
     def __init__(self, wanted: Wanted, named: Sequence[Named], optimizers: Optimizers) -> None:
-        self.found = wanted.found(named, optimizers)
         self._wanted, self._named, self._optimizers = wanted, named, optimizers
+        self._state = wanted.state(named, optimizers)
+        self._held = {name: tensor for name, tensor, _ in self._state}
+        self.found = [*self._state, *wanted.given]
 
     def describe(self) -> list[str]:
         """A line each, of state; a rank that lacks one is told so."""
-        there = self.found[: len(self.found) - len(self._wanted.given)]
         return [
             f"state {line} every {every}"
-            for name, tensor, every in there
+            for name, tensor, every in self._state
             for line in plain.describe(name, tensor)
         ]
 
     def take(self) -> None:
         """Puts what has been replaced back into its seat."""
-        held = {name: tensor for name, tensor, _ in self.found}
-        for key, entry, name in self._entries():
-            tensor, seat = entry.get(key), held.get(name)
-            if seat is None or tensor is seat or not _fits(tensor, seat):
-                continue
-            with torch.no_grad():
-                seat.copy_(tensor)
-            entry[key] = seat
+        for key in self._wanted.names:
+            for name, parameter, _ in self._named:
+                seat, entry = self._held.get(title(key, name)), self._optimizers.state_of(parameter)
+                tensor = entry.get(key)
+                if seat is None or tensor is seat or not _fits(tensor, seat):
+                    continue
+                with torch.no_grad():
+                    seat.copy_(tensor)
+                entry[key] = seat
 
     def is_same(self) -> bool:
         """Whether all is where it was."""
-        return not self._wanted.names or _ids(self._now()) == _ids(self.found)
+        return _ids(self._now()) == _ids(self._state)
 
     def new(self) -> list[Beside]:
-        """What is there, and was not when this was made."""
-        known = {*_ids(self.found)}
+        """State that is there, and was not when this was made."""
+        known = {*_ids(self._state)}
         return [each for each in self._now() if id(each[1]) not in known]
-
-    def _now(self) -> list[Beside]:
-        self.take()
-        return self._wanted.found(self._named, self._optimizers)
 
     def missing(self) -> list[str]:
         """The names of state that no parameter has."""
-        there = [name for name, _, _ in self.found]
         return [
             key
             for key in self._wanted.names
-            if not any(name.startswith(title(key, "")) for name in there)
+            if not any(name.startswith(title(key, "")) for name in self._held)
         ]
 
-    def _entries(self) -> Iterator[tuple[str, dict[str, Any], str]]:
-        for key in self._wanted.names:
-            for name, parameter, _ in self._named:
-                yield key, self._optimizers.state_of(parameter), title(key, name)
+    def _now(self) -> list[Beside]:
+        self.take()
+        return self._wanted.state(self._named, self._optimizers)
 
 
 def _ids(found: Iterable[Beside]) -> list[int]:
