@@ -57,4 +57,6 @@ foreach(name torch torch_cpu c10)
   endif()
   target_link_libraries(gossamer_libtorch INTERFACE ${GOSSAMER_TORCH_DIR}/lib/lib${name}.so)
 endforeach()
-target_link_options(gossamer_libtorch INTERFACE "LINKER:-rpath,${GOSSAMER_TORCH_DIR}/lib")
+target_link_options(gossamer_libtorch INTERFACE
+  "LINKER:-rpath,${GOSSAMER_TORCH_DIR}/lib"
+  "LINKER:--allow-shlib-undefined")  # a torch for CUDA needs more than we call

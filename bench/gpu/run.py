@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,12 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 Found = dict[str, Any]
+LOSSES = [
+    *(("cwa", codec) for codec in ("fp32", "int8")),
+    *((pattern, "fp32") for pattern in ("atc", "gradient_gossip")),
+    *(("allreduce", codec) for codec in ("fp32", "bf16", "int8")),
+]
+AT_ONCE = 4
 
 
 def _free_port() -> int:
@@ -108,25 +115,34 @@ def copy_rates(device: torch.device) -> Found:
 
 def compare_losses(device: str, limit_s: float) -> list[Found]:
     """The same run with a worker on the device, and with both in CPU memory."""
-    rows = []
-    for pattern, codec in (("cwa", "fp32"), ("cwa", "int8"), ("atc", "fp32")):
+
+    def compare(way: tuple[str, str]) -> Found:
+        pattern, codec = way
         words = ("--pattern", pattern, "--codec", codec, "--steps", "40")
         here = run_workers("losses", [device, "cpu"], limit_s, *words)
         there = run_workers("losses", ["cpu", "cpu"], limit_s, *words)
         row: Found = {"pattern": pattern, "codec": codec}
         if any("failed" in each for each in (*here, *there)):
-            row["failed"] = [*here, *there]
-        else:
-            pairs = [
-                (a, b)
-                for mine, other in zip(here, there, strict=True)
-                for a, b in zip(mine["losses"], other["losses"], strict=True)
-            ]
-            row["largest difference"] = max(abs(a - b) for a, b in pairs)
-            row["last loss"] = pairs[-1][0]
-        rows.append(row)
-        print(row, flush=True)
-    return rows
+            return {**row, "failed": [*here, *there]}
+        pairs = [
+            (a, b)
+            for mine, other in zip(here, there, strict=True)
+            for a, b in zip(mine["losses"], other["losses"], strict=True)
+        ]
+        row["largest difference"] = max(abs(a - b) for a, b in pairs)
+        return {**row, "last loss": pairs[-1][0]}
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(compare, LOSSES))
+
+
+def without_waiting(device: str, limit_s: float, *words: str) -> Found:
+    """By pattern: AMP, clipping and the step, where a wait for the device is an error."""
+    options = ("--steps", "20", *words)
+    return {
+        pattern: run_workers("amp", [device, device], limit_s, "--pattern", pattern, *options)
+        for pattern in ("cwa", "allreduce", "gradient_gossip")
+    }
 
 
 def step_times(device: str, limit_s: float, quick: bool) -> list[Found]:
@@ -169,8 +185,7 @@ def main() -> int:
         elif part == "losses":
             found[part] = compare_losses(arguments.device, limit)
         elif part == "amp":
-            words = ["--steps", "20"]
-            found[part] = run_workers("amp", [arguments.device, arguments.device], limit, *words)
+            found[part] = without_waiting(arguments.device, limit)
         elif part == "passes":
             found[part] = run_workers(part, [arguments.device], limit, "--parameters", size)
         elif part == "kills":
@@ -180,8 +195,11 @@ def main() -> int:
                 run_workers("until_killed", pair, limit, *words, "--dies", dies) for dies in "01"
             ]
         elif part == "nccl":
-            words = ["--backend", "nccl", "--steps", "20"]
-            found[part] = run_workers("amp", [arguments.device, arguments.device], limit, *words)
+            found[part] = without_waiting(arguments.device, limit, "--backend", "nccl")
+        elif part == "ddp":
+            words = ["--steps", "5", "--width", "64" if arguments.quick else "2048"]
+            pair = [arguments.device, arguments.device]
+            found[part] = run_workers("ddp", pair, limit, *words)
         elif part == "times":
             found[part] = step_times(arguments.device, limit, arguments.quick)
         print(part, f"{time.monotonic() - begin:.1f} s", "" if part == "times" else found[part])

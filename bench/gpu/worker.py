@@ -17,6 +17,7 @@ import places
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.nn.functional import cross_entropy
 
 import gossamer
@@ -173,7 +174,7 @@ def losses(device: torch.device, arguments: argparse.Namespace) -> dict[str, obj
             found.append(loss.detach())
         apart = gossip.disagreement()
         with gossip.averaged():
-            mean = float(sum(p.double().abs().sum() for p in model.parameters()))
+            mean = float(sum(p.detach().double().abs().sum() for p in model.parameters()))
     return {"losses": [float(each) for each in found], "apart": apart, "mean": mean}
 
 
@@ -182,7 +183,7 @@ def amp(device: torch.device, arguments: argparse.Namespace) -> dict[str, object
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 2)).to(device)
     optimizer = OwnAdamW(model.parameters(), lr=1e-2, fused=device.type == "cuda")
-    gossip = gossamer.Gossip(model, optimizer, topology="complete")
+    gossip = gossamer.Gossip(model, optimizer, topology="complete", pattern=arguments.pattern)
     is_cuda = device.type == "cuda"  # the device of the tests knows no autocast
     scaler = torch.amp.GradScaler(device.type, enabled=is_cuda)
     batches = [_classes(device, dist.get_rank(), k) for k in range(arguments.steps)]
@@ -261,7 +262,79 @@ def until_killed(device: torch.device, arguments: argparse.Namespace) -> dict[st
     return {"said": "nothing"}
 
 
-WORK = {each.__name__: each for each in (step_time, losses, amp, passes, until_killed)}
+# Arguments of Gossip by contender; DDP takes Gloo, since NCCL wants a GPU for each worker.
+CONTENDERS: dict[str, dict[str, str]] = {
+    "alone": {},
+    "DDP": {},
+    "DDP, bf16": {},
+    "cwa": {},
+    "cwa, int8": {"codec": "int8"},
+    "allreduce": {"pattern": "allreduce"},
+    "allreduce, int8": {"pattern": "allreduce", "codec": "int8"},
+    "gradient_gossip, int8": {"pattern": "gradient_gossip", "codec": "int8"},
+}
+
+
+class Contender:
+    """A model that one of CONTENDERS trains, and its seconds per step, round by round."""
+
+    def __init__(self, name: str, device: torch.device, width: int) -> None:
+        torch.manual_seed(0)
+        layers = [layer for _ in range(16) for layer in (nn.Linear(width, width), nn.ReLU())]
+        self._model: nn.Module = nn.Sequential(*layers).to(device)
+        fused = device.type == "cuda"
+        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=1e-4, fused=fused)
+        torch.manual_seed(1 + dist.get_rank())
+        self._x = torch.randn(4 * width, width, device=device)
+        self._device = device
+        self.seconds: list[float] = []
+        self._gossip: gossamer.Gossip | None = None
+        if "DDP" in name:
+            ddp = nn.parallel.DistributedDataParallel(self._model)
+            if "bf16" in name:
+                ddp.register_comm_hook(None, default_hooks.bf16_compress_hook)
+            self._model = ddp
+        elif name != "alone":
+            self._gossip = gossamer.Gossip(self._model, self._optimizer, **CONTENDERS[name])
+
+    def round(self, count: int) -> None:
+        """All workers begin a round of steps at once, while the exchange of a step before is under
+        way. It is over when the next contender begins."""
+
+        def steps(count: int) -> None:
+            for _ in range(count):
+                self._optimizer.zero_grad()
+                self._model(self._x).square().mean().backward()
+                self._optimizer.step()
+
+        dist.barrier()
+        steps(1)
+        self.seconds.append(_timed(self._device, lambda: steps(count)) / count)
+        if self._gossip is not None:
+            with self._gossip.averaged():
+                pass
+
+    def close(self) -> None:
+        """Ends its gossip."""
+        if self._gossip is not None:
+            self._gossip.close()
+
+
+def ddp(device: torch.device, arguments: argparse.Namespace) -> dict[str, object]:
+    """Seconds of a step with DDP, gossip and neither, in turn. Two workers may share the device."""
+    names = [name for name in CONTENDERS if device.type == "cuda" or "DDP" not in name]
+    contenders = {name: Contender(name, device, arguments.width) for name in names}
+    for _ in range(1 + arguments.rounds):
+        for contender in contenders.values():
+            contender.round(arguments.steps)
+    found: dict[str, object] = {}
+    for name, contender in contenders.items():
+        contender.close()
+        found[name] = contender.seconds[1:]
+    return found
+
+
+WORK = {each.__name__: each for each in (step_time, losses, amp, passes, until_killed, ddp)}
 
 
 def main() -> int:
@@ -274,6 +347,7 @@ def main() -> int:
     parser.add_argument("--pattern", default="cwa")
     parser.add_argument("--dies", type=int, default=0, help="the rank that kills itself")
     parser.add_argument("--parameters", type=int, default=1_000_000)
+    parser.add_argument("--width", type=int, default=2048, help="of the model of ddp")
     parser.add_argument("--compute", type=float, default=0.05, help="seconds of a step")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)

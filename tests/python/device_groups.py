@@ -1,4 +1,7 @@
-"""Process groups for the test device: Gloo over copies in the host's memory."""
+"""Process groups for the test device: Gloo over copies in the host's memory.
+
+On a real device it is Gloo itself, which several ranks of one GPU can use.
+"""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -11,7 +14,7 @@ from torch._C._distributed_c10d import _create_work_from_future  # type: ignore[
 from torch.distributed.device_mesh import DeviceMesh
 from torch.futures import Future
 
-BACKEND = "through_host"
+BACKEND = "gloo" if device_backend.IS_REAL else "through_host"
 
 
 class ThroughHost(dist.ProcessGroup):
@@ -89,9 +92,9 @@ class ThroughHost(dist.ProcessGroup):
 
 
 def square() -> DeviceMesh:
-    """Four ranks, two replicas of two; its groups work on the test device."""
+    """Four ranks, two replicas of two; its groups work on the device."""
     device_backend.install()
-    if not hasattr(dist.Backend, BACKEND.upper()):
+    if not device_backend.IS_REAL and not hasattr(dist.Backend, BACKEND.upper()):
         dist.Backend.register_backend(BACKEND, ThroughHost, devices=[device_backend.NAME])
     rank = dist.get_rank()
     groups = []

@@ -1,5 +1,5 @@
-"""What the workers of test_gossip_device_shards.py do: two replicas of two ranks each, whose shards
-are in CPU memory and on the test device."""
+"""What the workers of test_gossip_device_shards.py do: replicas, whose shards are in CPU memory and
+on the test device."""
 
 from collections.abc import Callable
 from functools import partial

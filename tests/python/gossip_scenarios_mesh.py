@@ -53,9 +53,19 @@ def whole(model: nn.Module) -> list[float]:
     return all_of(model.parameters())
 
 
+def gathered(shard: DTensor) -> torch.Tensor:
+    """As full_tensor(), which on a GPU crashes over Gloo (torch 2.11)."""
+    if shard.device.type == "cpu":
+        return shard.full_tensor()
+    group = shard.device_mesh.get_group()
+    parts: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(parts, shard.to_local().detach().cpu(), group=group)
+    return torch.cat(parts)
+
+
 def all_of(tensors: Iterable[torch.Tensor]) -> list[float]:
     """Likewise of any tensors."""
-    values = [t.full_tensor() if isinstance(t, DTensor) else t for t in tensors]
+    values = [gathered(t) if isinstance(t, DTensor) else t for t in tensors]
     return torch.cat([v.detach().cpu().double().flatten() for v in values]).tolist()
 
 

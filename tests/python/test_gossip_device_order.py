@@ -3,10 +3,12 @@ left out, are caught. And a device that fails ends the run."""
 
 import gossip_ranks
 import pytest
+from device_backend import IS_REAL, WHY_NOT
 from gossip_ranks import results
 from gossip_scenarios_device_order import LEFT_OUT, SCENARIOS
 
 SAME = 1e-10
+pytestmark = pytest.mark.skipif(IS_REAL, reason=WHY_NOT)
 
 
 @pytest.fixture(scope="module")

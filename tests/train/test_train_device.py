@@ -1,6 +1,10 @@
-"""`gossamer train --device`, on the device of the tests: the numbers of CPU memory."""
+"""`gossamer train --device`, on the device of the tests: the numbers of CPU memory.
+
+GOSSAMER_TESTS_DEVICE=cuda takes a real one in its place.
+"""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +12,11 @@ import tomllib
 from train_runs import GOSSAMER, Done, as_torchrun, finish, gossamer, small_text, start
 
 NEAR = 1e-5  # float32; sums come in another order
+NAME = os.environ.get("GOSSAMER_TESTS_DEVICE", "testdev")
+IS_REAL = NAME != "testdev"
 DEVICE = {"LD_PRELOAD": str(GOSSAMER.with_name("libgossamer_preloaded_device.so"))}
+if IS_REAL:
+    DEVICE = {}
 MEASURED = ("loss", "grad_norm", "mixing_distance", "val_loss", "val_accuracy", "disagreement")
 WAYS = {
     "adamw": "--optimizer adamw --clip-norm 1 --weight-decay 0.1",
@@ -30,7 +38,7 @@ def text(tmp_path: Path) -> list[str]:
 
 
 def on_device(*arguments: str, check: bool = True) -> Done:
-    return gossamer(*arguments, "--device", "testdev", check=check, variables=DEVICE)
+    return gossamer(*arguments, "--device", NAME, check=check, variables=DEVICE)
 
 
 def rows(out: Path) -> list[dict[str, float]]:
@@ -56,7 +64,7 @@ def test_a_device_trains_as_cpu_memory_does(text: list[str], tmp_path: Path, way
     gossamer("train", *told, "--out", str(tmp_path / "cpu"))
     done = on_device("train", *told, "--out", str(tmp_path / "device"))
     assert_alike(tmp_path / "device", tmp_path / "cpu")
-    assert "shares testdev:0 with another one, of 1 there are" in done.stderr
+    assert f"shares {NAME}:0 with another one, of 1 there are" in done.stderr
 
 
 @pytest.mark.parametrize(("pattern", "zero"), [("allreduce", 1e-7), ("gradient_gossip", 1e-6)])
@@ -70,7 +78,7 @@ def test_processes_average_gradients_of_a_device(
     gossamer("train", *told, *here, "--out", str(tmp_path / "cpu"))
     out = tmp_path / "device"
     launched = as_torchrun(3, 3)
-    there = [*told, "--pattern", pattern, "--device", "testdev", "--out", str(out)]
+    there = [*told, "--pattern", pattern, "--device", NAME, "--out", str(out)]
     for done in finish(start(lambda rank: DEVICE | launched(rank), [0, 1, 2], *there)):
         assert done.returncode == 0, done.stderr
     assert_alike(out, tmp_path / "cpu", zero=zero)
@@ -80,7 +88,7 @@ def test_a_run_goes_on_where_it_was_saved_on_either(text: list[str], tmp_path: P
     told = [*text, "--hosts", "1", "--per-host", "2", "--lr-schedule", "constant"]
     whole = tmp_path / "whole"
     on_device("train", *told, "--optimizer", "accum_adamw", "--out", str(whole))
-    for place in ("cpu", "testdev"):
+    for place in ("cpu", NAME):
         out = tmp_path / place
         begun = [*told, "--optimizer", "accum_adamw", "--checkpoint-every", "5"]
         on_device("train", *begun, "--steps", "5", "--out", str(out))
