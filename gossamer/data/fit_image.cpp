@@ -108,15 +108,10 @@ Image fit_image(const ImageView& image, ImageSize size) {
 }
 
 Image resize_box(const ImageView& image, const ImageBox& box, ImageSize size) {
-  return resize(image,
-                {.begin = box.top,
-                 .length = box.size.height,
-                 .resized = size.height,
-                 .count = size.height},
-                {.begin = box.left,
-                 .length = box.size.width,
-                 .resized = size.width,
-                 .count = size.width});
+  return resize(
+      image,
+      {.begin = box.top, .length = box.size.height, .resized = size.height, .count = size.height},
+      {.begin = box.left, .length = box.size.width, .resized = size.width, .count = size.width});
 }
 
 }  // namespace gossamer

@@ -124,11 +124,11 @@ std::string content_of(const ImageSet& images) {
 
 void set_image_size(ImageSet& images, std::int64_t size) {
   if (size < 0 || size > kMostImageSize) {
-    fail_argument({.place = "images",
-                   .what = "image_size must be at least 0 and at most " +
-                           std::to_string(kMostImageSize),
-                   .got = std::to_string(size),
-                   .remedy = "224 is usual for photographs"});
+    fail_argument(
+        {.place = "images",
+         .what = "image_size must be at least 0 and at most " + std::to_string(kMostImageSize),
+         .got = std::to_string(size),
+         .remedy = "224 is usual for photographs"});
   }
   const ImageSize own = images.size();
   const bool is_in_memory = images.names.empty();

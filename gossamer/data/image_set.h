@@ -23,11 +23,13 @@ struct ImageSet {
   std::int64_t height = 0;  ///< of all, see set_image_size()
   std::int64_t width = 0;
   std::int64_t classes = 0;
-  std::vector<std::uint8_t> pixels;  ///< channels·height·width bytes per image, as ImageView has them
+  std::vector<std::uint8_t>
+      pixels;  ///< channels·height·width bytes per image, as ImageView has them
   std::vector<std::int32_t> labels;
   std::filesystem::path folder;
-  std::vector<std::string> names = {};  ///< of files in `folder`, by image; none: they are in memory
-  Content listing = {};                 ///< of these files
+  std::vector<std::string> names =
+      {};                ///< of files in `folder`, by image; none: they are in memory
+  Content listing = {};  ///< of these files
 
   ImageSize size() const { return {.height = height, .width = width}; }
   std::int64_t pixels_per_channel() const { return height * width; }

@@ -2,8 +2,8 @@
 
 #include <csetjmp>
 #include <cstddef>
-#include <cstdio>  // for jpeglib.h, which does not include it
-
+#include <cstdio>
+// These need those before them.
 #include <jerror.h>
 #include <jpeglib.h>
 

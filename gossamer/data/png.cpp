@@ -41,8 +41,7 @@ ImageHeader png_header(const ImageBytes& file) {
                  "put it on a background: magick IN.png -background white -alpha remove OUT.png");
   }
   if ((image.format & PNG_FORMAT_FLAG_LINEAR) != 0) {
-    refuse_image(file.name, "16 bits per channel",
-                 "convert it: magick IN.png -depth 8 OUT.png");
+    refuse_image(file.name, "16 bits per channel", "convert it: magick IN.png -depth 8 OUT.png");
   }
   return {.channels = (image.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1,
           .size = {.height = image.height, .width = image.width}};

@@ -20,8 +20,9 @@ class BatchList {
   /// `make` must be pure and may be called from many threads at once.
   BatchList(std::size_t count, Make make) : count_(count), make_(std::move(make)) {}
   BatchList(std::vector<Batch> batches) : count_(batches.size()) {
-    make_ = [kept = std::make_shared<const std::vector<Batch>>(std::move(batches))](
-                std::size_t k) { return (*kept)[k]; };
+    make_ = [kept = std::make_shared<const std::vector<Batch>>(std::move(batches))](std::size_t k) {
+      return (*kept)[k];
+    };
   }
 
   std::size_t size() const { return count_; }
