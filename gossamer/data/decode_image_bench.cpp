@@ -19,9 +19,9 @@ constexpr ImageSize kPhotograph{.height = 375, .width = 500};
 constexpr ImageSize kInput{.height = 224, .width = 224};
 
 /// Waves of many lengths and some noise: about as many bytes as photographs of this size have.
-FileBytes photograph() {
+ImageFileBytes photograph() {
   Rng rng(1);
-  FileBytes pixels;
+  ImageFileBytes pixels;
   for (std::int64_t row = 0; row < kPhotograph.height; ++row) {
     for (std::int64_t column = 0; column < kPhotograph.width; ++column) {
       for (int c = 0; c < 3; ++c) {
@@ -38,7 +38,7 @@ FileBytes photograph() {
 }
 
 void decode(benchmark::State& state) {
-  const FileBytes file = photograph();
+  const ImageFileBytes file = photograph();
   for (auto _ : state) benchmark::DoNotOptimize(decode_image("'file'", file, 3));
   state.SetItemsProcessed(state.iterations());
   state.counters["file_bytes"] = static_cast<double>(file.size());
@@ -56,7 +56,7 @@ void crop(benchmark::State& state) {
 BENCHMARK(crop)->Unit(benchmark::kMillisecond);
 
 void decode_and_crop(benchmark::State& state) {
-  const FileBytes file = photograph();
+  const ImageFileBytes file = photograph();
   std::uint64_t key = 0;
   for (auto _ : state) {
     const Image image = decode_image("'file'", file, 3);

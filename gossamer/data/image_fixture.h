@@ -15,14 +15,15 @@
 
 namespace gossamer {
 
-using FileBytes = std::vector<std::uint8_t>;
+using ImageFileBytes = std::vector<std::uint8_t>;
 
-inline void append_number(FileBytes& bytes, std::uint32_t number) {
+inline void append_number(ImageFileBytes& bytes, std::uint32_t number) {
   for (const int shift : {24, 16, 8, 0})
     bytes.push_back(static_cast<std::uint8_t>(number >> shift));
 }
 
-inline void append_chunk(FileBytes& png, std::string_view type, const FileBytes& content) {
+inline void append_chunk(ImageFileBytes& png, std::string_view type,
+                         const ImageFileBytes& content) {
   append_number(png, static_cast<std::uint32_t>(content.size()));
   const std::size_t begin = png.size();
   png.insert(png.end(), type.begin(), type.end());
@@ -37,28 +38,29 @@ enum class PngKind : std::uint8_t { grey = 0, rgb = 2, palette = 3, grey_alpha =
 struct PngOptions {
   PngKind kind = PngKind::rgb;
   std::uint8_t bits = 8;
-  FileBytes palette = {};  ///< red, green, blue of each colour
-  FileBytes alpha = {};    ///< of each colour
+  ImageFileBytes palette = {};  ///< red, green, blue of each colour
+  ImageFileBytes alpha = {};    ///< of each colour
 };
 
 /// `rows` are the bytes of the pixels as the file has them.
-inline FileBytes png_bytes(ImageSize size, const FileBytes& rows, const PngOptions& options = {}) {
-  FileBytes png{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-  FileBytes header;
+inline ImageFileBytes png_bytes(ImageSize size, const ImageFileBytes& rows,
+                                const PngOptions& options = {}) {
+  ImageFileBytes png{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+  ImageFileBytes header;
   append_number(header, static_cast<std::uint32_t>(size.width));
   append_number(header, static_cast<std::uint32_t>(size.height));
   header.insert(header.end(), {options.bits, static_cast<std::uint8_t>(options.kind), 0, 0, 0});
   append_chunk(png, "IHDR", header);
   if (!options.palette.empty()) append_chunk(png, "PLTE", options.palette);
   if (!options.alpha.empty()) append_chunk(png, "tRNS", options.alpha);
-  FileBytes filtered;
+  ImageFileBytes filtered;
   const std::size_t row = rows.size() / static_cast<std::size_t>(size.height);
   for (std::size_t at = 0; at + row <= rows.size() && row > 0; at += row) {
     filtered.push_back(0);  // no filter
     filtered.insert(filtered.end(), rows.begin() + static_cast<std::ptrdiff_t>(at),
                     rows.begin() + static_cast<std::ptrdiff_t>(at + row));
   }
-  FileBytes packed(compressBound(filtered.size()));
+  ImageFileBytes packed(compressBound(filtered.size()));
   uLongf length = packed.size();
   compress2(packed.data(), &length, filtered.data(), filtered.size(), 6);
   packed.resize(length);
@@ -75,8 +77,8 @@ struct JpegOptions {
 
 /// `pixels` has 1 (grey), 3 (RGB) or 4 bytes (the inks of CMYK, 255 for none)
 /// for each.
-inline FileBytes jpeg_bytes(ImageSize size, const FileBytes& pixels,
-                            const JpegOptions& options = {}) {
+inline ImageFileBytes jpeg_bytes(ImageSize size, const ImageFileBytes& pixels,
+                                 const JpegOptions& options = {}) {
   const auto components =
       static_cast<int>(static_cast<std::int64_t>(pixels.size()) / size.pixels());
   jpeg_compress_struct info = {};
@@ -105,15 +107,15 @@ inline FileBytes jpeg_bytes(ImageSize size, const FileBytes& pixels,
     jpeg_write_scanlines(&info, &line, 1);
   }
   jpeg_finish_compress(&info);
-  FileBytes bytes(memory, memory + length);
+  ImageFileBytes bytes(memory, memory + length);
   jpeg_destroy_compress(&info);
   std::free(memory);
   return bytes;
 }
 
 /// A smooth image, pixel by pixel: channel c grows by c + 1 to the right and by 2 downwards.
-inline FileBytes smooth_pixels(ImageSize size, int channels) {
-  FileBytes pixels;
+inline ImageFileBytes smooth_pixels(ImageSize size, int channels) {
+  ImageFileBytes pixels;
   for (std::int64_t row = 0; row < size.height; ++row) {
     for (std::int64_t column = 0; column < size.width; ++column) {
       for (int c = 0; c < channels; ++c) {
