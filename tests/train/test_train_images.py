@@ -74,7 +74,8 @@ def write_sorted_idx(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("write", "classes"), [(write_class_folders, 10), (write_idx, 10), (write_cifar10, 10), (write_cifar100, 100)]
+    ("write", "classes"),
+    [(write_class_folders, 10), (write_idx, 10), (write_cifar10, 10), (write_cifar100, 100)],
 )
 def test_each_format_is_read(write: Callable[[Path], None], classes: int, tmp_path: Path) -> None:
     write(tmp_path)
@@ -181,7 +182,7 @@ def test_images_of_several_sizes_are_cropped_whoever_decodes_them(tmp_path: Path
     ]
     losses = [(run["train_loss"], run["val_loss"]) for run in runs]
     assert losses[0] == losses[3] != losses[1] == losses[2]
-    small = train(*flags, "--part", "val", "--validation-fraction", "0.5", "--global-batch", "4")
+    small = train(*flags, "--part", "val", "--validation-fraction", "0.5")
     assert f"{tmp_path}/val/cat and 1 more: 3 images of 2 classes" in small.stderr
 
 
@@ -199,7 +200,7 @@ def test_hundreds_of_classes_train(tmp_path: Path) -> None:
 def test_a_killed_run_on_files_goes_on_bit_for_bit(tmp_path: Path) -> None:
     data = tmp_path / "data"
     write_photographs(data, [14, 20])
-    flags = [*SMALL, "--data", str(data), "--image-size", "12", "--crop", "--flip", "--read-ahead=2"]
+    flags = [*SMALL, "--data", str(data), *"--image-size 12 --crop --flip --read-ahead 2".split()]
     flags += "--steps 40 --checkpoint-every 4 --keep 20 --out".split()
     train(*flags, str(tmp_path / "whole"))
     cut = tmp_path / "cut"

@@ -77,6 +77,14 @@ TEST_F(Twins, UnequalWorkersSeeTheSameImagesAsWell) {
   expect_twins(open_task(TaskKind::images, memory), open_task(TaskKind::images, files));
 }
 
+TEST_F(Twins, AFewImagesToValidateOnAreOfAllClasses) {
+  TaskArgs few = args("files");
+  few.validation_samples = 3;
+  const Task task = open_task(TaskKind::images, few);
+  ASSERT_EQ(task.validation.size(), 1u);
+  EXPECT_TRUE(at::equal(task.validation[0].targets, at::tensor({0, 1, 2}, at::kLong)));
+}
+
 TEST_F(Twins, ACropIsTheRandomBoxResizedAndValidationHasNone) {
   TaskArgs cropped = args("files");
   cropped.image_size = 4;

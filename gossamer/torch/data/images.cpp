@@ -36,9 +36,22 @@ std::function<Batch(std::int64_t, Shard)> batches_of(const SharedTask& task, int
   return [ahead](std::int64_t step, Shard shard) { return ahead->batch(step, shard); };
 }
 
+/// At most so many of the samples, evenly spread.
+std::vector<std::int64_t> spread(const std::vector<std::int64_t>& samples, std::int64_t most) {
+  const auto count = static_cast<std::int64_t>(samples.size());
+  if (count <= most) return samples;
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t k = 0; k < most; ++k) chosen.push_back(samples[at(k * count / most)]);
+  return chosen;
+}
+
 /// Decoded whenever they are asked for: hundreds of photographs would fill the memory.
-BatchList validation_of(const SharedTask& task, const std::vector<std::int64_t>& samples,
+BatchList validation_of(const SharedTask& task, const std::vector<std::int64_t>& held_out,
                         const TaskArgs& args) {
+  // Files are sorted by class: the first of them would be of few classes.
+  const bool is_sorted = !task->images.names.empty();
+  const std::vector<std::int64_t> samples =
+      is_sorted ? spread(held_out, args.validation_samples) : held_out;
   const auto make = [task](const std::vector<std::int64_t>& own) {
     return image_batch(task->images, task->scales, own);
   };
