@@ -1,8 +1,8 @@
 #include "gossamer/data/decode_image.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
 #include "gossamer/data/image_codec.h"
 #include "gossamer/data/jpeg.h"
@@ -17,8 +17,11 @@ constexpr ImageCodec kCodecs[] = {
     {"PNG", "\x89PNG\r\n\x1a\n", png_header, decode_png},
 };
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
-constexpr std::int64_t kBeginning = std::int64_t{1} << 16;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
+
+std::span<const std::uint8_t> bytes_of(const FileBytes& content) {
+  return {reinterpret_cast<const std::uint8_t*>(content.memory.get()), content.size};
+}
 
 bool begins_with(std::span<const std::uint8_t> bytes, std::string_view text) {
   return bytes.size() >= text.size() &&
@@ -70,20 +73,14 @@ void refuse_image(const std::string& name, const std::string& got, const std::st
 }
 
 ImageHeader read_image_header(const std::filesystem::path& path) {
-  std::vector<std::uint8_t> bytes = read_bytes(path, kBeginning);
-  const std::string name = quoted(path);
-  const ImageCodec& codec = codec_of({name, bytes});
-  if (std::cmp_less(bytes.size(), kBeginning)) return checked_header(codec, {name, bytes});
-  try {
-    return checked_header(codec, {name, bytes});
-  } catch (const IoError&) {  // what comes before the sizes may be long
-    bytes = read_whole(path, kMostBytes);
-    return checked_header(codec, {name, bytes});
-  }
+  const FileBytes content = read_file(path, kMostBytes);
+  const ImageBytes file{quoted(path), bytes_of(content)};
+  return checked_header(codec_of(file), file);
 }
 
 Image decode_image(const std::filesystem::path& path, std::int64_t channels) {
-  return decode_image(quoted(path), read_whole(path, kMostBytes), channels);
+  const FileBytes content = read_file(path, kMostBytes);
+  return decode_image(quoted(path), bytes_of(content), channels);
 }
 
 Image decode_image(const std::string& name, std::span<const std::uint8_t> bytes,

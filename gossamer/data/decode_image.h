@@ -19,8 +19,8 @@ struct ImageHeader {
   ImageSize size;
 };
 
-/// Reads the beginning of the file, or all of it where the header is long. Throws IoError, which
-/// names the file, for one that is no JPEG or PNG, has alpha or 16 bits, or is too large.
+/// Throws IoError, which names the file, for one that is missing, no JPEG or PNG, has alpha or 16
+/// bits, or is too large.
 ImageHeader read_image_header(const std::filesystem::path& path);
 
 /// Colours of JPEG files are converted as libjpeg does; those for print (CMYK) to red, green and

@@ -122,7 +122,7 @@ TEST(DecodeImage, WhatCannotBeReadIsNamedWithItsFault) {
   expect_names(io_error([&] { decoded(png, 1); }), "'file'", "colour in a set of grey images");
 }
 
-TEST_F(DataFiles, HeadersAreReadAlsoBehindLongComments) {
+TEST_F(DataFiles, HeadersAreReadBehindCommentsAndWhateverTheNameIs) {
   const Bytes jpeg = jpeg_bytes(kSize, smooth_pixels(kSize, 1));
   Bytes commented(jpeg.begin(), jpeg.begin() + 2);
   for (int k = 0; k < 3; ++k) {
@@ -133,7 +133,6 @@ TEST_F(DataFiles, HeadersAreReadAlsoBehindLongComments) {
   const ImageHeader header = read_image_header(write("long.jpg", commented));
   EXPECT_EQ(header.size, kSize);
   EXPECT_EQ(header.channels, 1);
-  // The name does not count.
   EXPECT_EQ(read_image_header(write("png.jpg", png_bytes(kSize, smooth_pixels(kSize, 3)))).channels,
             3);
   expect_names(io_error([&] { read_image_header(write("no.png", {'n', 'o'})); }), "no.png'",
