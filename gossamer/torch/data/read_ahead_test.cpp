@@ -11,7 +11,7 @@
 namespace gossamer {
 namespace {
 
-Batch numbered(std::int64_t step, Shard shard) {
+Batch batch_of_step(std::int64_t step, Shard shard) {
   return {.inputs = at::tensor({static_cast<float>(step), static_cast<float>(shard.worker)}),
           .targets = {}};
 }
@@ -27,18 +27,18 @@ struct Maker {
       const std::lock_guard lock(mutex);
       made.insert(step);
       threads.insert(std::this_thread::get_id());
-      return numbered(step, shard);
+      return batch_of_step(step, shard);
     };
   }
 };
 
 TEST(ReadAhead, GivesTheBatchesInWhateverOrderTheyAreAskedFor) {
   for (const int ahead : {0, 1, 3}) {
-    ReadAhead reader(numbered, ahead);
+    ReadAhead reader(batch_of_step, ahead);
     for (const std::int64_t step : {0, 1, 2, 3, 7, 8, 2, 2, 3, 0}) {
       for (int worker = 0; worker < 3; ++worker) {
         const Shard shard{.worker = worker, .workers = 3};
-        EXPECT_TRUE(at::equal(reader.batch(step, shard).inputs, numbered(step, shard).inputs));
+        EXPECT_TRUE(at::equal(reader.batch(step, shard).inputs, batch_of_step(step, shard).inputs));
       }
     }
   }
@@ -62,7 +62,7 @@ TEST(ReadAhead, AFaultIsThrownInTheStepThatHasIt) {
   ReadAhead reader(
       [](std::int64_t step, Shard shard) {
         if (step == 2) throw std::runtime_error("step two");
-        return numbered(step, shard);
+        return batch_of_step(step, shard);
       },
       2);
   EXPECT_NO_THROW(reader.batch(0, {}));
@@ -72,14 +72,15 @@ TEST(ReadAhead, AFaultIsThrownInTheStepThatHasIt) {
 }
 
 TEST(ReadAhead, WorkersOfOneProcessAskSideBySide) {
-  ReadAhead reader(numbered, 1);
+  ReadAhead reader(batch_of_step, 1);
   std::atomic<int> wrong = 0;
   std::vector<std::jthread> threads;
   for (int worker = 0; worker < 4; ++worker) {
     threads.emplace_back([&, worker] {
       for (std::int64_t step = 0; step < 50; ++step) {
         const Shard shard{.worker = worker, .workers = 4};
-        if (!at::equal(reader.batch(step, shard).inputs, numbered(step, shard).inputs)) ++wrong;
+        if (!at::equal(reader.batch(step, shard).inputs, batch_of_step(step, shard).inputs))
+          ++wrong;
       }
     });
   }
