@@ -25,7 +25,7 @@ ImageFileBytes photograph() {
   for (std::int64_t row = 0; row < kPhotograph.height; ++row) {
     for (std::int64_t column = 0; column < kPhotograph.width; ++column) {
       for (int c = 0; c < 3; ++c) {
-        double light = 128 + 6 * rng.normal();
+        double light = 128 + 20 * rng.normal();
         for (int wave = 1; wave <= 32; wave *= 2) {
           const double phase = 0.02 * wave * static_cast<double>(row + (c + 1) * column) + wave;
           light += 60. / (wave + 1) * std::sin(phase);
