@@ -113,7 +113,7 @@ def half_resumed_on_device(rank: int, size: int) -> Any:
     and whether it goes on in CPU memory."""
     found = {}
     for way in ("cwa", "exact_diffusion", "allreduce"):
-        ends = []
+        ends: list[dict[str, Any]] = []
         for place in ("whole", "resumed", "cpu"):
             model = half_model(way, seed=0 if place == "whole" else 7)
             model = model if place == "cpu" else on_device(model, 1 + len(ends))
