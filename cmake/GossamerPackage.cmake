@@ -19,6 +19,8 @@ set(gossamer_headers
   nlohmann/json.hpp nlohmann-json3-dev
   Eigen/Core libeigen3-dev
   zlib.h zlib1g-dev
+  jpeglib.h libjpeg-dev
+  png.h libpng-dev
   openssl/hmac.h libssl-dev
   isa-l/crc.h libisal-dev
   CLI/CLI.hpp libcli11-dev

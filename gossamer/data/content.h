@@ -16,6 +16,8 @@ class Content {
  public:
   void add(std::span<const std::uint8_t> bytes);
   void add(std::string_view text);
+  /// A file that stays where it is counts by its length, and its name is in the checksum.
+  void add_file(std::string_view name, std::uint64_t bytes);
   /// Where the ends of lines matter.
   void add_lines(const std::vector<std::string>& lines);
 

@@ -67,7 +67,7 @@ ImageSet read_idx_images(const std::filesystem::path& images, const std::filesys
           .width = pixels.shape[rank - 1],
           .classes = std::int64_t{*std::ranges::max_element(answers.values)} + 1,
           .pixels = std::move(pixels.values),
-          .labels = std::move(answers.values)};
+          .labels = {answers.values.begin(), answers.values.end()}};
 }
 
 ImageSet read_idx_files(const std::vector<std::filesystem::path>& files) {

@@ -67,19 +67,19 @@ TEST_F(DataFiles, CifarIsReadPlainAndPackedInTheOrderOfItsBatches) {
   write("test_batch.bin", cifar_bytes({{5}}));
   write("batches.meta.txt", {'x'});
   const ImageSet set = read_images(find_images(folder_));
-  EXPECT_EQ(set.labels, (Bytes{9, 0, 3}));
+  EXPECT_EQ(set.labels, (std::vector<std::int32_t>{9, 0, 3}));
   EXPECT_EQ(set.count, 3);
   EXPECT_EQ(set.classes, 10);
   EXPECT_EQ(set.pixels_per_image(), 3 * 32 * 32);
   EXPECT_EQ(set.pixels.size(), 3u * 3072);
   EXPECT_EQ(set.pixels[3072], 1);
-  EXPECT_EQ(read_images(find_images(folder_, "test")).labels, Bytes{5});
+  EXPECT_EQ(read_images(find_images(folder_, "test")).labels, std::vector<std::int32_t>{5});
 }
 
 TEST_F(DataFiles, OfTheTwoLabelsOfAHundredClassesTheFineOneCounts) {
   write("train.bin", cifar_bytes({{19, 99}, {0, 7}}));
   const ImageSet set = read_images(find_images(folder_));
-  EXPECT_EQ(set.labels, (Bytes{99, 7}));
+  EXPECT_EQ(set.labels, (std::vector<std::int32_t>{99, 7}));
   EXPECT_EQ(set.classes, 100);
   EXPECT_EQ(set.pixels[3072], 1);
 }

@@ -53,6 +53,7 @@ void check_counts(const Recipe& r) {
   const std::pair<std::string_view, std::int64_t> from_0[] = {
       {"vocabulary", r.data.vocabulary},
       {"pieces_per_worker", r.data.pieces_per_worker},
+      {"image_size", r.data.image_size},
       {"shift", r.data.shift},
       {"width", r.model.size.width},
       {"layers", r.model.size.layers},
@@ -66,7 +67,8 @@ void check_counts(const Recipe& r) {
       {"warmup", r.optimizer.warmup},
       {"evaluate_every", r.run.evaluate_every},
       {"checkpoint_every", r.run.checkpoint_every},
-      {"trace_steps", r.run.trace_steps}};
+      {"trace_steps", r.run.trace_steps},
+      {"read_ahead", r.run.read_ahead}};
   for (const auto& [key, value] : from_0) {
     require(value >= 0, key, "not negative", std::to_string(value));
   }

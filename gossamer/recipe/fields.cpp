@@ -106,6 +106,10 @@ Fields fields_of(DataSection& d) {
       {"data", "validation_samples", "samples to validate on", &d.validation_samples},
       {"data", "pieces_per_worker", "images: k pieces of the data sorted by class; 0: iid",
        &d.pieces_per_worker},
+      {"data", "part", "images: part of the set to train on; default: train, else the first",
+       &d.part},
+      {"data", "image_size", "images: make them so high and wide; 0: as they are", &d.image_size},
+      {"data", "crop", "images: train on a random part of each, resized", &d.crop},
       {"data", "shift", "images: move those to train on by up to so many pixels", &d.shift},
       {"data", "flip", "images: mirror half of those to train on", &d.flip},
   };
@@ -219,6 +223,8 @@ Fields fields_of(RunSection& r) {
        &r.grace_s},
       {"run", "timeout_s", "longest wait for another worker, in seconds", &r.timeout_s},
       {"run", "kernel_threads", "threads of one worker's update", &r.kernel_threads},
+      {"run", "read_ahead",
+       "JPEG, PNG: decode the images of so many steps ahead, a thread for each", &r.read_ahead},
       {"run", "device", "cpu, or cuda: a GPU for each worker of a host; cuda:1: that one",
        &r.device},
   };

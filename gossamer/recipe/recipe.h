@@ -45,6 +45,9 @@ struct DataSection {
   double validation_fraction = 0.1;
   std::int64_t validation_samples = 512;
   int pieces_per_worker = 0;
+  std::string part;             ///< images; empty: "train", else the first
+  std::int64_t image_size = 0;  ///< 0: the images' own
+  bool crop = false;
   std::int64_t shift = 0;
   bool flip = false;
 };
@@ -110,6 +113,7 @@ struct RunSection {
   double grace_s = 25;  ///< schedulers give 30 before they kill
   double timeout_s = 60;
   int kernel_threads = 1;
+  int read_ahead = 1;          ///< steps whose batches of images in files are decoded meanwhile
   std::string device = "cpu";  ///< where parameters are, as torch names it
 };
 

@@ -15,7 +15,8 @@ struct TaskFacts {
 
 /// In the order of the enumeration.
 inline constexpr TaskFacts kTasks[] = {
-    {"images", "images and labels in files like those of MNIST or CIFAR", "IDX, CIFAR"},
+    {"images", "images and labels in files like those of MNIST or CIFAR, or in a folder per class",
+     "IDX, CIFAR, or a folder of JPEG and PNG files per class"},
     {"text", "any file, or the files of a folder, as bytes or pieces", "a file or folder"},
     {"translation", "lines of text and their translations, as pieces", ""},
 };

@@ -166,10 +166,25 @@ void prune(const std::filesystem::path& folder, int keep) {
   }
 }
 
+/// What a run was told; a key that recipes did not have then is as it is without it.
+Json saved_identity(const Manifest& manifest) {
+  Recipe usual;
+  Json identity = manifest.run;
+  for (const RecipeField& field : recipe_fields(usual)) {
+    const std::string key(field.key);
+    if (!identity.contains(key)) identity[key] = to_json(field);
+  }
+  return identity;
+}
+
 /// Throws std::invalid_argument unless the checkpoint is of this run. One that Gossip.save has made
 /// says nothing of the run: any of the same model can go on from it.
 void check_run(const Manifest& manifest, const TrainedRun& run) {
-  if (!manifest.run.empty()) require_same_run(manifest, run_identity(run.recipe, run.content));
+  if (!manifest.run.empty()) {
+    Manifest saved = manifest;
+    saved.run = saved_identity(manifest);
+    require_same_run(saved, run_identity(run.recipe, run.content));
+  }
   const int workers = host_shape_of(run.recipe.cluster).workers();
   if (manifest.workers == workers) return;
   fail_argument({.place = "checkpoint " + checkpoint_name(manifest.step),

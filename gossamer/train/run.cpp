@@ -32,15 +32,19 @@ void check_model(const ModelSection& section, TaskKind task) {
   if (reads_images == is_of_images) check_sizes(*section.model, section.size, dropout_of(section));
 }
 
-TaskArgs task_args(const DataSection& data, std::uint64_t seed) {
+TaskArgs task_args(const Recipe& recipe) {
+  const DataSection& data = recipe.data;
   const bool default_text = data.data.empty() && data.task == TaskKind::text;
   return {.path = default_text ? python_sources() : std::filesystem::path(data.data),
+          .part = data.part,
           .global_batch = data.global_batch,
-          .seed = seed,
+          .seed = recipe.run.seed,
           .validation_fraction = data.validation_fraction,
           .validation_samples = data.validation_samples,
           .pieces_per_worker = data.pieces_per_worker,
-          .augmentation = {.shift = data.shift, .flip = data.flip},
+          .image_size = data.image_size,
+          .augmentation = {.shift = data.shift, .flip = data.flip, .crop = data.crop},
+          .read_ahead = recipe.run.read_ahead,
           .context = data.context,
           .suffixes = data.suffixes,
           .max_bytes = data.max_bytes,
@@ -114,7 +118,7 @@ void write_summary(const Recipe& recipe, const TrainResult& result,
 
 Task open_task(const Recipe& recipe) {
   check_model(recipe.model, recipe.data.task);
-  return open_task(recipe.data.task, task_args(recipe.data, recipe.run.seed));
+  return open_task(recipe.data.task, task_args(recipe));
 }
 
 double measure_compute_s(const Recipe& recipe, const Task& task) {

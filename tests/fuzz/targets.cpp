@@ -4,6 +4,7 @@ namespace gossamer {
 
 bool fuzz_acceptor(std::span<const std::byte> bytes);
 bool fuzz_cluster(std::span<const std::byte> bytes);
+bool fuzz_decode_image(std::span<const std::byte> bytes);
 bool fuzz_endpoint(std::span<const std::byte> bytes);
 bool fuzz_forecast(std::span<const std::byte> bytes);
 bool fuzz_handshake(std::span<const std::byte> bytes);
@@ -34,6 +35,7 @@ namespace {
 constexpr FuzzTarget kTargets[] = {
     {"acceptor", fuzz_acceptor},
     {"cluster", fuzz_cluster},
+    {"decode_image", fuzz_decode_image},
     {"endpoint", fuzz_endpoint},
     {"forecast", fuzz_forecast},
     {"handshake", fuzz_handshake},

@@ -10,6 +10,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
+#include "gossamer/data/load_image.h"
 
 namespace gossamer {
 namespace {
@@ -62,6 +63,9 @@ struct OwnPieces {
   std::vector<std::int64_t> own;
 };
 
+/// Whatever the seed of the run is.
+constexpr std::uint64_t kScaleKey = 0x7363616c65;  // "scale"
+
 using Histogram = std::array<std::int64_t, 256>;
 using Numbers = std::array<float, 256>;  ///< what each value of a pixel becomes
 
@@ -103,6 +107,18 @@ struct Plane {
     return inside ? pixels[row * width + column] : 0;
   }
 };
+
+/// At most kScaleSamples.
+std::vector<std::int64_t> some_of(const std::vector<std::int64_t>& samples) {
+  const auto count = static_cast<std::int64_t>(samples.size());
+  if (count <= kScaleSamples) return samples;
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t k = 0; k < kScaleSamples; ++k) {
+    chosen.push_back(samples[permuted(static_cast<std::uint64_t>(k),
+                                      static_cast<std::uint64_t>(count), kScaleKey)]);
+  }
+  return chosen;
+}
 
 void write_moved(const Plane& plane, const Numbers& numbers, const Move& move, float* to) {
   for (std::int64_t row = 0; row < plane.height; ++row) {
@@ -161,8 +177,9 @@ std::vector<PixelScale> pixel_scales(const ImageSet& images,
                                      const std::vector<std::int64_t>& samples) {
   const std::int64_t size = images.pixels_per_channel();
   std::vector<Histogram> histograms(at(images.channels));
-  for (const std::int64_t sample : samples) {
-    const auto* pixels = images.pixels.data() + sample * images.pixels_per_image();
+  ImageBuffers buffers;
+  for (const std::int64_t sample : images.names.empty() ? samples : some_of(samples)) {
+    const std::uint8_t* pixels = load_image(images, sample, buffers).pixels;
     for (Histogram& histogram : histograms) {
       for (std::int64_t i = 0; i < size; ++i) ++histogram[pixels[i]];
       pixels += size;
@@ -184,8 +201,10 @@ Batch image_batch(const ImageSet& images, const std::vector<PixelScale>& scales,
   auto* inputs = batch.inputs.mutable_data_ptr<float>();
   auto* targets = batch.targets.mutable_data_ptr<std::int64_t>();
   const std::int64_t size = images.pixels_per_channel();
+  ImageBuffers buffers;
   for (std::size_t k = 0; k < samples.size(); ++k) {
-    const auto* pixels = images.pixels.data() + samples[k] * images.pixels_per_image();
+    const auto crop = moves.empty() ? std::nullopt : moves[k].crop;
+    const std::uint8_t* pixels = load_image(images, samples[k], buffers, crop).pixels;
     for (const Numbers& number : numbers) {
       if (moves.empty()) {
         std::transform(pixels, pixels + size, inputs, [&](auto pixel) { return number[pixel]; });

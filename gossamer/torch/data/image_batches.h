@@ -46,11 +46,15 @@ struct PixelScale {
   double deviation = 1;
 };
 
+/// So many images in files tell the scale of all.
+inline constexpr std::int64_t kScaleSamples = 2048;
+
 /// Mean and deviation over all pixels of the samples, by channel; deviation 1 when they are equal.
+/// Where images are decoded first: of kScaleSamples of them, which are always the same ones.
 std::vector<PixelScale> pixel_scales(const ImageSet& images,
                                      const std::vector<std::int64_t>& samples);
 
-/// The samples as a batch, each moved as `moves` says unless that is empty.
+/// The samples as a batch, each changed as `moves` says unless that is empty.
 Batch image_batch(const ImageSet& images, const std::vector<PixelScale>& scales,
                   const std::vector<std::int64_t>& samples, const std::vector<Move>& moves = {});
 

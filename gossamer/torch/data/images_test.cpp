@@ -79,7 +79,7 @@ TEST_F(DataFiles, TrainingImagesMoveAndThoseToValidateOnStay) {
   const Task moved = open_task(TaskKind::images, moving);
   EXPECT_FALSE(at::equal(moved.training_batch(0, {}).inputs, still.training_batch(0, {}).inputs));
   EXPECT_TRUE(at::equal(moved.training_batch(0, {}).inputs, moved.training_batch(0, {}).inputs));
-  EXPECT_TRUE(at::equal(moved.validation.at(0).inputs, still.validation.at(0).inputs));
+  EXPECT_TRUE(at::equal(moved.validation[0].inputs, still.validation[0].inputs));
   const Batch part = moved.training_batch(0, {.worker = 1, .workers = 4});
   EXPECT_TRUE(at::equal(part.inputs, moved.training_batch(0, {}).inputs.narrow(0, 2, 2)));
   moving.augmentation.shift = 4;

@@ -12,6 +12,7 @@
 #include "gossamer/data/sharding.h"
 #include "gossamer/data/vocabulary.h"
 #include "gossamer/recipe/tasks.h"
+#include "gossamer/torch/data/batch_list.h"
 #include "gossamer/torch/modules/model.h"
 #include "gossamer/torch/modules/models.h"
 
@@ -24,7 +25,7 @@ struct Task {
   /// The worker's part of the global batch of this step.
   std::function<Batch(std::int64_t step, Shard shard)> training_batch;
   /// Always the same, for all workers.
-  std::vector<Batch> validation;
+  BatchList validation;
   /// Global batches until the training data has been seen about once.
   std::int64_t steps_per_epoch = 0;
   /// One line for the log: what was read and how it was split.
@@ -51,7 +52,11 @@ struct TaskArgs {
   std::int64_t validation_batch = 128;
   /// Images: see ImageBatchPlan.
   int pieces_per_worker = 0;
+  /// Images: height and width of all; 0: as they are. See set_image_size().
+  std::int64_t image_size = 0;
   Augmentation augmentation = {};
+  /// Images in files: the steps whose batches are decoded ahead. See ReadAhead.
+  int read_ahead = 1;
   /// Text: tokens per window, and what to read of a folder.
   std::int64_t context = 64;
   std::vector<std::string> suffixes = {};

@@ -217,7 +217,9 @@ TEST_F(TextFile, MaskedValidationDoesNotDependOnHowItIsCutIntoBatches) {
   small.validation_batch = 3;
   const auto joined = [](const Task& task) {
     std::vector<at::Tensor> inputs;
-    for (const Batch& batch : task.validation) inputs.push_back(batch.inputs);
+    for (std::size_t k = 0; k < task.validation.size(); ++k) {
+      inputs.push_back(task.validation[k].inputs);
+    }
     return at::cat(inputs);
   };
   EXPECT_TRUE(joined(open_text(masked())).equal(joined(open_text(small))));

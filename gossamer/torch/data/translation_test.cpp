@@ -53,7 +53,9 @@ TEST_F(TranslationFiles, TheTaskGivesEveryWorkerItsPartAndItsNoise) {
     EXPECT_EQ(pairs, task.training_batch(step, {0, 1}).sources.size(0));
   }
   std::int64_t held_out = 0;
-  for (const Batch& batch : task.validation) held_out += batch.sources.size(0);
+  for (std::size_t k = 0; k < task.validation.size(); ++k) {
+    held_out += task.validation[k].sources.size(0);
+  }
   EXPECT_EQ(held_out, 20);
 }
 
@@ -81,7 +83,9 @@ TEST_F(TranslationFiles, LongPairsAreLeftOutOfTrainingAndCutInValidation) {
   const Task task = open_translation(args(text));
   EXPECT_NE(task.description.find("44 pairs to train on (1 longer"), std::string::npos)
       << task.description;
-  for (const Batch& batch : task.validation) EXPECT_LE(batch.sources.size(1), 32);
+  for (std::size_t k = 0; k < task.validation.size(); ++k) {
+    EXPECT_LE(task.validation[k].sources.size(1), 32);
+  }
 }
 
 TEST_F(TranslationFiles, HalfAPairOfFilesIsRefused) {

@@ -52,7 +52,7 @@ void with_two(const std::function<void(Worker&)>& work) {
   });
 }
 
-at::Tensor leaf(std::int64_t rows = 2) { return at::ones({rows, 3}).requires_grad_(true); }
+at::Tensor leaf_of_rows(std::int64_t rows = 2) { return at::ones({rows, 3}).requires_grad_(true); }
 
 double value(const at::Tensor& tensor) {
   EXPECT_TRUE(tensor.defined());
@@ -62,8 +62,8 @@ double value(const at::Tensor& tensor) {
 
 TEST(GradientAverage, AveragesWhatIsThawedAndSendsNothingOfWhatIsFrozen) {
   with_two([](Worker& worker) {
-    at::Tensor large = leaf(10000);
-    const at::Tensor other = leaf();
+    at::Tensor large = leaf_of_rows(10000);
+    const at::Tensor other = leaf_of_rows();
     large.requires_grad_(false);
     const auto average = worker.average({large, other});
     const auto pass = [&] {
@@ -97,7 +97,7 @@ TEST(GradientAverage, WorkersReachSeveralInAnyOrder) {
     std::vector<at::Tensor> tensors;
     for (std::size_t k = 0; k < kSeveral; ++k) {
       workers.push_back(std::make_unique<Worker>(*teams[k][own]));
-      tensors.push_back(leaf());
+      tensors.push_back(leaf_of_rows());
       averages.push_back(workers[k]->average({tensors[k]}));
     }
     at::Tensor chain = at::ones({2, 3});
@@ -111,8 +111,8 @@ TEST(GradientAverage, WorkersReachSeveralInAnyOrder) {
 
 TEST(GradientAverage, AveragesInTheStepWhatNoPassHas) {
   with_two([](Worker& worker) {
-    const at::Tensor one = leaf();
-    const at::Tensor other = leaf();
+    const at::Tensor one = leaf_of_rows();
+    const at::Tensor other = leaf_of_rows();
     const auto average = worker.average({one, other});
     const auto assign = [&](const at::Tensor& tensor) {
       tensor.mutable_grad() = at::full({2, 3}, worker.own());
@@ -148,7 +148,7 @@ TEST(GradientAverage, AveragesInTheStepWhatNoPassHas) {
 
 TEST(GradientAverage, KnowsAMeanThatWasChangedInPlace) {
   with_two([](Worker& worker) {
-    const at::Tensor tensor = leaf();
+    const at::Tensor tensor = leaf_of_rows();
     const auto average = worker.average({tensor});
     (worker.own() * tensor.sum()).backward();
     tensor.mutable_grad().mul_(2);
@@ -173,8 +173,8 @@ TEST(GradientAverage, TakesWhatWasAssignedToAFrozenTensor) {
 
 TEST(GradientAverage, GoesOnAfterAPassThatFailed) {
   with_two([](Worker& worker) {
-    const at::Tensor one = leaf();
-    const at::Tensor other = leaf();
+    const at::Tensor one = leaf_of_rows();
+    const at::Tensor other = leaf_of_rows();
     const auto average = worker.average({one, other});
     const at::Tensor inner = other * 2;
     inner.register_hook([](const at::Tensor&) -> at::Tensor { throw std::runtime_error("no"); });
@@ -188,7 +188,7 @@ TEST(GradientAverage, GoesOnAfterAPassThatFailed) {
 
 TEST(GradientAverage, RefusesUnequallyManyPassesOnEveryWorkerAndFromThenOn) {
   with_two([](Worker& worker) {
-    const at::Tensor tensor = leaf();
+    const at::Tensor tensor = leaf_of_rows();
     const auto average = worker.average({tensor});
     tensor.sum().backward();
     if (worker.rank == 1) average->end_step();
@@ -202,8 +202,8 @@ TEST(GradientAverage, RefusesUnequallyManyPassesOnEveryWorkerAndFromThenOn) {
 
 TEST(GradientAverage, NamesWhatIsFrozenOnSomeWorkersOnly) {
   with_two([](Worker& worker) {
-    at::Tensor tensor = leaf();
-    const at::Tensor other = leaf();
+    at::Tensor tensor = leaf_of_rows();
+    const at::Tensor other = leaf_of_rows();
     const auto average = worker.average({other, tensor});
     tensor.requires_grad_(worker.rank == 0);
     const std::string said = message_of([&] { (tensor + other).sum().backward(); });
@@ -223,7 +223,7 @@ TEST(GradientAverage, AveragesSparseGradientsByRowsAndLeavesThemSparse) {
   with_two([](Worker& worker) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kComplexFloat, at::kHalf}) {
       const at::Tensor tensor = at::ones({5, 2}, type).requires_grad_(true);
-      const at::Tensor dense = leaf();
+      const at::Tensor dense = leaf_of_rows();
       const auto average = worker.average({tensor, dense});
       for (int step = 0; step < 3; ++step) {
         const at::Tensor one = at::ones({2, 2}, type);
@@ -265,7 +265,7 @@ TEST(GradientAverage, OneWorkersSparseGradientMeetsAnothersDenseOneOrNone) {
 TEST(GradientAverage, RefusesTensorsInSeveralPlacesByName) {
   with_two([](Worker& worker) {
     const at::Tensor elsewhere = at::ones({2}, at::device(at::kMeta));
-    const std::string said = message_of([&] { worker.average({leaf(), elsewhere}); });
+    const std::string said = message_of([&] { worker.average({leaf_of_rows(), elsewhere}); });
     EXPECT_NE(said.find("parameter 'a' on cpu, 'b' on meta; move"), std::string::npos) << said;
   });
 }
@@ -276,7 +276,7 @@ TEST(GradientAverage, GossipsByTheRoundsOfItsSteps) {
     const Round even = sparse_round(2, {{{0, 0.75}, {1, 0.25}}, {{1, 1.0}}});
     const Schedule rounds =
         periodic_schedule("quarter", worker.shape, {even, identity_round(2)}, Stochasticity::row);
-    const at::Tensor tensor = leaf();
+    const at::Tensor tensor = leaf_of_rows();
     GradientAverage average({{"a", tensor}}, {.rounds = rounds, .first_round = 4}, worker.runner,
                             Seating{worker.shape, worker.rank});
     for (int step = 0; step < 4; ++step) {
