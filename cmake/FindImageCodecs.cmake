@@ -1,5 +1,5 @@
-# Finds libjpeg-turbo and libpng, which decode images. Defines gossamer_image_codecs. As with
-# SentencePiece, the Python module is made of the same layer and calls neither.
+# Finds libjpeg-turbo and libpng, which decode images. Defines gossamer_image_codecs. The Python module
+# is made of the same layer and calls neither; it is linked with them where files are compiled together.
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 add_library(gossamer_image_codecs INTERFACE)

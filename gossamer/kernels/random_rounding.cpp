@@ -8,11 +8,6 @@
 #include "gossamer/kernels/kernel_table.h"
 
 namespace gossamer {
-namespace {
-
-constexpr std::size_t kKeyedBlock = 4096;  // elements that share a key
-
-}  // namespace
 
 void round_at_random(HalfFormat format, std::span<const float> x, std::span<std::uint16_t> to,
                      std::uint64_t key) {
@@ -24,11 +19,11 @@ void round_at_random(HalfFormat format, std::span<const float> x, std::span<std:
   }
   const RoundingKernels& kernels = rounding_kernels(active_isa());
   const auto round = format == HalfFormat::bf16 ? kernels.bf16 : kernels.fp16;
-  for (std::size_t begin = 0; begin < x.size(); begin += kKeyedBlock) {
+  for (std::size_t begin = 0; begin < x.size(); begin += kRoundingBlock) {
     const std::uint64_t words = counted_bits(key, begin);
     round({.x = x.data() + begin,
            .to = to.data() + begin,
-           .count = std::min(kKeyedBlock, x.size() - begin),
+           .count = std::min(kRoundingBlock, x.size() - begin),
            .first = static_cast<unsigned>(words),
            .second = static_cast<unsigned>(words >> 32)});
   }

@@ -1,6 +1,7 @@
 #pragma once
 /// Float32 to half precision at random, so that what many roundings leave is the number itself.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -11,6 +12,9 @@ enum class HalfFormat {
   bf16,  ///< bfloat16: the upper half of a float32
   fp16,  ///< float16 of IEEE 754
 };
+
+/// Elements that share the two words of a key: counted_bits(key, index of the first).
+inline constexpr std::size_t kRoundingBlock = 4096;
 
 /// to[i] ← the code of one of the two numbers of the format around x[i], the upper one with
 /// probability (x[i] − lower) / (upper − lower): the mean is x[i]. What the format can represent

@@ -3,6 +3,7 @@
 GOSSAMER_TESTS_DEVICE=cuda takes a real one in its place. Nobody decides when its copies land.
 """
 
+import importlib
 import os
 import types
 from typing import Any
@@ -13,9 +14,7 @@ NAME = os.environ.get("GOSSAMER_TESTS_DEVICE", "testdev")
 IS_REAL = NAME != "testdev"
 WHY_NOT = f"{NAME} counts nothing and has no seed"
 
-_test_device: Any = None
-if not IS_REAL:
-    from gossamer import _test_device
+_test_device: Any = None if IS_REAL else importlib.import_module("gossamer._test_device")
 
 
 def install() -> None:

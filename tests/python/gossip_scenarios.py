@@ -28,6 +28,7 @@ import gossip_scenarios_backward  # noqa: E402
 import gossip_scenarios_basic  # noqa: E402
 import gossip_scenarios_codecs  # noqa: E402
 import gossip_scenarios_combined  # noqa: E402
+import gossip_scenarios_device_half  # noqa: E402
 import gossip_scenarios_device_order  # noqa: E402
 import gossip_scenarios_device_shards  # noqa: E402
 import gossip_scenarios_devices  # noqa: E402
@@ -70,6 +71,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_half.SCENARIOS,
     **gossip_scenarios_interrupted.SCENARIOS,
     **gossip_scenarios_doors.SCENARIOS,
+    **gossip_scenarios_device_half.SCENARIOS,
     **gossip_scenarios_device_order.SCENARIOS,
     **gossip_scenarios_device_shards.SCENARIOS,
     **gossip_scenarios_devices.SCENARIOS,

@@ -99,11 +99,13 @@ def memory(rank: int, size: int) -> Any:
     """By pattern: bytes per parameter that a Gossip takes, on the device and pinned."""
     device_backend.install()
     found = {}
-    for pattern in ("cwa", "atc", "allreduce"):
+    for case in ("cwa", "atc", "allreduce", "cwa bfloat16"):
+        pattern, _, dtype = case.partition(" ")
         model = nn.Sequential(nn.Linear(700, 700), nn.Linear(700, 700)).to(device_backend.NAME)
+        model = model.to(getattr(torch, dtype or "float32"))
         count = sum(p.numel() for p in model.parameters())
         optimizer = SGD(model.parameters(), lr=0.1, foreach=False)
-        x = torch.ones(2, 700).to(device_backend.NAME)
+        x = torch.ones(2, 700).to(next(model.parameters()))
         before = device_backend.sizes()
         with gossiping(model, optimizer, pattern=pattern, **ALL):
             for _ in range(3):
@@ -113,7 +115,7 @@ def memory(rank: int, size: int) -> Any:
             optimizer.zero_grad()
             torch.accelerator.synchronize()  # what is queued has memory, too
             taken = [b - a for a, b in zip(before, device_backend.sizes(), strict=True)]
-        found[pattern] = [bytes_ / count for bytes_ in taken]
+        found[case] = [bytes_ / count for bytes_ in taken]
     return found
 
 

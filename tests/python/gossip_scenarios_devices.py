@@ -321,12 +321,12 @@ def device_refusals(rank: int, size: int) -> Any:
         return lambda: Gossip(model, Adam(model.parameters()), **options)
 
     device_backend.install()
-    half = on_device(mlp().bfloat16())
+    odd = on_device(nn.Sequential(nn.Linear(3, 3, dtype=torch.complex64)))
     split = mlp()
     split[2].to(device_backend.NAME)
     return {
         "gradient_tracking": attempt_to(gossip(on_device(mlp()), pattern="gradient_tracking")),
-        "bfloat16": attempt_to(gossip(half)),
+        "complex": attempt_to(gossip(odd)),
         "split": attempt_to(gossip(split)),
     }
 

@@ -37,14 +37,15 @@ def test_a_nan_in_one_shard_stops_all_of_its_replica_a_step_late(
 
 @pytest.mark.skipif(IS_REAL, reason=WHY_NOT)
 @pytest.mark.parametrize(
-    ("pattern", "device", "pinned"), [("cwa", 4, 4), ("atc", 4, 4), ("allreduce", 4, 4)]
+    ("case", "device", "pinned"),
+    [("cwa", 4, 4), ("atc", 4, 4), ("allreduce", 4, 4), ("cwa bfloat16", 10, 4)],
 )
 def test_memory_is_what_the_guide_says(
-    ranks: list[gossip_ranks.Rank], pattern: str, device: float, pinned: float
+    ranks: list[gossip_ranks.Rank], case: str, device: float, pinned: float
 ) -> None:
     """Beside the outboxes, which a GPU pins where they are, in memory that ranks share."""
     for found in gossip_ranks.results(ranks, "memory"):
-        assert found[pattern] == pytest.approx([device, pinned], rel=0.1)
+        assert found[case] == pytest.approx([device, pinned], rel=0.1)
 
 
 def test_an_empty_parameter_is_served_on_a_device(ranks: list[gossip_ranks.Rank]) -> None:

@@ -136,7 +136,7 @@ def test_what_is_not_served_on_a_device_is_refused_by_name(
 ) -> None:
     words = {
         "gradient_tracking": "pattern 'gradient_tracking' steps the optimizer itself",
-        "bfloat16": "must be float32 or float64, got torch.bfloat16; keep parameters in float32",
+        "complex": "must be float32, float64, bfloat16 or float16, got torch.complex64",
         "split": "the model must be on one device, got parameter",
     }
     for found in results(ranks, "device_refusals"):

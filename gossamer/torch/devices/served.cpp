@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gossamer/exchange/method.h"
+#include "gossamer/torch/tensors/masters.h"
 
 namespace gossamer {
 
@@ -20,8 +21,8 @@ DeviceSteps device_steps(std::span<const NamedTensor> tensors, const EngineOptio
   if (is_alone(options.schedule)) return DeviceSteps::none;
   const bool all_fit = std::ranges::all_of(tensors, [](const NamedTensor& named) {
     const auto type = named.tensor.scalar_type();
-    return (type == at::kFloat || type == at::kDouble) &&
-           named.tensor.is_non_overlapping_and_dense();
+    return (type == at::kFloat || type == at::kDouble || wants_master(named.tensor)) &&
+           !named.tensor.is_complex() && named.tensor.is_non_overlapping_and_dense();
   });
   return all_fit ? DeviceSteps::behind : DeviceSteps::copied;
 }

@@ -19,7 +19,7 @@ enum class DeviceSteps {
   behind,  ///< the exchange hides behind the device's work, see Note [Parameters on a device]
   copied,  ///< it waits for the device, works on a copy in host memory, and copies that back: for
            ///< patterns that keep vectors of their own, for neighbours that are skipped, and for
-           ///< tensors with gaps or of other types than float32 and float64
+           ///< tensors with gaps or of complex numbers
   none,    ///< nothing is mixed: gradients are averaged, or the worker is alone
 };
 

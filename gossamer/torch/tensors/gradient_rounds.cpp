@@ -218,27 +218,24 @@ ReadPayload GradientRounds::reader_of(const GradientBucket& bucket) const {
 void GradientRounds::check_layout(std::size_t i) const {
   const at::Tensor& gradient = tensors_[i].grad();
   if (!gradient.defined() || gradient.layout() == at::kStrided) return;
+  const bool is_by_coordinates = gradient.layout() == at::kSparse;
+  if (is_by_coordinates && !out_ && !all_.rounds) return;
+  std::string place;
+  std::string needed = "dense or sparse by coordinates";
+  std::string remedy = "convert it with to_sparse_coo() in a hook";
   if (out_) {
-    fail_argument({.place = kGossip,
-                   .what = "the gradient of parameter '" + names_[i] + "' on " +
-                           tensors_[i].device().str() + " must be dense",
-                   .got = c10::str(gradient.layout()),
-                   .remedy = "use sparse=False in its layer; sparse gradients are averaged in CPU "
-                             "memory"});
+    place = " on " + tensors_[i].device().str();
+    needed = "dense";
+    remedy = "use sparse=False in its layer; sparse gradients are averaged in CPU memory";
+  } else if (is_by_coordinates) {
+    needed = "dense for gossip of gradients";
+    remedy = "use sparse=False in its layer, or pattern=\"allreduce\"";
   }
-  if (gradient.layout() == at::kSparse && all_.rounds) {
-    fail_argument({.place = kGossip,
-                   .what = "the gradient of parameter '" + names_[i] +
-                           "' must be dense for gossip of gradients",
-                   .got = c10::str(gradient.layout()),
-                   .remedy = "use sparse=False in its layer, or pattern=\"allreduce\""});
-  }
-  if (gradient.layout() == at::kSparse) return;
-  fail_argument({.place = kGossip,
-                 .what = "the gradient of parameter '" + names_[i] +
-                         "' must be dense or sparse by coordinates",
-                 .got = c10::str(gradient.layout()),
-                 .remedy = "convert it with to_sparse_coo() in a hook"});
+  fail_argument(
+      {.place = kGossip,
+       .what = "the gradient of parameter '" + names_[i] + "'" + place + " must be " + needed,
+       .got = c10::str(gradient.layout()),
+       .remedy = remedy});
 }
 
 void GradientRounds::write(std::size_t i, const at::Tensor& into) const {

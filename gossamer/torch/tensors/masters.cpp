@@ -11,6 +11,7 @@
 #include "gossamer/base/name_hash.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/kernels/random_rounding.h"
+#include "gossamer/torch/devices/device_masters.h"
 #include "gossamer/torch/tensors/tensor_views.h"
 
 namespace gossamer {
@@ -50,7 +51,8 @@ void take_changes_of(const at::Tensor& now, Master& master) {
 /// The tensor itself, or a copy, in the order of the master's elements.
 at::Tensor in_order(const at::Tensor& tensor, const Master& master) {
   const bool is_plain = !tensor.key_set().has(c10::DispatchKey::Python) &&
-                        tensor.device().is_cpu() && tensor.layout() == at::kStrided &&
+                        tensor.device() == master.values.device() &&
+                        tensor.layout() == at::kStrided &&
                         tensor.strides() == master.written.strides();
   return is_plain ? tensor : at::empty_like(master.written).copy_(tensor);
 }
@@ -59,17 +61,21 @@ at::Tensor in_order(const at::Tensor& tensor, const Master& master) {
 
 bool wants_master(const at::Tensor& tensor) {
   const auto type = c10::toRealValueType(tensor.scalar_type());
-  return tensor.device().is_cpu() && (type == at::kBFloat16 || type == at::kHalf);
+  return type == at::kBFloat16 || type == at::kHalf;
 }
 
-Master make_master(const at::Tensor& tensor) {
+Master make_master(const at::Tensor& tensor, const at::Device& device) {
   const bool is_dense = tensor.is_non_overlapping_and_dense();
-  const at::TensorOptions low = at::dtype(tensor.scalar_type());
+  const at::TensorOptions low = at::dtype(tensor.scalar_type()).device(device);
   Master master;
   master.written = is_dense ? at::empty_strided(tensor.sizes(), tensor.strides(), low)
                             : at::empty(tensor.sizes(), low);
-  master.values = large_zeros_like(at::empty_strided(
-      master.written.sizes(), master.written.strides(), at::dtype(at::kFloat).device(at::kMeta)));
+  const at::IntArrayRef sizes = master.written.sizes();
+  const at::IntArrayRef strides = master.written.strides();
+  master.values = device.is_cpu()
+                      ? large_zeros_like(at::empty_strided(sizes, strides,
+                                                           at::dtype(at::kFloat).device(at::kMeta)))
+                      : at::empty_strided(sizes, strides, at::dtype(at::kFloat).device(device));
   master.written.copy_(tensor);
   master.values.copy_(tensor);
   return master;
@@ -77,6 +83,7 @@ Master make_master(const at::Tensor& tensor) {
 
 void take_changes(const at::Tensor& tensor, Master& master) {
   const at::Tensor now = in_order(tensor, master);
+  if (!master.values.is_cpu()) return take_changes_queued(now, master.written, master.values);
   if (now.scalar_type() == at::kHalf) {
     take_changes_of<c10::Half>(now, master);
   } else {
@@ -90,6 +97,11 @@ std::uint64_t rounding_key(std::string_view name, int worker, std::int64_t step)
 }
 
 void write_at_random(Master& master, const at::Tensor& tensor, std::uint64_t key) {
+  if (!master.values.is_cpu()) {
+    round_queued(master.values, master.written, key);
+    tensor.copy_(master.written);
+    return;
+  }
   const bool is_half = master.written.scalar_type() == at::kHalf;
   const auto count = static_cast<std::size_t>(master.values.numel());
   // Both types are structs of one unsigned short.

@@ -5,10 +5,16 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "gossamer/kernels/random_rounding.h"
+#include "gossamer/torch/devices/device_masters.h"
 #include "gossamer/torch/tensors/tensor_engine.h"
 #include "gossamer/torch/testing/lone_engine.h"
 
@@ -23,7 +29,7 @@ at::Tensor low_tensor(double value, c10::ScalarType dtype = at::kBFloat16) {
 
 TEST(Masters, AStepOfTheOwnerMovesTheMasterAndANewValueReplacesIt) {
   const at::Tensor tensor = at::full({3000}, 1, at::kBFloat16);
-  Master master = make_master(tensor);
+  Master master = make_master(tensor, at::kCPU);
   master.values.add_(0.25F * kLowUlp);  // a mix that the tensor does not show
   take_changes(tensor, master);
   EXPECT_TRUE(master.values.eq(1 + 0.25F * kLowUlp).all().item<bool>());
@@ -45,7 +51,7 @@ TEST(Masters, FollowAnyStrides) {
   const at::Tensor turned = base.permute({2, 0, 1});  // dense
   const at::Tensor gaps = base.slice(2, 0, 8, 2);     // not
   for (const at::Tensor& tensor : {turned, gaps}) {
-    Master master = make_master(tensor);
+    Master master = make_master(tensor, at::kCPU);
     EXPECT_TRUE(master.values.equal(tensor.to(at::kFloat)));
     tensor.add_(64);
     take_changes(tensor, master);
@@ -54,6 +60,48 @@ TEST(Masters, FollowAnyStrides) {
     write_at_random(master, tensor, 1);
     EXPECT_TRUE(master.values.equal(tensor.to(at::kFloat)));
   }
+}
+
+/// Numbers of all sizes with both signs, and those that are special.
+at::Tensor all_kinds(std::int64_t count) {
+  at::manual_seed(3);
+  const at::Tensor sizes = at::exp2(at::rand({count}) * 280 - 150);
+  const at::Tensor numbers = sizes * at::randn({count});
+  const float special[] = {0.0F, -0.0F, INFINITY, -INFINITY, std::nanf(""), 3.4e38F, -65519.0F};
+  for (std::size_t i = 0; i < std::size(special); ++i) {
+    numbers[static_cast<std::int64_t>(i)] = special[i];
+  }
+  return numbers;
+}
+
+TEST(Masters, TorchsOperationsRoundAsTheKernelsDo) {
+  for (const auto& [type, format] :
+       {std::pair{at::kBFloat16, HalfFormat::bf16}, std::pair{at::kHalf, HalfFormat::fp16}}) {
+    for (const std::int64_t count : {1, 4095, 4096, 20000, 4 * (1 << 20) + 4097}) {
+      const at::Tensor x = all_kinds(std::max<std::int64_t>(count, 7)).slice(0, 0, count);
+      const auto size = static_cast<std::size_t>(count);
+      std::vector<std::uint16_t> expected(size);
+      round_at_random(format, {x.const_data_ptr<float>(), size}, expected, 0x9876543210abcdefU);
+      const at::Tensor got = at::empty({count}, type);
+      round_queued(x, got, 0x9876543210abcdefU);
+      const auto* const codes = static_cast<const std::uint16_t*>(got.const_data_ptr());
+      EXPECT_EQ(std::vector<std::uint16_t>(codes, codes + size), expected) << count;
+    }
+  }
+}
+
+TEST(Masters, TorchsOperationsTakeChangesAsTheLoopDoes) {
+  const at::Tensor before = all_kinds(5000).to(at::kBFloat16);
+  at::manual_seed(4);
+  const at::Tensor factors = at::where(at::rand({5000}).lt(0.5), 1, 1 + 0.3 * at::randn({5000}));
+  const at::Tensor after = (before.to(at::kFloat) * factors).to(at::kBFloat16);
+  Master looped = make_master(before, at::kCPU);
+  looped.values.mul_(1 + 0x1p-12);
+  const Master queued{.values = looped.values.clone(), .written = looped.written.clone()};
+  take_changes(after, looped);
+  take_changes_queued(after, queued.written, queued.values);
+  EXPECT_TRUE(queued.written.view(at::kShort).equal(looped.written.view(at::kShort)));
+  EXPECT_TRUE(at::allclose(queued.values, looped.values, 0, 0, /*equal_nan=*/true));
 }
 
 TEST(Masters, KeysTellNamesWorkersAndStepsApart) {

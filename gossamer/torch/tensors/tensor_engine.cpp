@@ -94,7 +94,9 @@ EngineOptions TensorEngine::engine_options() const {
 void TensorEngine::stage_tensors() {
   if (!stage_) return;
   std::vector<at::Tensor> by_slot;
-  for (const std::size_t i : tensor_of_slot_) by_slot.push_back(tensors_[i].tensor);
+  for (const std::size_t i : tensor_of_slot_) {
+    by_slot.push_back(places_[i].has_master() ? places_[i].master.values : tensors_[i].tensor);
+  }
   stage_->locate(by_slot);
 }
 
@@ -120,14 +122,15 @@ void TensorEngine::place_tensors() {
     Place& place = places_[i];
     place.slot = s;
     const at::Tensor values = as_real(tensor.detach());
-    const bool is_low = !stage_ && wants_master(values);
+    const bool is_mixed = !stage_ || device_steps_ != DeviceSteps::none;
+    const bool is_low = is_mixed && wants_master(values);
     place.is_home = can_be_fused(tensor) && !is_low && tensor.is_non_overlapping_and_dense();
     place.states.resize(state_vectors_);
     place.sizes = tensor.sizes().vec();
     place.strides = tensor.strides().vec();
     place.dtype = tensor.scalar_type();
-    if (is_low) {
-      place.master = make_master(values);
+    if (is_low) place.master = make_master(values, is_behind() ? values.device() : at::kCPU);
+    if (is_low && !is_behind()) {
       place.home = place.master.values;
     } else if (!place.is_home) {
       const ParameterSlot& slot = layout_.slots[s];

@@ -232,8 +232,11 @@ class TensorEngine {
   void set_up(std::size_t bucket);
   at::Tensor home_of(std::size_t i) const;
   std::uint64_t rounding_key_of(std::size_t i);
+  bool is_behind() const { return stage_ && device_steps_ == DeviceSteps::behind; }
   void copy_in();
   void copy_out(Shown shown);
+  void take_all_changes();
+  void write_masters();
 
   std::vector<NamedTensor> tensors_;
   FlatLayout layout_;

@@ -17,18 +17,21 @@ at::Tensor TensorEngine::home(int tensor) {
   const at::NoGradGuard no_grad;
   const std::size_t i = at(tensor);
   const at::Tensor& now = tensors_.at(i).tensor;
-  if (places_[i].has_master() && !is_averaged_ && is_as_made(i, now)) {
-    take_changes(as_real(now.detach()), places_[i].master);
-  }
-  return home_of(i);
+  if (!places_[i].has_master()) return stage_ ? as_real(now.detach()) : home_of(i);
+  if (!is_averaged_ && is_as_made(i, now)) take_changes(as_real(now.detach()), places_[i].master);
+  return places_[i].master.values;
 }
 
 void TensorEngine::set_home(int tensor, const at::Tensor& values) {
   const at::NoGradGuard no_grad;
   const std::size_t i = at(tensor);
   Place& place = places_.at(i);
-  home_of(i).copy_(values);
-  if (place.has_master()) place.master.written.copy_(as_real(tensors_[i].tensor.detach()));
+  if (!place.has_master()) {
+    home_of(i).copy_(values);
+    return;
+  }
+  place.master.values.copy_(values);
+  place.master.written.copy_(as_real(tensors_[i].tensor.detach()));
 }
 
 /// Workers draw apart, so that their mean is rounded less than each. Where all have the same
@@ -46,6 +49,7 @@ void TensorEngine::copy_in() {
     const at::Tensor values = as_real(tensors_[i].tensor.detach());
     if (places_[i].has_master()) {
       take_changes(values, places_[i].master);
+      if (is_behind()) places_[i].home.copy_(places_[i].master.values, /*non_blocking=*/true);
     } else if (!places_[i].is_home) {
       places_[i].home.copy_(values, stage_ != nullptr);
     }
@@ -68,8 +72,24 @@ void TensorEngine::copy_out(Shown shown) {
     } else if (shown == Shown::local) {
       values.copy_(place.master.written);
     } else {
+      if (is_behind()) place.master.values.copy_(place.home);
       write_at_random(place.master, values, rounding_key_of(i));
     }
+  }
+}
+
+void TensorEngine::take_all_changes() {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (places_[i].has_master()) {
+      take_changes(as_real(tensors_[i].tensor.detach()), places_[i].master);
+    }
+  }
+}
+
+void TensorEngine::write_masters() {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (!places_[i].has_master()) continue;
+    write_at_random(places_[i].master, as_real(tensors_[i].tensor.detach()), rounding_key_of(i));
   }
 }
 

@@ -269,9 +269,11 @@ StepReport TensorEngine::step(std::span<const Hyper> groups, bool skip, double l
     engine_.set_groups(step_.classes.all());
     if (stage_) stage_tensors();
     if (device_steps_ == DeviceSteps::copied) copy_in();
+    if (is_behind()) take_all_changes();
     if (passes_) passes_->begin_update();
     StepReport report = engine_.step(loss);
     if (device_steps_ == DeviceSteps::copied) copy_out(Shown::trained);
+    if (is_behind()) write_masters();
     if (checks_itself()) report.grad_norm = std::sqrt(step_.norm_squared.value_or(0));
     end_step();
     return report;

@@ -62,12 +62,21 @@ def check(named: Sequence[Named]) -> None:
     if not there:
         return
     for name, parameter, _ in there:
-        if parameter.dtype not in (torch.float32, torch.float64):
+        if parameter.dtype not in _SERVED:
             raise ValueError(
-                f"[Gossip] parameter '{name}' on {parameter.device} must be float32 or float64, "
-                f"got {parameter.dtype}; keep parameters in float32 and compute under "
-                "torch.autocast(dtype=torch.bfloat16)"
+                f"[Gossip] parameter '{name}' on {parameter.device} must be float32, float64, "
+                f"bfloat16 or float16, got {parameter.dtype}; keep it in float32"
             )
+
+
+_SERVED = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+
+
+def _norms(gradients: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Of each. In half precision it would be rounded, or too large."""
+    is_double = any(gradient.dtype == torch.float64 for gradient in gradients)
+    dtype = torch.float64 if is_double else torch.float32
+    return torch.stack(torch._foreach_norm(gradients, dtype=dtype))
 
 
 class _Noted(NamedTuple):
@@ -105,7 +114,7 @@ class LateCheck:
             return
         names = [name for name, _ in dense]
         with torch.no_grad():
-            norms = torch.stack(torch._foreach_norm([gradient for _, gradient in dense]))
+            norms = _norms([gradient for _, gradient in dense])
             total = shards.sum_over_ranks(norms.sum(), (parameter for _, parameter, _ in named))
             if total is not None:
                 norms, names = torch.cat([norms, total.reshape(1)]), [*names, ""]
