@@ -49,7 +49,10 @@ def convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
 class Residual(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
         super().__init__()
-        self.first, self.second = convolution(inputs, outputs, stride), convolution(outputs, outputs)
+        self.first, self.second = (
+            convolution(inputs, outputs, stride),
+            convolution(outputs, outputs),
+        )
         self.shortcut: nn.Module = nn.Identity()
         if stride > 1:
             self.shortcut = nn.Conv2d(inputs, outputs, 1, stride)
@@ -243,7 +246,9 @@ class FasterRCNN(nn.Module):
         found = box_math.decode(corrections, torch.cat(proposals)[:, None], self.size)
         counts = [len(seen) for seen in proposals]
         likely = scores.softmax(-1)[:, : self.classes]
-        return [chosen(*each) for each in zip(likely.split(counts), found.split(counts), strict=True)]
+        return [
+            chosen(*each) for each in zip(likely.split(counts), found.split(counts), strict=True)
+        ]
 
 
 def proposal_loss(
@@ -282,9 +287,7 @@ def box_loss(
         label = torch.full_like(matched, nothing)
         label[is_positive] = target.labels[matched[is_positive]]
         labels.append(label)
-        right.append(
-            box_math.encode(target.boxes[matched[is_positive]], seen[is_positive])
-        )
+        right.append(box_math.encode(target.boxes[matched[is_positive]], seen[is_positive]))
     label = torch.cat(labels)
     place = (label != nothing).nonzero()[:, 0]
     moved = corrections[place, label[place]]
