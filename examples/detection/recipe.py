@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+import torchvision_models
 from coco_data import CocoSet, Example, as_results, average_precision
 from detectors import MODELS, Target
 
@@ -33,7 +34,7 @@ def arguments(description: str, *more: str) -> argparse.Namespace:
     is_cuda = torch.cuda.is_available()
     add = parser.add_argument
     add("--data", type=Path, required=True, help="folder with train.json and val.json")
-    add("--model", choices=MODELS, default="retinanet")
+    add("--model", choices=[*MODELS, *torchvision_models.NAMES], default="retinanet")
     add("--size", type=int, default=96, help="pixels of an image's longer side in the model")
     add("--device", default="cuda" if is_cuda else "cpu", help="cuda: the GPU of the local rank")
     add("--steps", type=int, default=1000)
@@ -80,8 +81,12 @@ def make(
 ) -> tuple[nn.Module, torch.optim.Optimizer]:
     """The model, which is the same on every worker, and its optimizer."""
     torch.manual_seed(args.seed)
-    model = MODELS[args.model](classes, args.size).to(device)
-    parameters = model.parameters()
+    name, size = args.model, args.size
+    if name in MODELS:
+        model: nn.Module = MODELS[name](classes, size)
+    else:
+        model = torchvision_models.make(name, classes, size)
+    parameters = model.to(device).parameters()
     if args.optimizer == "adamw":
         return model, torch.optim.AdamW(parameters, args.lr, weight_decay=args.weight_decay)
     return model, torch.optim.SGD(
