@@ -65,7 +65,7 @@ class CocoSet(torch.utils.data.Dataset[Example]):
         scale = self._size / max(image.size)
         if scale != 1:
             image = image.resize([max(1, round(scale * side)) for side in image.size])
-        square = numpy.zeros((self._size, self._size, COLOURS), dtype=numpy.uint8)
+        square: numpy.ndarray = numpy.zeros((self._size, self._size, COLOURS), dtype=numpy.uint8)
         square[: image.height, : image.width] = image
         pixels = torch.from_numpy(square).permute(2, 0, 1)
         return pixels.float() / 127.5 - 1, scale
