@@ -40,10 +40,17 @@ class Found(NamedTuple):
     labels: torch.Tensor
 
 
+def layer(inputs: int, outputs: int, kernel: int, stride: int, *, bias: bool) -> nn.Conv2d:
+    """Whose outputs are as large as its inputs are before ReLU (He et al. 2015)."""
+    made = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=bias)
+    nn.init.kaiming_normal_(made.weight, nonlinearity="relu")
+    return made
+
+
 def convolution(inputs: int, outputs: int, stride: int = 1) -> nn.Sequential:
     """3 x 3 with a norm."""
-    layer = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-    return nn.Sequential(layer, nn.GroupNorm(GROUPS, outputs))
+    made = layer(inputs, outputs, 3, stride, bias=False)
+    return nn.Sequential(made, nn.GroupNorm(GROUPS, outputs))
 
 
 class Residual(nn.Module):
@@ -53,9 +60,10 @@ class Residual(nn.Module):
             convolution(inputs, outputs, stride),
             convolution(outputs, outputs),
         )
+        nn.init.constant_(self.second[1].weight, 0.2)  # at first little more than the shortcut
         self.shortcut: nn.Module = nn.Identity()
         if stride > 1:
-            self.shortcut = nn.Conv2d(inputs, outputs, 1, stride)
+            self.shortcut = layer(inputs, outputs, 1, stride, bias=True)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return relu(self.second(relu(self.first(x))) + self.shortcut(x))
@@ -69,7 +77,7 @@ class Pyramid(nn.Module):
         self.stem = nn.Sequential(convolution(3, 16, 2), nn.ReLU(), Residual(16, 32, 2))
         self.fine = nn.Sequential(Residual(32, 64, 2), Residual(64, 64))
         self.coarse = nn.Sequential(Residual(64, 96, 2), Residual(96, 96))
-        self.lateral = nn.ModuleList([nn.Conv2d(64, width, 1), nn.Conv2d(96, width, 1)])
+        self.lateral = nn.ModuleList(layer(n, width, 1, 1, bias=True) for n in (64, 96))
 
     def forward(self, images: torch.Tensor) -> list[torch.Tensor]:
         fine = self.fine(self.stem(images))
@@ -82,10 +90,10 @@ def tower(width: int) -> nn.Sequential:
 
 
 def output(inputs: int, outputs: int) -> nn.Conv2d:
-    layer = nn.Conv2d(inputs, outputs, 3, padding=1)
-    nn.init.normal_(layer.weight, std=0.01)
-    nn.init.zeros_(layer.bias)
-    return layer
+    made = nn.Conv2d(inputs, outputs, 3, padding=1)
+    nn.init.normal_(made.weight, std=0.01)
+    nn.init.zeros_(made.bias)
+    return made
 
 
 def flat(maps: list[torch.Tensor], last: int) -> torch.Tensor:
@@ -215,7 +223,7 @@ class FasterRCNN(nn.Module):
     def _classify(
         self, maps: list[torch.Tensor], proposals: list[torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        smooth = [layer(m) for layer, m in zip(self.smooth, maps, strict=True)]
+        smooth = [each(m) for each, m in zip(self.smooth, maps, strict=True)]
         cut = [self._cut([m[k] for m in smooth], seen) for k, seen in enumerate(proposals)]
         hidden = self.hidden(torch.cat(cut).flatten(1))
         return self.scores(hidden), self.corrections(hidden).unflatten(1, (self.classes, 4))

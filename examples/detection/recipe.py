@@ -23,8 +23,8 @@ Batch = tuple[torch.Tensor, list[Target]]
 
 # What suits an optimizer; each is an argument as well.
 PRESETS: dict[str, dict[str, float]] = {
-    "sgd": {"lr": 0.02, "weight_decay": 1e-4},
-    "adamw": {"lr": 1e-3, "weight_decay": 0.05},
+    "sgd": {"lr": 0.1, "weight_decay": 1e-4},
+    "adamw": {"lr": 2e-3, "weight_decay": 0.05},
 }
 
 
@@ -37,7 +37,7 @@ def arguments(description: str, *more: str) -> argparse.Namespace:
     add("--model", choices=[*MODELS, *torchvision_models.NAMES], default="retinanet")
     add("--size", type=int, default=96, help="pixels of an image's longer side in the model")
     add("--device", default="cuda" if is_cuda else "cpu", help="cuda: the GPU of the local rank")
-    add("--steps", type=int, default=1000)
+    add("--steps", type=int, default=1200)
     add("--batch", type=int, default=4, help="images per worker and step")
     add("--optimizer", choices=PRESETS, default="sgd", help="sgd has momentum")
     add("--lr", type=float, help="at its peak")
@@ -48,7 +48,7 @@ def arguments(description: str, *more: str) -> argparse.Namespace:
     add("--clip", type=float, default=10.0, help="norm of the gradients, at most")
     add("--seed", type=int, default=1, help="of parameters and batches")
     add("--loaders", type=int, default=0, help="processes per worker that read images")
-    add("--validate-every", type=int, default=250, help="steps between validations and saves")
+    add("--validate-every", type=int, default=300, help="steps between validations and saves")
     add("--save", type=Path, help="folder for checkpoints")
     add("--resume", type=Path, help="folder of --save to go on from")
     add("--export", type=Path, help="file for the parameters of the model that was validated")

@@ -227,6 +227,7 @@ def test_suppression_and_cutting_are_those_of_plain_loops() -> None:
 @pytest.mark.parametrize("name", detectors.MODELS)
 def test_a_model_learns_one_image(name: str, made: Path) -> None:
     torch.manual_seed(0)
+    torch.set_num_threads(1)
     example = coco_data.CocoSet(made, "train", 48)[0]
     model = detectors.MODELS[name](10, 48)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -294,7 +295,7 @@ def test_a_killed_run_goes_on_with_equal_bits(
 
 TINY = {
     "--train 4000 --val 1000": "--train 32 --val 8",
-    "--steps 1000": "--steps 4",
+    "--steps 1200": "--steps 4",
     "--nproc-per-node 8": "--nproc-per-node 2",
 }
 
