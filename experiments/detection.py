@@ -10,6 +10,7 @@ that was stopped goes on from its last checkpoint.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -65,7 +66,8 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        return RUNS / f"{self.name.replace('@', '-')}-lr{SETTINGS['lr']:g}-{self.seed}"
+        name = self.name.replace("@", "-")
+        return RUNS / f"{name}-{self.seed}-{hashlib.sha256(self.key.encode()).hexdigest()[:8]}"
 
     def words(self) -> list[str]:
         """Of the command, without the folders."""
