@@ -1,5 +1,6 @@
 """examples/detection: twins, digits, losses, average precision, resuming, the page's commands."""
 
+import importlib.util
 import json
 import random
 import re
@@ -20,6 +21,7 @@ import boxes as box_math
 import coco_data
 import detectors
 import digits
+import torchvision_models
 
 DETECTION = EXAMPLES / "detection"
 MOST_LINES = 6
@@ -291,6 +293,23 @@ def test_a_killed_run_goes_on_with_equal_bits(
     trained(killed, made, way, *words, "--resume", killed / "saved")
     for name in ("loss", "val_loss"):
         assert losses(killed, name=name) == losses(whole, name=name)
+
+
+@pytest.mark.parametrize("name", torchvision_models.NAMES)
+def test_models_of_torchvision_train(name: str, made: Path, tmp_path: Path) -> None:
+    if importlib.util.find_spec("torchvision") is None:
+        with pytest.raises(ValueError, match="needs torchvision, got none; install"):
+            torchvision_models.make(name, 10, 48)
+        return
+    runner = str(Path(__file__).with_name("torchvision_operators.py"))
+    found = []
+    for way, method in (("ddp", []), ("gossip", ["--method", "allreduce"])):
+        script, folder = DETECTION / f"train_{way}.py", tmp_path / way
+        places = ["--data", made, "--metrics", folder]
+        small = ["--model", name, "--size", 48, "--batch", 1, "--steps", 2, "--lr", 0.001]
+        finish(start(runner, script, *places, *small, *method))
+        found.append(losses(folder))
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
 
 
 TINY = {

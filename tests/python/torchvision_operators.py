@@ -3,7 +3,7 @@
 torchvision_operators.py SCRIPT ARGUMENT…: operators of examples/detection/boxes.py stand in.
 """
 
-import importlib
+import importlib.util
 import runpy
 import sys
 from pathlib import Path
@@ -41,17 +41,27 @@ def roi_align(
     return result
 
 
+def are_missing() -> bool:
+    """torchvision loads its operators by this call, too."""
+    found = importlib.util.find_spec("torchvision")
+    assert found and found.origin
+    try:
+        torch.ops.load_library(Path(found.origin).with_name("_C.so"))
+    except OSError:
+        return True
+    return False
+
+
 def register() -> torch.library.Library:
     """Must be kept as long as torchvision is used."""
     library = torch.library.Library("torchvision", "DEF")
-    library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    suppression = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+    library.define(f"nms{suppression}")
+    library.define(f"qnms{suppression}")  # torchvision asks for its name
     library.define(
         "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, "
         "SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor"
     )
-    library.define(
-        "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-    )  # by name only
     library.impl("nms", nms, "CPU")
     library.impl("roi_align", roi_align, "CompositeImplicitAutograd")
     extension = importlib.import_module("torchvision.extension")
@@ -61,7 +71,7 @@ def register() -> torch.library.Library:
 
 if __name__ == "__main__":
     _, script, *arguments = sys.argv
-    kept = register()
+    kept = register() if are_missing() else None
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).parent)
     runpy.run_path(script, run_name="__main__")
