@@ -60,6 +60,7 @@ QUICK = {
 }
 # One benchmark of each program, the cheapest; lab/run.py starts lab_bench.
 PROGRAMS = {
+    "data_bench": "crop",
     "kernels_bench": "run/mix_adamw.*/16384",
     "sim_bench": "workers:64/per_host:8/steps:1000/load:50$",
     "torch_bench": "residual_cnn_step/width:8/batch:16/real_time/threads:1",
