@@ -205,7 +205,7 @@ def test_a_killed_run_on_files_goes_on_bit_for_bit(tmp_path: Path) -> None:
     train(*flags, str(tmp_path / "whole"))
     cut = tmp_path / "cut"
     with subprocess.Popen(
-        [str(GOSSAMER), "train", *flags, str(cut)], stderr=subprocess.DEVNULL
+        [str(GOSSAMER), "train", *flags, str(cut)], stderr=subprocess.DEVNULL, text=True
     ) as run:
         wait_for(cut / "checkpoints" / "latest", run)
         run.send_signal(signal.SIGKILL)
