@@ -52,8 +52,10 @@ def net(rank: int, store: dist.Store, *, share_memory: bool) -> Link:
         store.set(f"{place}/{rank}", mine)
         return [store.get(f"{place}/{peer}").decode() for peer in range(2)]
 
-    options = {"address": LOOPBACK, "share_memory": share_memory}
-    return over(_core.net_transport(rank, 2, token="bench", share=share, **options), 1 - rank)
+    transport = _core.net_transport(
+        rank, 2, token="bench", share=share, address=LOOPBACK, share_memory=share_memory
+    )
+    return over(transport, 1 - rank)
 
 
 def links(rank: int, store: dist.Store) -> dict[str, Link]:
