@@ -90,13 +90,15 @@ ImageFiles find_images(const std::filesystem::path& folder, const std::string& p
   const Paths entries = entries_of(folder);
   std::string names;
   const ImageFormat* found = nullptr;
+  ImageParts parts;
   for (const ImageFormat& format : kFormats) {
-    if (format.parts_of(entries).empty()) continue;
+    ImageParts here = format.parts_of(entries);
+    if (here.empty()) continue;
     append(names, format.name);
-    found = found == nullptr ? &format : found;
+    found = &format;
+    parts = std::move(here);
   }
   if (found == nullptr || names != found->name) refuse_folder(folder, names);
-  const ImageParts parts = found->parts_of(entries);
   auto chosen = parts.find(part.empty() ? "train" : part);
   if (chosen == parts.end() && !part.empty()) refuse_part(folder, parts, part);
   if (chosen == parts.end()) chosen = parts.begin();

@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import random
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import detection_reference as reference
 import pytest
 import torch
 from example_runs import EXAMPLES, ROOT
-from gpt_runs import finish, kill_when_there, losses, start, typed
+from example_workers import commands_of, finish, kill_when_there, losses, start, typed
 from PIL import Image
 
 sys.path.append(str(EXAMPLES / "detection"))
@@ -322,15 +321,13 @@ TINY = {
 def test_the_commands_of_the_page_work(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     write_digits(tmp_path / "mnist", 60)
-    page = (DETECTION / "README.md").read_text()
-    blocks = re.findall(r"<!-- not run: (.+?) -->\n```bash\n(.+?)```", page, re.DOTALL)
-    ours = [block for reason, block in blocks if "test_examples_detection.py" in reason]
-    assert len(ours) == 3
-    assert len(blocks) == page.count("```bash")
-    for block in ours:
+    page = DETECTION / "README.md"
+    blocks = commands_of(page, __file__)
+    assert len(blocks) == 3
+    for block in blocks:
         for real, tiny in TINY.items():
             block = block.replace(real, tiny)
         done = typed(block, tmp_path)
         assert done.returncode == 0, f"{block}{done.stdout}{done.stderr}"
-    assert all(real in page for real in TINY)
+    assert all(real in page.read_text() for real in TINY)
     assert "AllReduce" in (tmp_path / "report.html").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from example_runs import ROOT
-from gpt_runs import GPT, finish, kill_when_there, losses, start, typed
+from example_workers import GPT, commands_of, finish, kill_when_there, losses, start, typed
 
 sys.path.append(str(GPT))
 
@@ -205,12 +205,9 @@ def test_a_killed_run_of_gossip_in_bf16_goes_on_with_equal_bits(
 def test_the_commands_of_the_page_work(tmp_path: Path) -> None:
     for name in ("examples", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
-    page = (GPT / "README.md").read_text()
-    blocks = re.findall(r"<!-- not run: (.+?) -->\n```bash\n(.+?)```", page, re.DOTALL)
-    ours = [block for reason, block in blocks if "test_examples_gpt.py" in reason]
-    assert len(ours) == 5
-    assert len(blocks) == page.count("```bash")
-    for block in ours:
+    blocks = commands_of(GPT / "README.md", __file__)
+    assert len(blocks) == 5
+    for block in blocks:
         done = typed(block, tmp_path)
         assert done.returncode == 0, f"{block}{done.stdout}{done.stderr}"
     assert "AllReduce" in (tmp_path / "report.html").read_text()

@@ -233,10 +233,11 @@ class TensorEngine {
   at::Tensor home_of(std::size_t i) const;
   std::uint64_t rounding_key_of(std::size_t i);
   bool is_behind() const { return stage_ && device_steps_ == DeviceSteps::behind; }
-  void copy_in();
-  void copy_out(Shown shown);
   void take_all_changes();
+  void copy_in();
+  void write_master(std::size_t i);
   void write_masters();
+  void copy_out(Shown shown);
 
   std::vector<NamedTensor> tensors_;
   FlatLayout layout_;

@@ -44,17 +44,34 @@ std::uint64_t TensorEngine::rounding_key_of(std::size_t i) {
   return rounding_key(tensors_[i].name, worker, engine_.steps_done());
 }
 
-void TensorEngine::copy_in() {
+void TensorEngine::take_all_changes() {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    const at::Tensor values = as_real(tensors_[i].tensor.detach());
     if (places_[i].has_master()) {
-      take_changes(values, places_[i].master);
-      if (is_behind()) places_[i].home.copy_(places_[i].master.values, /*non_blocking=*/true);
-    } else if (!places_[i].is_home) {
-      places_[i].home.copy_(values, stage_ != nullptr);
+      take_changes(as_real(tensors_[i].tensor.detach()), places_[i].master);
     }
   }
+}
+
+void TensorEngine::copy_in() {
+  take_all_changes();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Place& place = places_[i];
+    if (place.is_home || (place.has_master() && !is_behind())) continue;
+    const at::Tensor values =
+        place.has_master() ? place.master.values : as_real(tensors_[i].tensor.detach());
+    place.home.copy_(values, /*non_blocking=*/stage_ != nullptr);
+  }
   if (stage_) stage_->wait_for_user();
+}
+
+void TensorEngine::write_master(std::size_t i) {
+  write_at_random(places_[i].master, as_real(tensors_[i].tensor.detach()), rounding_key_of(i));
+}
+
+void TensorEngine::write_masters() {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (places_[i].has_master()) write_master(i);
+  }
 }
 
 /// Also tells autograd that the values have changed.
@@ -73,23 +90,8 @@ void TensorEngine::copy_out(Shown shown) {
       values.copy_(place.master.written);
     } else {
       if (is_behind()) place.master.values.copy_(place.home);
-      write_at_random(place.master, values, rounding_key_of(i));
+      write_master(i);
     }
-  }
-}
-
-void TensorEngine::take_all_changes() {
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (places_[i].has_master()) {
-      take_changes(as_real(tensors_[i].tensor.detach()), places_[i].master);
-    }
-  }
-}
-
-void TensorEngine::write_masters() {
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (!places_[i].has_master()) continue;
-    write_at_random(places_[i].master, as_real(tensors_[i].tensor.detach()), rounding_key_of(i));
   }
 }
 

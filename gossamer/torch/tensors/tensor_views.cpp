@@ -40,21 +40,16 @@ at::DataPtr large_zeros(std::size_t bytes) {
   return {memory, range, unmap, at::kCPU};
 }
 
-/// A storage that is resizable like that of any other tensor.
-at::Tensor tensor_of(at::DataPtr memory, std::size_t bytes, at::IntArrayRef sizes,
-                     at::IntArrayRef strides, const at::TensorOptions& options) {
+at::Tensor zeros(std::size_t bytes, at::IntArrayRef sizes, at::IntArrayRef strides,
+                 const at::TensorOptions& options) {
+  if (bytes < 2 * kLargePage) return at::empty_strided(sizes, strides, options).zero_();
+  // Resizable like that of any other tensor.
   auto storage = c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), bytes, std::move(memory), c10::GetAllocator(at::kCPU),
+      c10::StorageImpl::use_byte_size_t(), bytes, large_zeros(bytes), c10::GetAllocator(at::kCPU),
       /*resizable=*/true);
   at::Tensor made = at::empty({0}, options);
   made.set_(at::Storage(std::move(storage)), 0, sizes, strides);
   return made;
-}
-
-at::Tensor zeros(std::size_t bytes, at::IntArrayRef sizes, at::IntArrayRef strides,
-                 const at::TensorOptions& options) {
-  if (bytes < 2 * kLargePage) return at::empty_strided(sizes, strides, options).zero_();
-  return tensor_of(large_zeros(bytes), bytes, sizes, strides, options);
 }
 
 }  // namespace
@@ -73,18 +68,6 @@ at::Tensor view_like(const at::Tensor& array, std::int64_t offset, const at::Ten
     return array.as_strided(like.sizes(), like.strides(), offset);
   }
   return array.narrow(0, offset, like.numel()).view(like.sizes());
-}
-
-at::Tensor tensor_over(const at::Tensor& array, std::int64_t offset, at::IntArrayRef sizes) {
-  const std::int64_t count = c10::multiply_integers(sizes);
-  const std::int64_t skipped = offset * array.element_size();
-  const auto bytes = static_cast<std::size_t>(count * array.element_size());
-  auto* const begin = static_cast<std::byte*>(array.mutable_data_ptr()) + skipped;
-  auto* const keeps = new at::Storage(array.storage());
-  const auto forget = [](void* storage) { delete static_cast<at::Storage*>(storage); };
-  at::Tensor made =
-      tensor_of({begin, keeps, forget, at::kCPU}, bytes, {count}, {1}, array.options());
-  return made.view(sizes);
 }
 
 at::Tensor large_zeros_like(const at::Tensor& like) {

@@ -21,10 +21,6 @@ at::Tensor as_real(const at::Tensor& tensor);
 /// these leave no gaps.
 at::Tensor view_like(const at::Tensor& array, std::int64_t offset, const at::Tensor& like);
 
-/// The elements from `offset` of a flat array as a contiguous tensor with a storage of its own, as
-/// large as itself: who saves or compares storages sees a tensor like any other. Keeps the array.
-at::Tensor tensor_over(const at::Tensor& array, std::int64_t offset, at::IntArrayRef sizes);
-
 /// Zeros with the dtype, sizes and strides of a dense tensor, in a storage of their own.
 at::Tensor large_zeros_like(const at::Tensor& like);
 

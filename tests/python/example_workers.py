@@ -1,7 +1,9 @@
-"""Runs of examples/gpt: two processes without a launcher, and what they leave."""
+"""Runs of example scripts: two processes without a launcher, what they leave, and the commands of
+their pages."""
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -73,6 +75,15 @@ def losses(folder: Path, rank: int = 0, name: str = "loss") -> dict[int, float]:
     # A line may be cut where its writer was killed.
     whole = [json.loads(line) for line in lines if line.endswith("}")]
     return {line["step"]: line[name] for line in whole if name in line}
+
+
+def commands_of(page: Path, test: str) -> list[str]:
+    """The blocks that this file of tests runs, by what stands above them. All blocks have a reason
+    there."""
+    text = page.read_text()
+    blocks = re.findall(r"<!-- not run: (.+?) -->\n```bash\n(.+?)```", text, re.DOTALL)
+    assert len(blocks) == text.count("```bash")
+    return [block for reason, block in blocks if Path(test).name in reason]
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
