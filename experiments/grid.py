@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ EMULATION = "gamma link_rate link_latency inside_rate compute_ms".split()
 
 REQUIRED = ("seeds", "methods", "recipe")
 OF_METHODS = ("topologies", "tune_on", "seeds")  # for all methods that do not have their own
+NO_SETTINGS = ("name", "tune_with", *OF_METHODS)
 OPTIONAL = ("title", "topologies", "tune_on", "tune_seeds", "cases", "time")
 
 
@@ -42,6 +43,7 @@ class Method:
     topologies: tuple[str, ...]  # one empty name where the method has none
     tune_on: str  # the topology whose choice all others take; empty: each has its own
     seeds: tuple[int, ...]
+    tune_with: str = ""  # the method whose choice this one takes; empty: its own
 
     def candidates(self) -> list[Settings]:
         """Its settings with every combination of the choices."""
@@ -50,6 +52,10 @@ class Method:
             {**self.settings, **dict(zip(self.choices, values, strict=True))}
             for values in combinations
         ]
+
+    def as_in(self, candidate: Settings) -> Settings:
+        """Its settings with the choices of a candidate, maybe of another method."""
+        return {**self.settings, **{key: candidate[key] for key in self.choices}}
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,7 @@ def from_table(name: str, table: Mapping[str, Any]) -> Experiment:
     shared = {key: table[key] for key in OF_METHODS if key in table}
     methods = tuple(method_of(name, each, recipe, shared) for each in table["methods"])
     check_names(name, [method.name for method in methods])
+    methods = tuple(with_choices_of(name, each, methods) for each in methods)
     return Experiment(
         name=name,
         title=table.get("title", name),
@@ -238,7 +245,7 @@ def method_of(name: str, entry: Mapping[str, Any], recipe: Settings, shared: Set
     if "name" not in entry:
         raise ExperimentError(f"{name}: a method has no name, got {dict(entry)}; add one")
     entry = {**shared, **entry}
-    settings = {key: value for key, value in entry.items() if key not in ("name", *OF_METHODS)}
+    settings = {key: value for key, value in entry.items() if key not in NO_SETTINGS}
     choices = {key: value for key, value in settings.items() if isinstance(value, list)}
     gossips = {**recipe, **settings}.get("pattern") != ALL_REDUCE
     graphs = tuple(entry.get("topologies", ())) if gossips else ("",)
@@ -247,7 +254,22 @@ def method_of(name: str, entry: Mapping[str, Any], recipe: Settings, shared: Set
     if any(not value for value in choices.values()):
         raise ExperimentError(f"{name}: {entry['name']} has an empty list; give it values")
     on, seeds = entry.get("tune_on", ""), tuple(entry["seeds"])
-    return Method(entry["name"], settings, choices, graphs, on, seeds)
+    return Method(
+        entry["name"], settings, choices, graphs, on, seeds, tune_with=entry.get("tune_with", "")
+    )
+
+
+def with_choices_of(name: str, method: Method, methods: Sequence[Method]) -> Method:
+    """The method, with the lists of the one that it names."""
+    if not method.tune_with:
+        return method
+    lists = {each.name: each.choices for each in methods if each.choices}
+    if method.choices or method.tune_with not in lists:
+        raise ExperimentError(
+            f"{name}: {method.name} has tune_with {method.tune_with!r}; it must have no lists "
+            f"itself and name a method that has: {', '.join(lists)}"
+        )
+    return replace(method, choices=lists[method.tune_with])
 
 
 def case_of(entry: Mapping[str, Any]) -> Case:

@@ -39,10 +39,11 @@ def cells(experiment: Experiment) -> list[Cell]:
 
 def tuned_cell(cell: Cell) -> Cell:
     """The cell whose choice this one takes."""
-    graph = cell.method.tune_on
-    if graph not in cell.method.topologies:
-        graph = cell.topology
-    return Cell(cell.experiment, cell.case, cell.method, graph)
+    named = [each for each in cell.experiment.methods if each.name == cell.method.tune_with]
+    method = named[0] if named else cell.method
+    graphs = (method.tune_on, cell.topology, *method.topologies)
+    graph = next(graph for graph in graphs if graph in method.topologies)
+    return Cell(cell.experiment, cell.case, method, graph)
 
 
 def tuning_runs(cell: Cell) -> list[Run]:
@@ -52,7 +53,7 @@ def tuning_runs(cell: Cell) -> list[Run]:
     at = tuned_cell(cell)
     return [
         at.run(seed, candidate)
-        for candidate in cell.method.candidates()
+        for candidate in at.method.candidates()
         for seed in cell.experiment.tune_seeds
     ]
 
@@ -68,7 +69,8 @@ def loss_of(record: Record) -> float:
 def mean_tuning_loss(cell: Cell, candidate: Settings, done: Done) -> float | None:
     """Over the seeds of the tuning; None while one is missing."""
     at = tuned_cell(cell)
-    found = [done.get(at.run(seed, candidate).key) for seed in cell.experiment.tune_seeds]
+    tried = at.method.as_in(candidate)
+    found = [done.get(at.run(seed, tried).key) for seed in cell.experiment.tune_seeds]
     losses = [loss_of(record) for record in found if record is not None]
     return sum(losses) / len(losses) if len(losses) == len(found) else None
 

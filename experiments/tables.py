@@ -23,7 +23,7 @@ LEGEND = (
 NO_RESULTS = "No results yet; `make experiments` makes them."
 ABOUT = (
     "`experiments/tables.py --write-docs` writes this page; do not edit it by hand. "
-    "[Quality](../quality.md) has the targets and what the numbers say."
+    "[Quality](../quality.md) and [sources](../sources.md) say what the numbers mean."
 )
 
 
@@ -72,6 +72,7 @@ def row_words(row: Row, base: Row | None, score: str) -> list[str]:
         chosen_words(row),
         *cell("val_loss", 3),
         *(cell(score, 2) if score else []),
+        with_spread(spread(row.values("train_loss")), 3),
         disagreement(row),
         seed_words(row),
     ]
@@ -86,7 +87,7 @@ def results_table(found: list[Row], task: str) -> list[str]:
     score, score_name = SCORES.get(task, ("", ""))
     columns = ["method", "topology", "tuned", "val loss", "difference"]
     columns += [score_name, "difference"] if score else []
-    columns += ["largest disagreement", "seeds"]
+    columns += ["train loss", "largest disagreement", "seeds"]
     base = baseline(found)
     body = [line(row_words(row, base, score)) for row in found]
     return [line(columns), line(["---"] * len(columns)), *body]

@@ -67,6 +67,19 @@ def test_a_method_may_be_tuned_on_a_topology_of_its_own() -> None:
     assert {(run.method.name, run.topology) for run in runs} == {("A", "ring"), ("B", "complete")}
 
 
+def test_a_method_may_take_the_choice_of_another() -> None:
+    methods = [
+        {"name": "A", "pattern": "allreduce", "lr": [0.01, 0.02, 0.04]},
+        {"name": "B", "pattern": "atc", "tune_with": "A"},
+    ]
+    experiment = small(methods=methods)
+    done = tuned(experiment, LOSSES)
+    assert {run.method.name for run in plan.planned(experiment, {})} == {"A"}
+    others = [run for run in plan.planned(experiment, done) if run.method.name == "B"]
+    assert [run.topology for run in others if run.seed == 1] == ["ring", "complete"]
+    assert all(run.settings == {"pattern": "atc", "lr": 0.02} for run in others)
+
+
 def test_a_method_may_have_seeds_of_its_own() -> None:
     methods = [{"name": "A", "lr": 0.01}, {"name": "B", "lr": 0.01, "seeds": [1]}]
     runs = plan.planned(small(methods=methods, topologies=["ring"]), {})
@@ -165,6 +178,7 @@ def test_links_are_emulated_only_on_demand() -> None:
         ({"methods": [{"lr": 1.0}]}, "a method has no name, got {'lr': 1.0}"),
         ({"methods": [{"name": "A", "lr": []}]}, "A has an empty list"),
         ({"methods": [{"name": "A"}, {"name": "A"}]}, "two methods are called 'A'"),
+        ({"methods": [{"name": "A", "tune_with": "B"}]}, "A has tune_with 'B'; it must"),
         ({"recipe": {"steps": 4}}, "steps is outside a table"),
         ({"recipe": "examples/recipes/nowhere.toml"}, "its recipe cannot be read"),
     ],
@@ -178,11 +192,18 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "tuning", "whole"),
     [
-        ("translation", 25, 45),
+        ("translation", 27, 47),
+        ("translation_fr", 21, 21),
         ("translation_16", 17, 25),
         ("digits", 12, 12),
         ("masked_language_model", 12, 16),
         ("translation_time", 3, 3),
+        ("images", 18, 75),
+        ("images_long", 3, 3),
+        ("images_workers", 27, 27),
+        ("images_epochs", 4, 21),
+        ("language_model", 15, 15),
+        ("language_model_adam", 3, 17),
     ],
 )
 def test_the_experiments_of_the_project(name: str, tuning: int, whole: int) -> None:

@@ -54,7 +54,11 @@ def record(run: grid.Run) -> plan.Record:
         "recipe_hash": run.experiment.recipe_hash(),
         "machine": {"cpu": "abacus", "cores": 2, "kernel": "0"},
         "status": "ok",
-        "summary": {"val_loss": loss, "disagreement": 0.01 if gossips else 0.0},
+        "summary": {
+            "val_loss": loss,
+            "train_loss": loss + 1,
+            "disagreement": 0.01 if gossips else 0.0,
+        },
         "bleu": 50 - 10 * loss,
         "bleu_signature": "signed",
         "curve": [[2, loss + 1, 0.1, 0.03 if gossips else 0.0], [4, loss, 0.2, 0.0]],
@@ -87,13 +91,14 @@ def test_a_table_by_hand() -> None:
     text = tables.document(EXPERIMENT, all_done())
     assert cells_of(text, "| AllReduce | ") == [
         "AllReduce", NONE, r"lr 0.02\*", "2.100 ± 0.100 (0.200)", NONE,
-        "29.00 ± 1.00 (2.00)", NONE, NONE, "1, 2, 3",
+        "29.00 ± 1.00 (2.00)", NONE, "3.100 ± 0.100 (0.200)", NONE, "1, 2, 3",
     ]  # fmt: skip
     # 2.3, 2.3, 2.5 less 2.0, 2.2, 2.1: .3, .1, .4, of mean .8/3 and variance (.26 - .64/3) / 2
     deviation = math.sqrt((0.26 - 0.64 / 3) / 2)
     assert cells_of(text, "| DAdam | ring") == [
         "DAdam", "ring", NONE, "2.367 ± 0.115 (0.200)", f"+0.267 ± {deviation:.3f} (0.300)",
-        "26.33 ± 1.15 (2.00)", f"{MINUS}2.67 ± {10 * deviation:.2f} (3.00)", "0.0300", "1, 2, 3",
+        "26.33 ± 1.15 (2.00)", f"{MINUS}2.67 ± {10 * deviation:.2f} (3.00)",
+        "3.367 ± 0.115 (0.200)", "0.0300", "1, 2, 3",
     ]  # fmt: skip
     assert cells_of(text, "| AllReduce, plain")[4] == "+0.900 ± 0.100 (0.200)"
     assert "- AllReduce: lr 0.01: 2.500; lr 0.02: 2.000" in text
