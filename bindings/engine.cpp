@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "bindings/arrival.h"
 #include "bindings/engine_handle.h"
 #include "bindings/signals.h"
+#include "bindings/step_report.h"
 #include "gossamer/engine/peers.h"
 
 namespace gossamer::python {
@@ -21,7 +23,8 @@ using EngineClass = py::class_<EngineHandle>;
 EngineOptions engine_options(Schedule schedule, std::string pattern, std::string optimizer,
                              double timeout_s, bool check_gradients, bool check_payloads,
                              bool in_backward, const std::string& codec, bool skips_late,
-                             std::int64_t staleness, bool stagger, const Hyper& hyper) {
+                             std::int64_t staleness, bool stagger, const Hyper& hyper, bool goes_on,
+                             int min_workers) {
   return {.schedule = std::move(schedule),
           .pattern = std::move(pattern),
           .optimizer = std::move(optimizer),
@@ -31,25 +34,13 @@ EngineOptions engine_options(Schedule schedule, std::string pattern, std::string
           .stagger = stagger,
           .late = skips_late ? Late::skip : Late::wait,
           .staleness = staleness,
+          .lost = goes_on ? Lost::go_on : Lost::error,
+          .min_workers = min_workers,
           .check_gradients = check_gradients,
           .check_payloads = check_payloads,
           .measure_distance = true,
           .timeout_s = timeout_s,
           .while_waiting = raise_signals};
-}
-
-void bind_report(py::module_& module) {
-  py::class_<StepReport>(module, "StepReport", "What a step did on this worker.")
-      .def_readonly("step", &StepReport::step)
-      .def_readonly("grad_norm", &StepReport::grad_norm,
-                    "Of all gradients; 0 if not computed, as where they were checked on arrival.")
-      .def_readonly("exposed_s", &StepReport::exposed_s, "Seconds spent waiting for other workers.")
-      .def_readonly("skipped", &StepReport::skipped,
-                    "Neighbours' payloads, by bucket, that the step went on without.")
-      .def_readonly("hidden_s", &StepReport::hidden_s,
-                    "Seconds in which payloads were under way without being waited for.")
-      .def_readonly("distance", &StepReport::distance,
-                    "The norm of what mixing moved the parameters by.");
 }
 
 void bind_options(py::module_& module) {
@@ -58,7 +49,8 @@ void bind_options(py::module_& module) {
            py::arg("optimizer"), py::arg("timeout_s"), py::arg("check_gradients"),
            py::arg("check_payloads"), py::arg("in_backward") = false, py::arg("codec") = "fp32",
            py::arg("skips_late") = false, py::arg("staleness") = 1, py::arg("stagger") = true,
-           py::arg("hyper"));
+           py::arg("hyper"), py::arg("goes_on") = false, py::arg("min_workers") = 0);
+  module.attr("SUSPECTED_AFTER_S") = kSuspectedAfter.count();
   module.def("check_hyper", &check_hyper, py::arg("hyper"),
              "ValueError for a value out of its range.");
   module.def("peers_of", &peers_of, py::arg("options"), py::arg("rank"),
@@ -91,6 +83,16 @@ void set_agreed_losses(const EngineHandle& self, const Losses& losses) {
   for (const auto& [step, loss] : losses) own.push_back({step, loss});
 }
 
+std::vector<int> waiting_for_state(const EngineHandle& self) {
+  Admission* const admission = self.get().engine().admission();
+  return admission != nullptr ? admission->waiting_for_state() : std::vector<int>();
+}
+
+void give_state(const EngineHandle& self, int rank, const py::bytes& state) {
+  Engine& engine = self.get().engine();
+  engine.admission()->give_state(rank, engine.steps_done(), state);
+}
+
 void bind_life(EngineClass& type) {
   type.def(py::init<OrNone<TransportHandle>, std::vector<EngineHandle::Parameter>, EngineOptions,
                     std::int64_t, OrNone<Recorder>, std::vector<EngineHandle::Beside>>(),
@@ -107,6 +109,17 @@ void bind_life(EngineClass& type) {
           },
           NoGil(), py::arg("step"),
           "Checks that all ranks agree, goes on after ``step`` steps with own values. Collective.")
+      .def(
+          "start_back",
+          [](EngineHandle& self, ArrivalHandle& arrival) {
+            self.aside([&](auto& engine) { engine.start_back(arrival.get()); });
+          },
+          NoGil(), py::arg("arrival"),
+          "Of a worker that comes back: agrees with the others on the step to begin with.")
+      .def_property_readonly("waiting_for_state", &waiting_for_state,
+                             "Ranks that come back and ask this one for ``give_state``.")
+      .def("give_state", &give_state, py::arg("rank"), py::arg("state"),
+           "The state after the last step, which leaves beside the next ones.")
       .def(
           "set_anchors", [](EngineHandle& self) { self.get().set_anchors(); },
           "Before start_at: what the pattern starts phases from is the parameters as they are.")

@@ -70,6 +70,7 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
                                                                  .rounds = std::move(rounds),
                                                                  .first_round = engine.steps_done(),
                                                                  .staggers = staggers,
+                                                                 .lost = engine.lost(),
                                                                  .at_end = at_end,
                                                                  .stand_ins = std::move(stand_ins)},
                                                  engine.runner(), world.seating());

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/arrival.h"
 #include "bindings/transport_handle.h"
 #include "bindings/typing.h"
 #include "gossamer/base/errors.h"
@@ -202,7 +203,8 @@ using Share = py::typing::Callable<std::vector<std::string>(py::str)>;
 std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::string& token,
                                           const Share& share, const std::string& address,
                                           bool share_memory, bool tls, std::uint64_t generation,
-                                          double longest_silence_s) {
+                                          double longest_silence_s,
+                                          std::optional<int> least_heard) {
   const auto ask = [&share](const std::string& mine) {
     return share(mine).cast<std::vector<std::string>>();
   };
@@ -216,9 +218,18 @@ std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::stri
                           .tls = tls,
                           .authenticates = wants_authentication(environment_variable),
                           .generation = generation,
-                          .longest_silence = std::chrono::duration<double>(longest_silence_s)}));
+                          .longest_silence = std::chrono::duration<double>(longest_silence_s),
+                          .least_heard = least_heard}));
   stop_at_exit(handle);
   return handle;
+}
+
+void bind_arrival(py::module_& module) {
+  py::class_<ArrivalHandle>(module, "Arrival", R"(
+    How a worker comes back to those that are there; all raise TransportError where nobody is.)")
+      .def(py::init<const std::shared_ptr<TransportHandle>&, std::vector<int>, double>(),
+           py::arg("transport"), py::arg("preferred"), py::arg("timeout_s"))
+      .def("take_state", &ArrivalHandle::take_state, "What the first of ``preferred`` has given.");
 }
 
 }  // namespace
@@ -294,6 +305,7 @@ void bind_handle(py::module_& module) {
 void bind_transport(py::module_& module) {
   bind_tag(module);
   bind_handle(module);
+  bind_arrival(module);
   module.def("c10d_transport", &make_c10d, py::arg("rank"), py::arg("workers"), py::arg("groups"),
              py::kw_only(), py::arg("linger_s") = 1.0, R"(
     A transport over {peer: Gloo process group of torch}; it takes the groups over.
@@ -304,7 +316,7 @@ void bind_transport(py::module_& module) {
   module.def("net_transport", &make_net, py::arg("rank"), py::arg("workers"), py::kw_only(),
              py::arg("token"), py::arg("share"), py::arg("address") = "",
              py::arg("share_memory") = true, py::arg("tls") = false, py::arg("generation") = 0,
-             py::arg("longest_silence_s") = 30.0, R"(
+             py::arg("longest_silence_s") = 30.0, py::arg("least_heard") = py::none(), R"(
     A transport over shared memory inside a host and TCP between hosts.
 
     ``token``: a secret that all workers of the job know. ``share(mine)`` gives everybody's words by
@@ -313,9 +325,10 @@ void bind_transport(py::module_& module) {
     Not ``share_memory``: TCP inside a host as well. ``tls``: what goes over TCP is encrypted and
     authenticated by TLS 1.3 with a key from the token. ``generation``: how often a worker of this
     rank has been there before; one that comes back takes its former self's place with all others. A
-    peer of which nothing has been heard for ``longest_silence_s`` costs the requests with it.
-    ValueError for ranks out of range, workers that cannot reach each other, and those of which only
-    some have ``tls``; IoError where the system gives no sockets or no memory.
+    peer of which nothing has been heard for ``longest_silence_s`` costs the requests with it;
+    with ``least_heard`` not while this worker hears fewer than so many, or with 0 fewer than it
+    misses. ValueError for ranks out of range, workers that cannot reach each other, and
+    those of which only some have ``tls``; IoError where the system gives no sockets or no memory.
     )");
 }
 

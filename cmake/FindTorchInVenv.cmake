@@ -4,11 +4,11 @@
 # and sets global flags; the wheel needs an include path, three libraries and an rpath. The wheel's
 # place and version come from its metadata: importing torch would cost seconds per configure.
 
-set(GOSSAMER_TORCH_SERIES "2.13" CACHE STRING "The series of torch to build for")
-string(REPLACE "." "\\." gossamer_torch_pattern ${GOSSAMER_TORCH_SERIES})
+set(GOSSAMER_TORCH_SERIES_TRIED 2.13 2.14 2.15)  # newest last; the tests run with the first
+option(GOSSAMER_ANY_TORCH "Build for the torch that is there, though its series was not tried" OFF)
 
 set(GOSSAMER_PYTHON "" CACHE FILEPATH
-    "Python with torch ${GOSSAMER_TORCH_SERIES}; empty takes .venv/bin/python, else python3")
+    "Python with torch; empty takes .venv/bin/python, else python3")
 set(gossamer_python ${GOSSAMER_PYTHON})
 if(NOT gossamer_python)
   # Looked up at every configure, so that an environment made later is found.
@@ -21,7 +21,7 @@ endif()
 
 set(gossamer_torch_remedy
     "make an environment with `python3 -m venv .venv && .venv/bin/pip install "
-    "'torch==${GOSSAMER_TORCH_SERIES}.*'`, or name one with -DGOSSAMER_PYTHON=<path to its python>, "
+    "'torch==2.13.*'`, or name one with -DGOSSAMER_PYTHON=<path to its python>, "
     "or build without torch with -DGOSSAMER_TORCH=OFF")
 string(CONCAT gossamer_torch_remedy ${gossamer_torch_remedy})
 
@@ -39,10 +39,13 @@ if(NOT gossamer_torch_result EQUAL 0)
 endif()
 list(GET gossamer_torch_answer 0 GOSSAMER_TORCH_VERSION)
 list(GET gossamer_torch_answer 1 GOSSAMER_TORCH_DIR)
-if(NOT GOSSAMER_TORCH_VERSION MATCHES "^${gossamer_torch_pattern}(\\.|\\+|$)")
-  message(FATAL_ERROR "[cmake] torch must be ${GOSSAMER_TORCH_SERIES}.x, got "
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" GOSSAMER_TORCH_SERIES "${GOSSAMER_TORCH_VERSION}")
+if(NOT GOSSAMER_ANY_TORCH AND NOT GOSSAMER_TORCH_SERIES IN_LIST GOSSAMER_TORCH_SERIES_TRIED)
+  list(JOIN GOSSAMER_TORCH_SERIES_TRIED ", " gossamer_tried)
+  message(FATAL_ERROR "[cmake] torch must be of one of the series ${gossamer_tried}, got "
                       "${GOSSAMER_TORCH_VERSION} in ${GOSSAMER_TORCH_DIR}; ${gossamer_torch_remedy}")
 endif()
+string(REPLACE "." "_" GOSSAMER_SERIES_FOLDER torch_${GOSSAMER_TORCH_SERIES})  # in the package
 message(STATUS "torch ${GOSSAMER_TORCH_VERSION} in ${GOSSAMER_TORCH_DIR}")
 
 add_library(gossamer_libtorch INTERFACE)
@@ -57,6 +60,5 @@ foreach(name torch torch_cpu c10)
   endif()
   target_link_libraries(gossamer_libtorch INTERFACE ${GOSSAMER_TORCH_DIR}/lib/lib${name}.so)
 endforeach()
-target_link_options(gossamer_libtorch INTERFACE
-  "LINKER:-rpath,${GOSSAMER_TORCH_DIR}/lib"
-  "LINKER:--allow-shlib-undefined")  # a torch for CUDA needs more than we call
+# A torch for CUDA needs more than we call.
+target_link_options(gossamer_libtorch INTERFACE "LINKER:--allow-shlib-undefined")

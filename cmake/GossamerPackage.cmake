@@ -52,18 +52,3 @@ if(NOT EXISTS ${CMAKE_SOURCE_DIR}/.cache/sentencepiece/version)
     message(WARNING "[cmake] SentencePiece cannot be built:\n${gossamer_sentencepiece_log}")
   endif()
 endif()
-
-# gossamer_install_package(): what goes beside the package's Python files. Libtorch is found in the
-# same site-packages, else where it was when this was built.
-function(gossamer_install_package)
-  set_property(TARGET gossamer_libtorch PROPERTY INTERFACE_LINK_OPTIONS)  # the build's own rpath
-  set_target_properties(gossamer_python PROPERTIES
-    INSTALL_RPATH "$ORIGIN/../torch/lib;${GOSSAMER_TORCH_DIR}/lib")
-  set_target_properties(gossamer-train PROPERTIES
-    INSTALL_RPATH "$ORIGIN/../../torch/lib;${GOSSAMER_TORCH_DIR}/lib")
-  install(TARGETS gossamer_python LIBRARY DESTINATION .)
-  install(TARGETS gossamer gossamer-train RUNTIME DESTINATION bin)
-  install(FILES ${CMAKE_BINARY_DIR}/python/gossamer/_built.py DESTINATION .)
-  install(FILES ${CMAKE_SOURCE_DIR}/python/gossamer_command.py DESTINATION ${SKBUILD_PLATLIB_DIR})
-endfunction()
-cmake_language(DEFER CALL gossamer_install_package)  # when all targets are there

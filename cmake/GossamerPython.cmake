@@ -1,4 +1,5 @@
-# The Python module, build/python/gossamer/_core*.so, for the Python whose torch is used.
+# The Python module, build/python/gossamer/torch_<series>/_core*.so, for the Python whose torch is
+# used. A package may hold modules for several series, see python/gossamer/_series.py.
 #
 # Its pybind11 is the one inside torch: another one's types, even of the same name, are strangers to
 # torch's, and no process group could be passed.
@@ -18,6 +19,7 @@ if(NOT gossamer_headers_result EQUAL 0 OR NOT EXISTS ${GOSSAMER_PYTHON_INCLUDE}/
 endif()
 
 set(GOSSAMER_PYTHON_FOLDER ${CMAKE_BINARY_DIR}/python/gossamer)
+set(GOSSAMER_MODULE_FOLDER ${GOSSAMER_PYTHON_FOLDER}/${GOSSAMER_SERIES_FOLDER})
 
 # gossamer_python_flags(<target>): for what becomes part of an extension module
 function(gossamer_python_flags target)
@@ -36,7 +38,7 @@ function(gossamer_python_module target name)
   target_precompile_headers(${target} REUSE_FROM gossamer_python_parts)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME ${name} SUFFIX ${GOSSAMER_PYTHON_SUFFIX} DEFINE_SYMBOL ""
-    LIBRARY_OUTPUT_DIRECTORY ${GOSSAMER_PYTHON_FOLDER})
+    LIBRARY_OUTPUT_DIRECTORY ${GOSSAMER_MODULE_FOLDER})
 endfunction()
 
 file(GLOB gossamer_python_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/bindings/*.cpp)
@@ -70,13 +72,29 @@ foreach(link ${gossamer_links})
   endif()
 endforeach()
 
-# What the module was built for, to be read before it is loaded.
+# To be read before the module is loaded.
 file(CONFIGURE OUTPUT ${GOSSAMER_PYTHON_FOLDER}/_built.py CONTENT
      "\"\"\"What this build is.\"\"\"
 
 VERSION = \"@PROJECT_VERSION@\"
-TORCH_VERSION = \"@GOSSAMER_TORCH_VERSION@\"
 " @ONLY)
+
+# gossamer_install_package(): what goes beside the package's Python files; what needs libtorch, into
+# the folder of its series. Python has loaded libtorch before the module, and the package's command
+# says where it is before it starts the program; the rpaths serve whoever starts that by hand.
+function(gossamer_install_package)
+  set_target_properties(gossamer_python gossamer-train PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../../torch/lib")
+  install(TARGETS gossamer_python LIBRARY
+          DESTINATION ${GOSSAMER_SERIES_FOLDER} COMPONENT package)
+  install(TARGETS gossamer-train RUNTIME DESTINATION ${GOSSAMER_SERIES_FOLDER} COMPONENT package)
+  install(TARGETS gossamer RUNTIME DESTINATION bin COMPONENT package)
+  install(FILES ${CMAKE_BINARY_DIR}/python/gossamer/_built.py DESTINATION . COMPONENT package)
+endfunction()
+if(NOT GOSSAMER_SANITIZE)
+  # When all targets are there.
+  cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL gossamer_install_package)
+endif()
 
 if(GOSSAMER_TESTS)
   # Tests of C++ that need what only Python can make.

@@ -4,9 +4,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
+#include "gossamer/base/outside_error.h"
 #include "gossamer/base/test_folder.h"
 
 namespace gossamer {
@@ -105,6 +107,43 @@ TEST(ReadFile, RefusesWhatIsMissingTooLongOrNoFile) {
   EXPECT_TRUE(contains(message_of<IoError>([&] { read_file(folder / "a", 4); }), "longer"));
   EXPECT_TRUE(contains(message_of<IoError>([&] { read_file(folder / "b"); }), "No such file"));
   EXPECT_TRUE(contains(message_of<IoError>([&] { read_file(folder.path()); }), "not a regular"));
+}
+
+TEST(ReadFile, SaysWhatToDoAboutAPathThatLeadsNowhere) {
+  const ScratchFolder folder;
+  std::filesystem::create_symlink("there", folder / "here");
+  std::filesystem::create_symlink("here", folder / "there");
+  const auto message_at = [](const std::filesystem::path& path) {
+    return message_of<IoError>([&] { read_file(path); });
+  };
+  EXPECT_TRUE(contains(message_at(folder / "here"), "mend the links in the path"));
+  EXPECT_TRUE(contains(message_at(folder / std::string(300, 'x')), "choose a shorter name"));
+}
+
+TEST(ReadFile, NamesAFileThatIsShorterThanTheSystemSaid) {
+  // A file of one page, as the system says, that holds a line.
+  const std::filesystem::path file = "/sys/kernel/mm/transparent_hugepage/enabled";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no " << file;
+  const std::string message = message_of<IoError>([&] { read_file(file); });
+  EXPECT_TRUE(contains(message, "was cut short while it was read")) << message;
+}
+
+TEST(DigestFile, NamesAFileThatCannotBeRead) {
+  // Nothing is mapped where it begins.
+  const std::string message = message_of<OutsideError>([] { digest_file("/proc/self/mem"); });
+  EXPECT_TRUE(contains(message, "cannot read the file, got 'Input/output error'")) << message;
+  EXPECT_TRUE(contains(message, "use a copy on another disk")) << message;
+}
+
+TEST(FailSystem, TellsWhatIsMissingFromWhatTheMachineLacks) {
+  const auto remedy = [](int error) {
+    return message_of<IoError>([&] { fail_system("a", "cannot do it", error); });
+  };
+  EXPECT_THROW(fail_system("a", "cannot do it", EROFS), OutsideError);
+  EXPECT_TRUE(contains(remedy(EROFS), "a disk mounted for writing"));
+  EXPECT_TRUE(contains(remedy(ENFILE), "open files of the system (sysctl fs.file-max)"));
+  EXPECT_TRUE(contains(remedy(EMFILE), "open files of a process (ulimit -n)"));
+  EXPECT_TRUE(contains(remedy(EPROTO), "got 'Protocol error'; check the path and the disk"));
 }
 
 TEST(ReadFile, DoesNotWaitAtAPipe) {

@@ -27,11 +27,12 @@ std::size_t shown_bytes(std::string_view text) {
 }
 
 std::string transport_message(const TransportError::Details& d) {
+  const std::string who = "[transport] worker " + std::to_string(d.rank) + ": ";
+  if (d.operation.empty()) return printable(who + d.reason);
   char elapsed[32];
   std::snprintf(elapsed, sizeof elapsed, "%.3f", d.elapsed_s);
-  return printable("[transport] worker " + std::to_string(d.rank) + ": " + d.operation +
-                   " with worker " + std::to_string(d.peer) + " failed after " + elapsed +
-                   " s: " + d.reason);
+  return printable(who + d.operation + " with worker " + std::to_string(d.peer) + " failed after " +
+                   elapsed + " s: " + d.reason);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

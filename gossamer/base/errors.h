@@ -39,6 +39,16 @@ class IoError : public std::runtime_error {
 /// Throws IoError.
 [[noreturn]] void fail_io(const Complaint& complaint);
 
+/// What kind of failure a transfer had, for those who go on without it.
+enum class Fault {
+  lost,      ///< the peer is not there any more: it ended, left, or was closed here
+  silent,    ///< nothing has come from the peer for long; it may not be there any more
+  expelled,  ///< the peer has heard nothing of this worker for long, and goes on without it
+  refused,   ///< the peer does not make this transfer: one of both sides was empty
+  late,      ///< the peer is there and has not done its part within the deadline
+  other,
+};
+
 /// A peer or a link did not do its part within the deadline.
 class TransportError : public std::runtime_error {
  public:
@@ -48,6 +58,7 @@ class TransportError : public std::runtime_error {
     std::string operation;
     double elapsed_s = 0;
     std::string reason;
+    Fault fault = Fault::other;
   };
 
   explicit TransportError(Details details);

@@ -35,6 +35,7 @@ int run_translate(int argc, char** argv);
 /// These hand over to the Python package's command of the same name.
 int run_report(int argc, char** argv);
 int run_doctor(int argc, char** argv);
+int run_launch(int argc, char** argv);
 int run_completion(int argc, char** argv);
 int run_man(int argc, char** argv);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,13 @@ bool asks_for_help(int argc, char** argv) {
 /// start in milliseconds.
 int hand_over(int argc, char** argv) {
   if (asks_for_help(argc, argv)) throw HelpAsked{train_page(argv[0])};
-  std::string program = (folder_of_this_program(argv[0]) / "gossamer-train").string();
+  std::string program = training_program(argv[0]).string();
+  if (!may_be_there(program) && is_of_package()) {
+    fail_argument({.place = argv[0],
+                   .what = "this package has nothing that trains with the torch that is here",
+                   .got = "no " + program,
+                   .remedy = "python3 -c 'import gossamer' says which torch it needs"});
+  }
   if (!may_be_there(program)) {
     fail_argument({.place = argv[0],
                    .what = "this build is without libtorch and cannot train: no such program",
@@ -101,7 +108,58 @@ CommandPage doctor_page() {
           .flags = {{.names = {"--json"}, .help = "print one JSON object"}, kHelpFlag}};
 }
 
+CommandPage workers_page() {
+  return {
+      .name = "launch",
+      .about =
+          "Starts the workers of one host, and starts a lost one again, which then comes back "
+          "to the others. For programs with Gossip(lost=\"go_on\"); where this ends, they go "
+          "on.",
+      .footer =
+          "Exit codes: 0 a worker of this host has finished, 1 none has, 2 the command line is "
+          "wrong, 130 interrupted.\n\n"
+          "examples:\n  gossamer launch -n 4 -- python train.py",
+      .arguments = "-n WORKERS [OPTIONS] -- COMMAND...",
+      .flags = {{.names = {"-n", "--workers"}, .value = "N", .help = "on this host"},
+                {.names = {"--restarts"},
+                 .value = "N",
+                 .help = "how often each is started again at most",
+                 .fallback = "3"},
+                {.names = {"--hosts"},
+                 .value = "N",
+                 .help = "hosts, each with as many workers",
+                 .fallback = "1"},
+                {.names = {"--host"},
+                 .value = "N",
+                 .help = "which of them this is, from 0",
+                 .fallback = "0"},
+                {.names = {"--master"},
+                 .value = "HOST:PORT",
+                 .help = "HOST:PORT of host 0, for the start"},
+                {.names = {"--members"},
+                 .value = "FOLDER",
+                 .help = "a folder that all hosts see; default: a new one"},
+                {.names = {"--come-back"},
+                 .help = "the folder is of this job alone: where this host was there before, its "
+                         "workers come back"},
+                {.names = {"command"}, .help = "-- what the workers run", .is_positional = true},
+                kHelpFlag}};
+}
+
+/// Whether help is asked for before the workers' own command begins.
+bool asks_launch_for_help(int argc, char** argv) {
+  const auto words = std::span(argv, static_cast<std::size_t>(argc));
+  const auto end = std::find_if(words.begin() + 1, words.end(),
+                                [](std::string_view word) { return word == "--"; });
+  return asks_for_help(static_cast<int>(end - words.begin()), argv);
+}
+
 }  // namespace
+
+int run_launch(int argc, char** argv) {
+  if (asks_launch_for_help(argc, argv)) throw HelpAsked{workers_page()};
+  return hand_over_to_python(argc, argv);
+}
 
 int run_train(int argc, char** argv) { return hand_over(argc, argv); }
 

@@ -1,6 +1,7 @@
 #include "gossamer/cli/python_program.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 
@@ -28,14 +29,25 @@ bool may_be_there(const fs::path& path) {
   return fs::exists(path, error) || error;
 }
 
+bool is_of_package() { return std::getenv("GOSSAMER_PYTHON") != nullptr; }
+
+std::string program_as_typed() { return is_of_package() ? "gossamer" : "build/bin/gossamer"; }
+
+fs::path training_program(const std::string& place) {
+  const char* named = std::getenv("GOSSAMER_TRAIN");
+  return named != nullptr ? fs::path(named) : folder_of_this_program(place) / "gossamer-train";
+}
+
 std::vector<std::string> python_command(const std::string& place) {
+  const char* named = std::getenv("GOSSAMER_PYTHON");
   const fs::path here = folder_of_this_program(place);
   // In build/python of a build, else in site-packages.
   for (const fs::path& packages : {here / "../python", here / "../.."}) {
     const fs::path script = packages / "gossamer_command.py";
     if (!may_be_there(script)) continue;
     const fs::path own = packages / "../../.venv/bin/python3";
-    return {may_be_there(own) ? own.lexically_normal().string() : "python3",
+    const std::string other = named != nullptr ? named : "python3";
+    return {may_be_there(own) ? own.lexically_normal().string() : other,
             script.lexically_normal().string()};
   }
   fail_argument(

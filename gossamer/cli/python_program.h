@@ -19,6 +19,17 @@ bool may_be_there(const std::filesystem::path& path);
 /// program.
 std::vector<std::string> python_command(const std::string& place);
 
+/// Whether the command of the Python package has started this program.
+bool is_of_package();
+
+/// How a user starts this program: by the command of the package that has started it, else by its
+/// place in a build.
+std::string program_as_typed();
+
+/// gossamer-train, which the package's command names, see python/gossamer_command.py, else the one
+/// beside this program.
+std::filesystem::path training_program(const std::string& place);
+
 /// Throws OutsideError for a Python that could not be started; `error` is an errno.
 [[noreturn]] void fail_to_start_python(const std::string& place, const std::string& python,
                                        int error);

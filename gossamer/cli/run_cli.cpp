@@ -34,6 +34,7 @@ constexpr Command kCommands[] = {
      run_report},
     {"doctor", "check what training needs here, and the links between workers; needs Python",
      run_doctor},
+    {"launch", "start the workers of a host, and lost ones again; needs Python", run_launch},
     {"completion", "print a script that completes commands and flags in bash, zsh or fish",
      run_completion},
     {"man", "print the manual page", run_man},

@@ -1,14 +1,24 @@
 #include "gossamer/engine/collectives.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/engine/elements.h"
 #include "gossamer/engine/tags.h"
 #include "gossamer/graph/round.h"
+#include "gossamer/transport/scoped_request.h"
 
 namespace gossamer {
 namespace {
+
+/// A call that is begun again has a number of its own.
+constexpr std::int64_t kCallsOfAnAttempt = std::int64_t{1} << 48;
+
+/// At most.
+constexpr std::int64_t kCallsOfAStep = 1 << 16;
 
 std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span(text)); }
 
@@ -34,17 +44,69 @@ std::vector<std::string> unpacked(const std::string& all, int workers) {
 
 }  // namespace
 
+void Collectives::go_on_without(LostPeers& lost) {
+  council_ = std::make_unique<Council>(runner_.transport(), seating_, lost, runner_.timeout_s(),
+                                       [this] { runner_.while_waiting(); });
+}
+
+void Collectives::at_step(std::int64_t steps) {
+  if (!council_) return;
+  calls_ = std::max(calls_, steps * kCallsOfAStep);
+  council_->at_step(steps);
+}
+
+std::vector<int> Collectives::took_part() const {
+  std::vector<int> ranks;
+  for (int position = 0; position < circle_.seating.workers(); ++position) {
+    ranks.push_back(circle_.seating.rank_at(position));
+  }
+  return ranks;
+}
+
+/// Does the work among those that are left, until they all have done it. It may be done several
+/// times, each with a call number of its own.
+template <class Work>
+void Collectives::among_those_left(const Work& work) {
+  const std::int64_t call = calls_++;
+  circle_.call = call;
+  if (!council_) return work();
+  for (bool is_done = false; !is_done;) {
+    circle_.seating = council_->begin(call);
+    circle_.tree = tree_of(circle_.seating);
+    circle_.call = call + council_->attempt() * kCallsOfAnAttempt;
+    try {
+      work();
+      is_done = council_->end();
+    } catch (const CallBegunAnew&) {
+      continue;
+    } catch (const TransportError& error) {
+      const Fault fault = error.details().fault;
+      if (fault == Fault::late || fault == Fault::other) throw;
+    }
+  }
+}
+
 void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t count) {
+  if (!council_) {
+    return among_those_left([&] { mean_once(dtype, from, into, count); });
+  }
+  const auto* const begin = static_cast<const std::byte*>(from);
+  const std::vector<std::byte> kept(begin, begin + at(count) * size_of(dtype));
+  among_those_left([&] { mean_once(dtype, kept.data(), into, count); });
+}
+
+void Collectives::mean_once(DType dtype, const void* from, void* into, std::int64_t count) {
+  const Seating& seating = circle_.seating;
   const Plan plan =
-      compile(complete_round(workers()), seating_, count, {.finished_averages = true});
+      compile(complete_round(seating.workers()), seating, count, {.finished_averages = true});
   Arena arena;
   const auto exchange = runner_.launch({.plan = &plan,
                                         .dtype = dtype,
                                         .arena = &arena,
-                                        .step = calls_++,
+                                        .step = circle_.call,
                                         .stream = stream::kCollectives},
                                        {.data = from});
-  exchange->wait();
+  wait(*exchange);
   for (const Piece& piece : plan.pieces) {
     const Slice own{0, piece.offset, piece.count};
     const std::byte* result = exchange->at(piece.terms.empty() ? own : piece.terms[0].slice);
@@ -53,68 +115,99 @@ void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t c
   exchange->finish();
 }
 
+void Collectives::while_waiting() {
+  runner_.while_waiting();
+  if (council_) council_->check();
+}
+
+void Collectives::wait(Exchange& exchange) {
+  if (!council_) return exchange.wait();
+  try {
+    while (!exchange.advance()) {
+      runner_.transport().progress(Clock::now() + std::chrono::milliseconds(5));
+      while_waiting();
+    }
+    exchange.wait();
+  } catch (...) {
+    exchange.give_up();
+    throw;
+  }
+}
+
 void Collectives::finish(Request request, std::span<std::byte> landing) {
   Transport& transport = runner_.transport();
+  const ScopedRequest releases{transport, request};
   Status status = transport.poll(request);
   while (status.state == Status::State::pending) {
     transport.progress(Clock::now() + std::chrono::milliseconds(5));
-    runner_.while_waiting();
+    while_waiting();
     status = transport.poll(request);
   }
-  land(status, landing.data());
-  transport.release(request);
   if (status.error) std::rethrow_exception(status.error);
+  land(status, landing.data());
 }
 
 void Collectives::broadcast(std::span<std::byte> bytes) {
-  const Tag tag{calls_++, stream::kCollectives, 0};
+  among_those_left([&] { broadcast_once(bytes, 0); });
+}
+
+void Collectives::broadcast_once(std::span<std::byte> bytes, std::int32_t slot) {
+  const Tag tag{circle_.call, stream::kCollectives, slot};
   const Deadline deadline = deadline_after(runner_.timeout_s());
+  const Tree& tree = circle_.tree;
   Transport& transport = runner_.transport();
-  if (tree_.parent >= 0) finish(transport.receive(tree_.parent, tag, bytes, deadline), bytes);
-  std::vector<Request> sends;
-  for (const int child : tree_.children) {
-    sends.push_back(transport.send(child, tag, bytes, deadline));
+  if (tree.parent >= 0) finish(transport.receive(tree.parent, tag, bytes, deadline), bytes);
+  std::vector<ScopedRequest> sends;
+  for (const int child : tree.children) {
+    sends.emplace_back(transport, transport.send(child, tag, bytes, deadline));
   }
-  for (const Request send : sends) finish(send);
+  for (ScopedRequest& send : sends) finish(send.take());
 }
 
 void Collectives::broadcast(std::string& text) {
-  std::uint64_t size = text.size();
-  broadcast(std::as_writable_bytes(std::span(&size, 1)));
-  text.resize(size);
-  broadcast(bytes_of(text));
+  among_those_left([&] { broadcast_once(text, 0); });
 }
 
-void Collectives::send_text(int peer, const std::string& text, std::int64_t call) {
+void Collectives::broadcast_once(std::string& text, std::int32_t slot) {
+  std::uint64_t size = text.size();
+  broadcast_once(std::as_writable_bytes(std::span(&size, 1)), slot);
+  text.resize(size);
+  broadcast_once(bytes_of(text), slot + 1);
+}
+
+void Collectives::send_text(int peer, const std::string& text) {
   const Deadline deadline = deadline_after(runner_.timeout_s());
   std::uint64_t size = text.size();
   const std::span<const std::byte> head = std::as_bytes(std::span(&size, 1));
+  const auto tag = [&](std::int32_t slot) { return Tag{circle_.call, stream::kCollectives, slot}; };
   Transport& transport = runner_.transport();
-  const Request first = transport.send(peer, {call, stream::kCollectives, 0}, head, deadline);
-  const Request second = transport.send(peer, {call, stream::kCollectives, 1},
-                                        std::as_bytes(std::span(text)), deadline);
-  finish(first);
-  finish(second);
+  ScopedRequest first{transport, transport.send(peer, tag(0), head, deadline)};
+  ScopedRequest second{transport,
+                       transport.send(peer, tag(1), std::as_bytes(std::span(text)), deadline)};
+  finish(first.take());
+  finish(second.take());
 }
 
-std::string Collectives::receive_text(int peer, std::int64_t call) {
+std::string Collectives::receive_text(int peer) {
   const Deadline deadline = deadline_after(runner_.timeout_s());
+  const auto tag = [&](std::int32_t slot) { return Tag{circle_.call, stream::kCollectives, slot}; };
   std::uint64_t size = 0;
   const std::span<std::byte> head = std::as_writable_bytes(std::span(&size, 1));
   Transport& transport = runner_.transport();
-  finish(transport.receive(peer, {call, stream::kCollectives, 0}, head, deadline), head);
+  finish(transport.receive(peer, tag(0), head, deadline), head);
   std::string text(size, '\0');
-  finish(transport.receive(peer, {call, stream::kCollectives, 1}, bytes_of(text), deadline),
-         bytes_of(text));
+  finish(transport.receive(peer, tag(1), bytes_of(text), deadline), bytes_of(text));
   return text;
 }
 
 std::vector<std::string> Collectives::gather(const std::string& own) {
-  const std::int64_t call = calls_++;
-  std::string all = packed(seating_.position, own);
-  for (const int child : tree_.children) all += receive_text(child, call);
-  if (tree_.parent >= 0) send_text(tree_.parent, all, call);
-  broadcast(all);
+  std::string all;
+  among_those_left([&] {
+    all = packed(seating_.position, own);
+    for (const int child : circle_.tree.children) all += receive_text(child);
+    if (circle_.tree.parent >= 0) send_text(circle_.tree.parent, all);
+    broadcast_once(all, 2);
+  });
   return unpacked(all, workers());
 }
 

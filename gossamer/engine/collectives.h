@@ -3,6 +3,7 @@
 /// must call them in the same order.
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,20 +11,28 @@
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/engine/council.h"
 #include "gossamer/engine/exchange_runner.h"
 #include "gossamer/engine/seating.h"
 
 namespace gossamer {
 
-/// Runs collectives of one worker over its runner.
+/// Runs collectives of one worker over its runner. Each is over all workers or, once
+/// go_on_without() has been called, over those that are left; see Note [Who takes part].
 class Collectives {
  public:
   /// `first_call`: more than others on the same transport will ever have made.
   Collectives(ExchangeRunner& runner, Seating seating, std::int64_t first_call = 0)
       : runner_(runner),
         seating_(std::move(seating)),
-        tree_(tree_of(seating_)),
-        calls_(first_call) {}
+        calls_(first_call),
+        circle_({seating_, tree_of(seating_)}) {}
+
+  /// From now on losing somebody is no error.
+  void go_on_without(LostPeers& lost);
+  /// All that take part have done so many steps. Then who has come back is in step with the others,
+  /// where losing somebody is no error.
+  void at_step(std::int64_t steps);
 
   /// into = mean over workers of from, the same bits everywhere; hierarchical. The two may be the
   /// same memory. `count` elements of `dtype`.
@@ -35,25 +44,44 @@ class Collectives {
   void broadcast(std::span<std::byte> bytes);
   /// The same for a text, of any length.
   void broadcast(std::string& text);
-  /// What each worker says, by position; of any length. Along a binary tree up and down.
+  /// What each worker says, by position; of any length. Along a binary tree up and down. Of those
+  /// that are lost nothing.
   std::vector<std::string> gather(const std::string& own);
   /// Returns once every worker has called it.
   void barrier();
 
+  /// Of all workers, those that are lost among them.
   const Seating& seating() const { return seating_; }
+  /// The ranks that took part in the last one.
+  std::vector<int> took_part() const;
   int rank() const { return seating_.rank(); }
   int workers() const { return seating_.workers(); }
   const HostShape& shape() const { return seating_.shape; }
 
  private:
+  /// Who takes part in an attempt.
+  struct Circle {
+    Seating seating;
+    Tree tree;
+    std::int64_t call = 0;
+  };
+
+  template <class Work>
+  void among_those_left(const Work& work);
+  void mean_once(DType dtype, const void* from, void* into, std::int64_t count);
+  void broadcast_once(std::span<std::byte> bytes, std::int32_t slot);
+  void broadcast_once(std::string& text, std::int32_t slot);
+  void wait(Exchange& exchange);
+  void while_waiting();
   void finish(Request request, std::span<std::byte> landing = {});
-  void send_text(int peer, const std::string& text, std::int64_t call);
-  std::string receive_text(int peer, std::int64_t call);
+  void send_text(int peer, const std::string& text);
+  std::string receive_text(int peer);
 
   ExchangeRunner& runner_;
   const Seating seating_;
-  const Tree tree_;
   std::int64_t calls_;
+  Circle circle_;
+  std::unique_ptr<Council> council_;  ///< null: all take part
 };
 
 }  // namespace gossamer

@@ -10,6 +10,7 @@
 #include "gossamer/engine/exchange_traffic.h"
 #include "gossamer/engine/late_edges.h"
 #include "gossamer/engine/non_finite.h"
+#include "gossamer/engine/peers.h"
 
 namespace gossamer {
 namespace {
@@ -54,6 +55,13 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
       collectives_(runner_, checked_seating(options_, transport.describe())),
       plans_(options_, collectives_.seating()),
       step_(buckets.size()) {
+  if (options_.lost == Lost::go_on) {
+    lost_ = std::make_unique<LostPeers>(transport, neighbours_of(options_, collectives_.rank()));
+    collectives_.go_on_without(*lost_);
+    transport.hold_back_newcomers();
+    admission_ = std::make_unique<Admission>(transport, *lost_);
+    lookout_ = std::make_unique<Lookout>(transport, options_.min_workers);
+  }
   if (options_.kernel_threads > 1) {
     pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);
   }
@@ -93,7 +101,7 @@ void Engine::make_outboxes(Lends lends) {
 void Engine::make_traffic() {
   if (options_.late == Late::wait) {
     for (const auto& lane : lanes_) {
-      lane->use(make_exchange_traffic(lane->state(), options_, runner_));
+      lane->use(make_exchange_traffic(lane->state(), options_, runner_, lost_.get()));
     }
     return;
   }
@@ -103,9 +111,9 @@ void Engine::make_traffic() {
   const std::int64_t first_number = std::llround(steps * collectives_.workers());
   std::vector<LateEdges*> all;
   for (const auto& lane : lanes_) {
-    auto edges = std::make_unique<LateEdges>(runner_.transport(),
-                                             late_spec(lane->state(), options_, first_number),
-                                             plans_.plans_for(lane->state().bucket.count));
+    auto edges = std::make_unique<LateEdges>(
+        runner_.transport(), late_spec(lane->state(), options_, first_number, lost_.get()),
+        plans_.plans_for(lane->state().bucket.count));
     all.push_back(edges.get());
     lane->use(std::move(edges));
   }
@@ -173,9 +181,19 @@ void Engine::start_at(std::int64_t step) {
   GOSSAMER_ASSERT(!started_);
   started_ = true;
   steps_ = step;
+  collectives_.at_step(steps_);
   if (options_.recorder != nullptr) options_.recorder->begin_step(step);
   make_traffic();
   if (pattern_.launch == Launch::after_previous_update) launch_all();
+}
+
+void Engine::start_back(Arrival& arrival) {
+  GOSSAMER_ASSERT(admission_);
+  const std::int64_t steps = arrival.agree_on_start();
+  lost_->begin_with(arrival.there(), steps);
+  for (const int peer : arrival.absent()) lost_->lose({peer, "it was not there yet"});
+  admission_->go_on_with(arrival.reception());
+  start_at(steps);
 }
 
 /// The step's first payloads; those of the buckets first that the backward completes first.
@@ -367,8 +385,13 @@ StepReport Engine::end_step() {
                           .exposed_s = step_.overlap.exposed_s(),
                           .hidden_s = step_.overlap.hidden_s(),
                           .skipped = step_.skipped,
+                          .lost = lost_ ? lost_->take_new() : std::vector<LostPeer>(),
+                          .back = lost_ ? lost_->take_new_back() : std::vector<PeerBack>(),
                           .distance = std::sqrt(step_.distance_squared)};
   step_ = Step(lanes_.size());
+  if (admission_) admission_->look(steps_);
+  if (lookout_) lookout_->look();
+  collectives_.at_step(steps_);
   if (options_.recorder != nullptr) options_.recorder->begin_step(steps_);
   return report;
 }

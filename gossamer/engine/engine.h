@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "gossamer/base/aligned_bytes.h"
+#include "gossamer/engine/admission.h"
 #include "gossamer/engine/collectives.h"
 #include "gossamer/engine/consensus_average.h"
 #include "gossamer/engine/exchange_runner.h"
 #include "gossamer/engine/lane.h"
+#include "gossamer/engine/lookout.h"
 #include "gossamer/engine/options.h"
 #include "gossamer/engine/plan_book.h"
 #include "gossamer/transport/transport.h"
@@ -39,6 +41,8 @@ class Engine {
   void start();
   /// Starts after `step` steps from parameters and state() that have been filled in (resume).
   void start_at(std::int64_t step);
+  /// Of a worker that comes back: agrees with the others on the step, and starts after it.
+  void start_back(Arrival& arrival);
   /// Before start_at(): lets the pattern's anchors start as the parameters are, where nothing else
   /// was filled in.
   void set_anchors();
@@ -77,6 +81,10 @@ class Engine {
   /// Brings the local parameters back after load_average().
   void restore_local() { average_.restore(); }
   Collectives& collectives() { return collectives_; }
+  /// Whom it goes on without; null where each one is an error.
+  LostPeers* lost() { return lost_.get(); }
+  /// Where workers that come back are let in; null likewise.
+  Admission* admission() { return admission_.get(); }
   /// For exchanges of the layer above, on streams below −1.
   ExchangeRunner& runner() { return runner_; }
 
@@ -126,9 +134,12 @@ class Engine {
   AlignedBytes own_outboxes_;  ///< where peers read none in place
   std::span<std::byte> outbox_memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::unique_ptr<LostPeers> lost_;  ///< null: each one is an error; the runner looks at it
   ExchangeRunner runner_;
   Collectives collectives_;
   PlanBook plans_;
+  std::unique_ptr<Admission> admission_;  ///< null likewise
+  std::unique_ptr<Lookout> lookout_;      ///< null likewise
   ConsensusAverage average_;
 
   bool started_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
@@ -52,6 +53,7 @@ Exchange::Exchange(Transport& transport, const ExchangeSpec& spec,
   for (int k = 1; k <= static_cast<int>(spec_.plan->scratch.size()); ++k) {
     bases_.push_back(spec_.arena->buffer(k));
   }
+  is_missing_.assign(bases_.size(), 0);
   if (!spec_.plan->phases.empty()) post_receives();
 }
 
@@ -73,6 +75,8 @@ void Exchange::start(const PayloadRef& payload, double timeout_s) {
   deadline_ = deadline_after(timeout_s);
   by_runner_ = spec_.plan->phases.size() > 1 || payload_.is_ready;
   awaits_payload_.store(static_cast<bool>(payload_.is_ready), std::memory_order_release);
+  is_spoiled_ = is_spoiled_ || (spec_.lost != nullptr && adds_up(*spec_.plan) &&
+                                spec_.lost->are_in(*spec_.plan, spec_.steps_before));
   started_ = true;
 }
 
@@ -101,7 +105,7 @@ void Exchange::step_phases() {
   while (phase_ < spec_.plan->phases.size()) {
     if (!sent_) post_sends();
     if (!collect(receives_)) return check_deadline(deadline_);
-    add_up();
+    if (!is_spoiled_) add_up();
     ++phase_;
     sent_ = false;
     if (phase_ < spec_.plan->phases.size()) post_receives();
@@ -134,6 +138,10 @@ void Exchange::fail_late(int peer, const std::string& operation, const std::stri
 
 void Exchange::post_receives() {
   for (const Message& message : spec_.plan->phases[phase_].receives) {
+    if (is_off(message.peer)) {
+      miss(message.slice.buffer);
+      continue;
+    }
     const Slice& slice = message.slice;
     make_own(slice.buffer);  // an earlier phase may have received it in place
     std::byte* landing =
@@ -192,9 +200,15 @@ void Exchange::code(const Coding& coding, std::byte* kept, std::int64_t begin, s
 }
 
 void Exchange::post_sends() {
-  code();
+  if (!is_spoiled_) code();
   payload_.read = nullptr;  // what it holds on to may go
   for (const Message& message : spec_.plan->phases[phase_].sends) {
+    if (is_off(message.peer)) continue;
+    if (is_spoiled_) {
+      const Request request = transport_.send(message.peer, tag(message.slot), {}, deadline_);
+      sends_.push_back({.request = request, .peer = message.peer, .refuses = true});
+      continue;
+    }
     const bool is_payload = message.slice.buffer == 0;
     const Owner& owner = is_payload ? payload_.owner : spec_.arena->owner();
     const std::byte* payload = at(message.slice);
@@ -217,33 +231,6 @@ void Exchange::post_sends() {
 
 /// Takes note of the requests that have ended; true when none is left open.
 bool Exchange::collect(std::vector<Open>& open) {
-  const auto has_ended = [&](const Open& entry) {
-    const Status status = transport_.poll(entry.request);
-    if (status.state == Status::State::failed) std::rethrow_exception(status.error);
-    if (status.state == Status::State::pending) return false;
-    if (entry.landing != nullptr && spec_.checks) {
-      const std::byte* const from = status.payload.empty() ? entry.landing : status.payload.data();
-      require_finite({from, entry.bytes}, entry.codec, spec_.dtype, entry.peer);
-    }
-    if (entry.landing != nullptr) {
-      arrived_ = std::max(arrived_, status.arrived);
-      if (spec_.recorder != nullptr) {
-        const std::int64_t step = spec_.recorded_step.value_or(spec_.step);
-        spec_.recorder->arrived({entry.peer, tag(entry.slot), step, static_cast<int>(phase_),
-                                 static_cast<std::int64_t>(entry.bytes), status.arrived});
-      }
-    }
-    const bool in_place = entry.landing != nullptr && !status.payload.empty() &&
-                          status.payload.data() != entry.landing;
-    if (in_place && entry.buffer > 0) {
-      bases_[gossamer::at(entry.buffer)] = status.payload.data();
-      borrowed_.push_back(entry);
-      return true;
-    }
-    land(status, entry.landing);
-    transport_.release(entry.request);
-    return true;
-  };
   for (std::size_t k = 0; k < open.size();) {
     if (has_ended(open[k])) {
       open[k] = open.back();
@@ -253,6 +240,61 @@ bool Exchange::collect(std::vector<Open>& open) {
     }
   }
   return open.empty();
+}
+
+/// Whether it has, and then it is dealt with.
+bool Exchange::has_ended(const Open& entry) {
+  const Status status = transport_.poll(entry.request);
+  if (status.state == Status::State::pending) return false;
+  if (status.state == Status::State::failed) {
+    pass_over(entry, status.error);
+    transport_.release(entry.request);
+    return true;
+  }
+  if (entry.landing != nullptr && !is_spoiled_) take(entry, status);
+  const bool in_place =
+      entry.landing != nullptr && !status.payload.empty() && status.payload.data() != entry.landing;
+  if (in_place && entry.buffer > 0 && !is_spoiled_) {
+    bases_[gossamer::at(entry.buffer)] = status.payload.data();
+    borrowed_.push_back(entry);
+    return true;
+  }
+  land(status, entry.landing);
+  transport_.release(entry.request);
+  return true;
+}
+
+/// Looks at what has arrived.
+void Exchange::take(const Open& entry, const Status& status) {
+  if (spec_.checks) {
+    const std::byte* const from = status.payload.empty() ? entry.landing : status.payload.data();
+    require_finite({from, entry.bytes}, entry.codec, spec_.dtype, entry.peer);
+  }
+  arrived_ = std::max(arrived_, status.arrived);
+  if (spec_.recorder == nullptr) return;
+  const std::int64_t step = spec_.recorded_step.value_or(spec_.step);
+  spec_.recorder->arrived({entry.peer, tag(entry.slot), step, static_cast<int>(phase_),
+                           static_cast<std::int64_t>(entry.bytes), status.arrived});
+}
+
+/// See Note [Without the lost]. That a refusal fails here, too, is how it ends.
+void Exchange::pass_over(const Open& entry, const std::exception_ptr& error) {
+  if (spec_.lost == nullptr) std::rethrow_exception(error);
+  spec_.lost->pass_over(error, spec_.steps_before);
+  if (entry.landing != nullptr) miss(entry.buffer);
+}
+
+bool Exchange::is_off(int peer) const {
+  return spec_.lost != nullptr && spec_.lost->is_off(peer, spec_.steps_before);
+}
+
+/// What fills this buffer does not come.
+void Exchange::miss(int buffer) {
+  if (adds_up(*spec_.plan)) {
+    is_spoiled_ = true;
+  } else {
+    is_missing_[gossamer::at(buffer)] = 1;
+  }
 }
 
 void Exchange::add_up() {
@@ -286,6 +328,13 @@ void Exchange::end(std::exception_ptr error) {
   awaits_payload_.store(false, std::memory_order_release);
   ended_.store(true, std::memory_order_release);
   changed_.notify_all();
+}
+
+void Exchange::give_up() {
+  const std::lock_guard lock(mutex_);
+  if (!ended_.load(std::memory_order_relaxed)) {
+    end(std::make_exception_ptr(std::logic_error("an exchange was given up")));
+  }
 }
 
 void Exchange::release_all() {

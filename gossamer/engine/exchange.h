@@ -18,6 +18,7 @@
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/base/index.h"
+#include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/overlap.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
@@ -81,6 +82,10 @@ struct ExchangeSpec {
   bool checks = false;           ///< whether what arrives must be finite
   Recorder* recorder = nullptr;  ///< is told of its messages; null: nobody is
   std::optional<std::int64_t> recorded_step = std::nullopt;  ///< that it is told; else `step`
+  LostPeers* lost = nullptr;  ///< it goes on without those; null: each one ends it with an error
+  /// The steps done before that of the exchange, for edges that are off until then; −1: those that
+  /// ever were stay off.
+  std::int64_t steps_before = -1;
 };
 
 class ExchangeRunner;
@@ -105,6 +110,8 @@ class Exchange {
   bool advance();
   /// Blocks until it has ended; rethrows what went wrong.
   void wait();
+  /// Ends it, if it has not ended: nothing of the plan and the arena is used any more.
+  void give_up();
   /// Gives back what peers lent; to be called once what arrived has been read.
   void finish();
   /// Copies what peers lent and gives it back, so that they need not wait for finish().
@@ -118,6 +125,10 @@ class Exchange {
   const std::byte* at(const Slice& slice) const;
   /// Likewise, by buffer of the Plan.
   std::span<const std::byte* const> buffers() const { return bases_; }
+  /// Once it has ended: by buffer, whether it has not come, see Note [Without the lost].
+  const std::vector<char>& missing() const { return is_missing_; }
+  /// Once it has ended: whether nothing can be made of it, so that this worker keeps its own.
+  bool is_spoiled() const { return is_spoiled_; }
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   /// Whether its payload is not there yet, so that no event of the transport will wake anybody.
   bool awaits_payload() const { return awaits_payload_.load(std::memory_order_acquire); }
@@ -134,6 +145,7 @@ class Exchange {
     std::int32_t slot = 0;
     std::size_t bytes = 0;
     Codec codec = Codec::fp32;  ///< of what arrives
+    bool refuses = false;       ///< of a send: empty in place of what cannot be made
   };
 
   bool needs_runner() const { return by_runner_; }
@@ -148,6 +160,11 @@ class Exchange {
   void check_device_deadline() const;
   [[noreturn]] void fail_late(int peer, const std::string& operation, const std::string& why) const;
   bool collect(std::vector<Open>& open);
+  bool has_ended(const Open& entry);
+  void take(const Open& entry, const Status& status);
+  bool is_off(int peer) const;
+  void miss(int buffer);
+  void pass_over(const Open& entry, const std::exception_ptr& error);
   void add_up();
   void make_own(int buffer);
   void step_phases();
@@ -175,7 +192,9 @@ class Exchange {
   std::vector<Open> sends_;
   std::vector<Open> lent_;  ///< sends whose payload has an owner: the end does not wait for them
   std::vector<Open> receives_;
-  std::vector<Open> borrowed_;  ///< finished receives whose payload is in the sender's memory
+  std::vector<Open> borrowed_;    ///< finished receives whose payload is in the sender's memory
+  std::vector<char> is_missing_;  ///< by buffer
+  bool is_spoiled_ = false;
   std::exception_ptr error_;
 };
 

@@ -21,12 +21,14 @@ void for_each(const Exchanges& exchanges, const Use& use) {
 
 class ExchangeTraffic final : public BucketTraffic {
  public:
-  ExchangeTraffic(const BucketState& state, const EngineOptions& options, ExchangeRunner& runner)
+  ExchangeTraffic(const BucketState& state, const EngineOptions& options, ExchangeRunner& runner,
+                  LostPeers* lost)
       : state_(state),
         pattern_(find_pattern(options.pattern)),
         checks_(options.check_payloads),
         recorder_(options.recorder),
-        runner_(runner) {}
+        runner_(runner),
+        lost_(lost) {}
 
   void expect(const Plan& plan, std::int64_t number) override {
     Slot& slot = slot_of(number);
@@ -42,7 +44,9 @@ class ExchangeTraffic final : public BucketTraffic {
                                           .error = carried_error(state_, pattern_, stage, k),
                                           .checks = checks_ && payloads[k] == Payload::parameters,
                                           .recorder = recorder_,
-                                          .recorded_step = number / pattern_.stages()});
+                                          .recorded_step = number / pattern_.stages(),
+                                          .lost = lost_,
+                                          .steps_before = number / pattern_.stages()});
     }
   }
 
@@ -89,6 +93,7 @@ class ExchangeTraffic final : public BucketTraffic {
       all.buffers[k] = exchange->buffers();
       all.journeys.push_back(exchange->journey());
     }
+    if (lost_ != nullptr) leave_out(all);
     return all;
   }
 
@@ -105,6 +110,21 @@ class ExchangeTraffic final : public BucketTraffic {
     Exchanges exchanges;
   };
 
+  /// Takes out what has not come. Payloads of one neighbour count together or not at all.
+  void leave_out(Arrived& all) {
+    std::vector<char> is_missing(plan_->scratch.size() + 1, 0);
+    bool is_spoiled = false;
+    for_each(current_->exchanges, [&](const Exchange& exchange) {
+      is_spoiled = is_spoiled || exchange.is_spoiled();
+      for (std::size_t k = 0; k < is_missing.size(); ++k) is_missing[k] |= exchange.missing()[k];
+    });
+    const auto missing = std::ranges::count(is_missing, 1);
+    if (!is_spoiled && missing == 0) return;
+    pieces_ = pieces_left(*plan_, is_spoiled, is_missing);
+    all.pieces = pieces_;
+    all.skipped = is_spoiled ? 1 : missing;
+  }
+
   Slot& slot_of(std::int64_t number) { return slots_[at(number % 2)]; }
   int stage_of(std::int64_t number) const { return static_cast<int>(number % pattern_.stages()); }
 
@@ -113,9 +133,11 @@ class ExchangeTraffic final : public BucketTraffic {
   const bool checks_;
   Recorder* const recorder_;
   ExchangeRunner& runner_;
+  LostPeers* const lost_;
   std::array<Slot, 2> slots_;
   Slot* current_ = nullptr;     ///< launched and not yet finished
   const Plan* plan_ = nullptr;  ///< of the current slot
+  std::vector<Piece> pieces_;   ///< of the current slot, where something has not come
   Exchanges lent_;              ///< those finished last, whose payload peers may still read
 };
 
@@ -123,8 +145,8 @@ class ExchangeTraffic final : public BucketTraffic {
 
 std::unique_ptr<BucketTraffic> make_exchange_traffic(const BucketState& state,
                                                      const EngineOptions& options,
-                                                     ExchangeRunner& runner) {
-  return std::make_unique<ExchangeTraffic>(state, options, runner);
+                                                     ExchangeRunner& runner, LostPeers* lost) {
+  return std::make_unique<ExchangeTraffic>(state, options, runner, lost);
 }
 
 }  // namespace gossamer

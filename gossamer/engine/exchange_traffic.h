@@ -8,9 +8,9 @@
 
 namespace gossamer {
 
-/// Of one bucket; its state and the runner must outlive it.
+/// Of one bucket; its state, the runner and `lost`, which may be null, must outlive it.
 std::unique_ptr<BucketTraffic> make_exchange_traffic(const BucketState& state,
                                                      const EngineOptions& options,
-                                                     ExchangeRunner& runner);
+                                                     ExchangeRunner& runner, LostPeers* lost);
 
 }  // namespace gossamer

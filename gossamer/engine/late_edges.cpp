@@ -16,7 +16,7 @@ constexpr std::int32_t kSlot = 1;  // the exchanges that are waited for use 0
 }  // namespace
 
 LateSpec late_spec(const BucketState& state, const EngineOptions& options,
-                   std::int64_t first_number) {
+                   std::int64_t first_number, LostPeers* lost) {
   const Pattern& pattern = find_pattern(options.pattern);
   GOSSAMER_ASSERT(may_skip_late(pattern));
   return {.dtype = state.dtype(),
@@ -26,7 +26,8 @@ LateSpec late_spec(const BucketState& state, const EngineOptions& options,
           .staleness = options.staleness,
           .error = carried_error(state, pattern, 0, 0),
           .recorder = options.recorder,
-          .checks = options.check_payloads && pattern.payloads[0] == Payload::parameters};
+          .checks = options.check_payloads && pattern.payloads[0] == Payload::parameters,
+          .lost = lost};
 }
 
 LateEdges::LateEdges(Transport& transport, const LateSpec& spec, std::span<const Plan* const> plans)
@@ -107,7 +108,9 @@ bool LateEdges::has_left(Out& edge) {
   if (status.state == Status::State::pending) return false;
   transport_.release(edge.request);
   edge.request = 0;
-  if (status.error) std::rethrow_exception(status.error);
+  if (!status.error) return true;
+  if (spec_.lost == nullptr) std::rethrow_exception(status.error);
+  spec_.lost->pass_over(status.error, step_);
   return true;
 }
 
@@ -146,6 +149,14 @@ void LateEdges::launch(const Plan& plan, std::int64_t step, std::span<const Payl
   }
 }
 
+/// The edge has failed, and everything that had come before is taken.
+void LateEdges::end(In& edge, const std::exception_ptr& error) {
+  if (spec_.lost == nullptr) std::rethrow_exception(error);
+  if (!edge.is_off) spec_.lost->pass_over(error, step_);
+  edge.is_off = true;
+  edge.current = -1;
+}
+
 /// Where the buffers of the launched plan are.
 void LateEdges::find_newest() {
   buffers_.assign(plan_->scratch.size() + 1, nullptr);
@@ -156,7 +167,7 @@ void LateEdges::find_newest() {
       edge.current = std::exchange(edge.newest, -1);
       edge.since = step_;
     } else if (edge.error) {
-      std::rethrow_exception(edge.error);
+      end(edge, edge.error);
     }
     if (edge.current < 0 || step_ - edge.since > spec_.staleness) continue;
     buffers_[at(message.slice.buffer)] = edge.memory[at(edge.current)].get();

@@ -12,6 +12,7 @@
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/engine/bucket_traffic.h"
+#include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
@@ -34,10 +35,11 @@ struct LateSpec {
   void* error = nullptr;         ///< of the payload's coding, or null
   Recorder* recorder = nullptr;  ///< is told of messages; null: nobody is
   bool checks = false;           ///< whether payloads must be finite
+  LostPeers* lost = nullptr;     ///< it goes on without those; null: each one is an error
 };
 /// Of a bucket's only payload, when others have used numbers up to `first_number`.
 LateSpec late_spec(const BucketState& state, const EngineOptions& options,
-                   std::int64_t first_number);
+                   std::int64_t first_number, LostPeers* lost);
 
 class LateEdges final : public BucketTraffic {
  public:
@@ -50,7 +52,8 @@ class LateEdges final : public BucketTraffic {
   void launch(const Plan& plan, std::int64_t step, std::span<const PayloadRef> payloads) override;
   void wait(Until) override {}
   bool is_ready(Deadline) override { return true; }
-  /// The newest that has come. Throws TransportError for a neighbour that is lost.
+  /// The newest that has come. Throws TransportError for a neighbour that is lost, where nobody
+  /// goes on without it.
   Arrived arrived() override;
   void finish() override {}
 
@@ -68,6 +71,7 @@ class LateEdges final : public BucketTraffic {
     int newest = -1;
     int current = -1;
     std::int64_t since = 0;  ///< the step at which `current` was taken
+    bool is_off = false;     ///< its neighbour is lost
     std::exception_ptr error;
   };
   struct Out {
@@ -82,6 +86,7 @@ class LateEdges final : public BucketTraffic {
   void collect(int peer, In& edge);
   std::exception_ptr complaint(std::span<const std::byte> payload, const In& edge, int peer) const;
   bool has_left(Out& edge);
+  void end(In& edge, const std::exception_ptr& error);
   void code(const Plan& plan, const PayloadRef& payload);
   void find_newest();
 

@@ -18,7 +18,8 @@ void check_options(const EngineOptions& options) {
                 {.group_method = options.group_method,
                  .codec = options.codec,
                  .update = options.update,
-                 .late = options.late});
+                 .late = options.late,
+                 .lost = options.lost});
   if (options.late == Late::skip && options.staleness < 0) {
     fail_argument({.place = "engine",
                    .what = "staleness must be 0 or more steps",

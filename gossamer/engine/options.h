@@ -2,6 +2,7 @@
 /// What an engine is told: its buckets, and how they are mixed and stepped.
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "gossamer/base/codec.h"
 #include "gossamer/base/dtype.h"
 #include "gossamer/engine/device_bucket.h"
+#include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/exchange/method.h"
 #include "gossamer/graph/schedule.h"
@@ -20,6 +22,10 @@ namespace gossamer {
 
 inline constexpr int kNoStep = -1;
 inline constexpr int kGap = -2;
+
+/// With Lost::go_on a peer is gone on without once nothing has come from it for so long. That costs
+/// one worker and not the run, so it is shorter than a transport's usual silence.
+inline constexpr std::chrono::duration<double> kSuspectedAfter = std::chrono::seconds(5);
 
 /// Elements [offset, offset + count) of a bucket, all of one parameter group.
 struct Segment {
@@ -78,7 +84,9 @@ struct EngineOptions {
   /// sequence of rounds, only shifted. Not with schedules that are driven by the loss.
   bool stagger = true;
   Late late = Late::wait;
-  std::int64_t staleness = 1;     ///< with Late::skip: steps that a payload may be old
+  std::int64_t staleness = 1;  ///< with Late::skip: steps that a payload may be old
+  Lost lost = Lost::error;
+  int min_workers = 0;            ///< with Lost::go_on: see may_go_on()
   double clip_norm = 0;           ///< global norm of the gradient that is stepped with; 0: no limit
   bool check_gradients = true;    ///< refuse a non-finite gradient before it touches anything
   bool check_payloads = true;     ///< refuse parameters of others that are not finite
@@ -106,6 +114,8 @@ struct StepReport {
   double exposed_s = 0;      ///< time spent waiting for other workers
   double hidden_s = 0;       ///< time in which payloads were under way without being waited for
   std::int64_t skipped = 0;  ///< neighbours' payloads, by bucket, that it went on without
+  std::vector<LostPeer> lost = {};  ///< peers that were lost in it, with Lost::go_on
+  std::vector<PeerBack> back = {};  ///< and those that said in it when they come back
   double distance = 0;  ///< ‖x − mixed‖₂ over all buckets, measured inside the fused passes
 };
 

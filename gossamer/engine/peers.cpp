@@ -1,6 +1,8 @@
 #include "gossamer/engine/peers.h"
 
+#include <cstdint>
 #include <set>
+#include <utility>
 
 #include "gossamer/engine/plan_book.h"
 #include "gossamer/engine/seating.h"
@@ -15,28 +17,52 @@ void add_peers(const Plan& plan, std::set<int>& peers) {
   }
 }
 
+/// So many elements that no worker's share of any cut is empty.
+std::int64_t count_for(int workers) { return std::int64_t{64} * workers * workers; }
+
+void add_peers_in_collectives(const Seating& seating, std::set<int>& peers) {
+  const int workers = seating.workers();
+  const Tree tree = tree_of(seating);
+  if (tree.parent >= 0) peers.insert(tree.parent);
+  peers.insert(tree.children.begin(), tree.children.end());
+  add_peers(
+      compile(complete_round(workers), seating, count_for(workers), {.finished_averages = true}),
+      peers);
+}
+
+void add_peers_in_rounds(const EngineOptions& options, const Schedule& schedule,
+                         const Seating& seating, std::set<int>& peers) {
+  const int workers = seating.workers();
+  const PlanOptions plans = plan_options(options);
+  for (std::int64_t t = 0; t < schedule.period; ++t) {
+    add_peers(compile(round_at(schedule, t), seating, count_for(workers), plans), peers);
+  }
+  if (schedule.period == 0) {
+    for (int position = 0; position < workers; ++position) peers.insert(seating.rank_at(position));
+  }
+}
+
+std::vector<int> without(int rank, std::set<int> peers) {
+  peers.erase(rank);
+  return {peers.begin(), peers.end()};
+}
+
 }  // namespace
 
 std::vector<int> peers_of(const EngineOptions& options, int rank) {
   const Schedule schedule = schedule_of(options);
   const Seating seating{schedule.shape, rank};
-  const int workers = seating.workers();
-  // So many elements that no worker's share of any cut is empty.
-  const std::int64_t count = std::int64_t{64} * workers * workers;
   std::set<int> peers;
-  const Tree tree = tree_of(seating);
-  if (tree.parent >= 0) peers.insert(tree.parent);
-  peers.insert(tree.children.begin(), tree.children.end());
-  add_peers(compile(complete_round(workers), seating, count, {.finished_averages = true}), peers);
-  const PlanOptions plans = plan_options(options);
-  for (std::int64_t t = 0; t < schedule.period; ++t) {
-    add_peers(compile(round_at(schedule, t), seating, count, plans), peers);
-  }
-  if (schedule.period == 0) {
-    for (int position = 0; position < workers; ++position) peers.insert(seating.rank_at(position));
-  }
-  peers.erase(rank);
-  return {peers.begin(), peers.end()};
+  add_peers_in_collectives(seating, peers);
+  add_peers_in_rounds(options, schedule, seating, peers);
+  return without(rank, std::move(peers));
+}
+
+std::vector<int> neighbours_of(const EngineOptions& options, int rank) {
+  const Schedule schedule = schedule_of(options);
+  std::set<int> peers;
+  add_peers_in_rounds(options, schedule, {schedule.shape, rank}, peers);
+  return without(rank, std::move(peers));
 }
 
 }  // namespace gossamer

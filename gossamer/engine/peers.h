@@ -12,4 +12,7 @@ namespace gossamer {
 /// Everybody else for schedules that are not periodic.
 std::vector<int> peers_of(const EngineOptions& options, int rank);
 
+/// Those of them with whom it has rounds, be there collectives or not.
+std::vector<int> neighbours_of(const EngineOptions& options, int rank);
+
 }  // namespace gossamer

@@ -80,6 +80,12 @@ TEST(Peers, AreFewWhereHostsAreMany) {
   EXPECT_LT(peers_of(options, 5).size(), 25U);
 }
 
+TEST(Peers, NeighboursAreThoseOfTheRounds) {
+  const EngineOptions options{.schedule = make_topology("ring", {.shape = HostShape{{8}}})};
+  EXPECT_EQ(neighbours_of(options, 2), (std::vector<int>{1, 3}));
+  EXPECT_GT(peers_of(options, 2).size(), 2U);
+}
+
 TEST(Agreement, NamesTheFirstDifferenceWhereItIsAndTheRanksElsewhere) {
   std::map<int, std::string> messages;
   std::mutex mutex;

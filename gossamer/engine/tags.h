@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "gossamer/algo/pass.h"
+#include "gossamer/transport/transport.h"
 
 namespace gossamer {
 
@@ -22,6 +23,9 @@ inline constexpr std::int32_t kProbe = -16;
 inline constexpr std::int32_t kGradients = -17;  ///< of bucket 0; below it those of the others
 inline constexpr std::int32_t kRollCall = std::numeric_limits<std::int32_t>::min();
 inline constexpr std::int32_t kStop = kRollCall + 1;  ///< who is told to stop, and when all do
+static_assert(kNewcomers == kStop + 1);
+inline constexpr std::int32_t kCouncil = kStop + 2;  ///< who takes part in a collective call
+inline constexpr std::int32_t kLookout = kStop + 3;  ///< nothing: that a worker is there
 
 constexpr std::int32_t of_payload(int bucket, std::size_t payload) {
   return bucket * static_cast<std::int32_t>(kMaxVectors) + static_cast<std::int32_t>(payload);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/graph/algebra.h"
 
 namespace gossamer {
 namespace {
@@ -18,6 +19,48 @@ void check_options(const MethodSpec& method, const PatternFacts& pattern) {
                    .what = "pattern " + std::string(pattern.name) + " has no number of this name",
                    .got = option.name,
                    .remedy = valid.empty() ? "leave it out" : valid});
+  }
+}
+
+/// Of rounds that never repeat, as many are looked at.
+constexpr std::int64_t kRoundsLookedAt = 64;
+
+bool is_symmetric(const Schedule& schedule) {
+  const std::int64_t rounds = schedule.period > 0 ? schedule.period : kRoundsLookedAt;
+  for (std::int64_t t = 0; t < rounds; ++t) {
+    if (!is_symmetric(round_at(schedule, t))) return false;
+  }
+  return true;
+}
+
+std::string names_of_those_that_may_go_on() {
+  std::string names;
+  for (const PatternFacts& row : pattern_facts()) {
+    if (may_go_on(row)) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return names;
+}
+
+void check_lost(std::string_view place, const PatternFacts& pattern, const Schedule& schedule) {
+  const auto refuse = [&](const std::string& what, const std::string& got,
+                          const std::string& remedy) {
+    fail_argument({.place = place, .what = what, .got = got, .remedy = remedy});
+  };
+  if (!may_go_on(pattern)) {
+    refuse("lost = \"go_on\" is wrong for a pattern that needs all workers",
+           "pattern " + std::string(pattern.name),
+           "use one of " + names_of_those_that_may_go_on() + ", or lost = \"error\"");
+  }
+  if (schedule.loss_driven) {
+    refuse("lost = \"go_on\" has no loss of all workers that a schedule could follow",
+           schedule.name, "use global_average_every, or lost = \"error\"");
+  }
+  if (!is_symmetric(schedule)) {
+    refuse(
+        "lost = \"go_on\" needs symmetric W, which stays doubly stochastic without a worker",
+        schedule.name,
+        "use alternating_exponential_ring, ring, torus or another undirected topology, or lost = "
+        "\"error\"");
   }
 }
 
@@ -84,6 +127,7 @@ void check_choices(std::string_view place, const PatternFacts& pattern, const Sc
     refuse("late = \"skip\" needs a schedule with a period", schedule.name,
            "choose another topology, or late = \"wait\"");
   }
+  if (choices.lost == Lost::go_on) check_lost(place, pattern, schedule);
   const std::string codec = "codec " + std::string(name_of(choices.codec));
   if (choices.codec != Codec::fp32 && choices.group_method != GroupMethod::hierarchical) {
     refuse("a codec needs the hierarchical group method", codec + " with another one",

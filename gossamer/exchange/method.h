@@ -23,6 +23,12 @@ enum class Late {
   skip,  ///< it goes on without them
 };
 
+/// What a step does about neighbours that are not there any more.
+enum class Lost {
+  error,  ///< it fails
+  go_on,  ///< their edges are off; see Note [Without the lost]
+};
+
 /// A number that a pattern has beside the optimizer's: outer_every, consensus, …
 struct PatternOption {
   std::string name;
@@ -75,6 +81,7 @@ struct Choices {
   Codec codec = Codec::fp32;
   UpdateAt update = UpdateAt::step;
   Late late = Late::wait;
+  Lost lost = Lost::error;
 };
 
 /// Throws std::invalid_argument, which begins with `place`, for choices that do not go together.

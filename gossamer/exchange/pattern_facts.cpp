@@ -71,17 +71,20 @@ constexpr PatternFacts kPatterns[] = {
      .state = kCorrection,
      .is_static = true,
      .above = -1. / 3,
-     .own_step = true},
+     .own_step = true,
+     .conserves = true},
     {.name = "extra",
      .summary = "the same correction with parameters that travel during forward and backward",
      .payloads = kParameters,
      .state = kCorrection,
      .is_static = true,
-     .own_step = true},
+     .own_step = true,
+     .conserves = true},
     {.name = "gradient_tracking",
      .summary = "every worker follows the mean gradient; sends parameters and tracker",
      .payloads = kWithOwn,
-     .state = kTracker},
+     .state = kTracker,
+     .conserves = true},
     {.name = "dmsgd",
      .summary = "atc that averages the momentum as well",
      .launch = Launch::after_local_update,
@@ -99,11 +102,13 @@ constexpr PatternFacts kPatterns[] = {
      .payloads = kOwn,
      .then = kParameters,
      .state = kTracker,
+     .conserves = true,
      .only_mixes = true},
     {.name = "push_sum",
      .summary = "atc on directed graphs: what a worker hears is weighed by what it has heard",
      .launch = Launch::after_local_update,
      .payloads = kParameters,
+     .conserves = true,
      .only_mixes = true,
      .weighs = true},
     {.name = "slowmo",
@@ -226,6 +231,11 @@ bool averages_gradients(const PatternFacts& pattern) { return pattern.rounds == 
 bool sends_parameters_ahead(const PatternFacts& pattern) {
   return pattern.launch == Launch::after_previous_update && pattern.then.empty() &&
          std::ranges::all_of(pattern.payloads, [](Payload p) { return p == Payload::parameters; });
+}
+
+bool may_go_on(const PatternFacts& pattern) {
+  return pattern.rounds == Rounds::schedule && !pattern.conserves &&
+         pattern.outer != Outer::global_average;
 }
 
 bool may_skip_late(const PatternFacts& pattern) {

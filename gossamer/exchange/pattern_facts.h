@@ -80,6 +80,7 @@ struct PatternFacts {
   DeviceCopies device_copies = DeviceCopies::parameters;
   /// Names of the numbers that it has beside the optimizer's.
   std::span<const std::string_view> options = {};
+  bool conserves = false;   ///< a sum of its state over all workers, which is wrong without one
   bool only_mixes = false;  ///< the last pass puts the mix in the place of x and does nothing else
   bool weighs = false;      ///< follows push_sum_rounds() of the schedule, so columns may sum to 1
   Outer outer = Outer::never;
@@ -108,6 +109,9 @@ bool sends_parameters_ahead(const PatternFacts& pattern);
 
 /// Whether an update can go on without neighbours whose payload is late.
 bool may_skip_late(const PatternFacts& pattern);
+
+/// Whether it is still right, for those who are left, when edges of a symmetric W go off for good.
+bool may_go_on(const PatternFacts& pattern);
 
 /// A condition of a pattern.
 enum class Condition {

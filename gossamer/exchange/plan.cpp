@@ -117,6 +117,47 @@ std::size_t bytes_of(const Plan& plan, const Slice& slice, DType dtype) {
   return coded_bytes(is_coded(plan, slice) ? plan.codec : Codec::fp32, slice.count, dtype);
 }
 
+bool adds_up(const Plan& plan) {
+  return plan.phases.size() > 1 || (plan.phases.size() == 1 && !plan.phases[0].sums.empty());
+}
+
+std::vector<Piece> pieces_without(const Plan& plan, const std::vector<char>& is_missing) {
+  GOSSAMER_ASSERT(!adds_up(plan));
+  const auto is_own_code = [&](const Term& term) {
+    return std::ranges::any_of(plan.phases[0].codings, [&](const Coding& coding) {
+      return coding.into == term.slice.buffer;
+    });
+  };
+  std::vector<Piece> pieces = plan.pieces;
+  for (Piece& piece : pieces) {
+    double coded = 0;
+    std::erase_if(piece.terms, [&](const Term& term) {
+      if (is_missing[static_cast<std::size_t>(term.slice.buffer)] == 0) return false;
+      (is_coded(plan, term.slice) ? coded : piece.self_weight) += term.weight;
+      return true;
+    });
+    if (coded == 0) continue;
+    const auto own = std::ranges::find_if(piece.terms, is_own_code);
+    GOSSAMER_ASSERT(own != piece.terms.end());
+    own->weight += coded;
+  }
+  return pieces;
+}
+
+std::vector<Piece> pieces_left(const Plan& plan, bool is_spoiled,
+                               const std::vector<char>& is_missing) {
+  if (!is_spoiled && std::ranges::count(is_missing, 0) < std::ssize(is_missing)) {
+    return pieces_without(plan, is_missing);
+  }
+  std::vector<Piece> pieces = plan.pieces;
+  if (!is_spoiled) return pieces;
+  for (Piece& piece : pieces) {
+    piece.self_weight = 1;
+    piece.terms.clear();
+  }
+  return pieces;
+}
+
 bool has_coded_terms(const Plan& plan) {
   return std::ranges::any_of(plan.pieces, [&](const Piece& piece) {
     return std::ranges::any_of(piece.terms,

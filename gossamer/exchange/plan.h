@@ -101,6 +101,15 @@ Slice whole_scratch(const Plan& plan, int k);
 bool is_coded(const Plan& plan, const Slice& slice);
 /// What a slice takes in memory and on the way, in parameters of this dtype.
 std::size_t bytes_of(const Plan& plan, const Slice& slice, DType dtype);
+/// Whether payloads are added up on the way, so that none can be left out.
+bool adds_up(const Plan& plan);
+/// The pieces of a plan that does not add up where W is symmetric and some of its scratch buffers
+/// have not come (`is_missing`, by buffer): an edge that is off moves nothing, so what has the
+/// weight of a missing payload is this worker's own, coded where that one is.
+std::vector<Piece> pieces_without(const Plan& plan, const std::vector<char>& is_missing);
+/// The same, of any plan: one that is spoiled keeps this worker's own, cut as before.
+std::vector<Piece> pieces_left(const Plan& plan, bool is_spoiled,
+                               const std::vector<char>& is_missing);
 /// Whether the fused pass reads coded elements.
 bool has_coded_terms(const Plan& plan);
 /// Whether nothing but the first phase's codings reads the payload.

@@ -145,6 +145,23 @@ TEST(MeanRho, OfAHypercubeIsOneLessTheInverseOfItsDimension) {
   }
 }
 
+TEST(MeanRho, OfRowsAndColumnsOfALargeSquareIsAHalf) {
+  // Both rounds are projections, and what they keep in common is the mean: (1 + 0)/2 is next.
+  constexpr int kSide = 36;
+  std::vector<std::vector<int>> rows(kSide);
+  std::vector<std::vector<int>> columns(kSide);
+  for (int worker = 0; worker < kSide * kSide; ++worker) {
+    rows[static_cast<std::size_t>(worker / kSide)].push_back(worker);
+    columns[static_cast<std::size_t>(worker % kSide)].push_back(worker);
+  }
+  constexpr int kWorkers = kSide * kSide;
+  const Schedule schedule =
+      periodic_schedule("rows and columns", even_hosts(kWorkers, 1),
+                        {partition_round(kWorkers, rows), partition_round(kWorkers, columns)});
+  EXPECT_NEAR(mean_rho(schedule), 0.5, 1e-9);
+  EXPECT_NEAR(period_contraction(schedule), 0, 1e-9);
+}
+
 TEST(PeriodContraction, OfPairsAlongAnEvenRingIsTheCosineAndSquaredPerRepetition) {
   for (int n = 4; n <= 64; n += 2) {
     const Schedule schedule = make("one_peer_ring", n);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "gossamer/graph/topology.h"
 #include "gossamer/model/convergence.h"
 
 namespace gossamer {
@@ -64,6 +65,27 @@ TEST(StepsRatio, AdamPaysForNoiseOnly) {
   EXPECT_LT(ratio_of("complete", shape, large), 1.002);
   const Target small{.global_batch = 8, .noise_scale = 1000, .optimizer = "adamw"};
   EXPECT_NEAR(ratio_of("complete", shape, small), 1.15, 1e-3);
+}
+
+TEST(StepsRatio, IsKnownOnlyOfWhatWasMeasured) {
+  const MethodSpec candidate{.pattern = "exact_diffusion"};
+  EXPECT_FALSE(is_measured(candidate));
+  const StepsRatio unknown = steps_ratio(candidate, {.workers = 8, .rho = 0.8}, {.steps = 1000});
+  EXPECT_TRUE(std::isnan(unknown.ratio));
+  EXPECT_TRUE(unknown.parts.empty());
+  EXPECT_DOUBLE_EQ(steps_ratio(candidate, {.workers = 8, .rho = 0.8}, {.steps_ratio = 1.3}).ratio,
+                   1.3);
+}
+
+TEST(AveragedWorkers, AreThoseInTheMeanWhereWeightsAreEqual) {
+  const auto averaged = [](const char* topology, const HostShape& shape) {
+    return averaged_workers(make_topology(topology, {.shape = shape}));
+  };
+  EXPECT_NEAR(averaged("ring", even_hosts(9, 1)), 3, 1e-12);
+  EXPECT_NEAR(averaged("torus", even_hosts(16, 1)), 5, 1e-12);
+  EXPECT_NEAR(averaged("complete", even_hosts(5, 2)), 10, 1e-12);
+  EXPECT_NEAR(averaged("one_peer_exponential", even_hosts(8, 1)), 2, 1e-12);
+  EXPECT_EQ(averaged_workers(alone_schedule(even_hosts(4, 1))), 1);
 }
 
 TEST(StepsRatio, FewerMixesAndSparserGraphsNeedMoreSteps) {

@@ -156,6 +156,8 @@ Fields fields_of(AlgorithmSection& a) {
       {"algorithm", "codec", codec_help(), choice(a.codec)},
       {"algorithm", "late", "wait for late neighbours, or skip them", choice(a.late)},
       {"algorithm", "staleness", "with late = skip: steps that a payload may be old", &a.staleness},
+      {"algorithm", "lost", "where a worker is lost: end with an error, or go_on without it",
+       choice(a.lost)},
       {"algorithm", "stagger", "let bucket b follow the schedule at t + b", &a.stagger},
       {"algorithm", "buckets", "at least so many buckets of equal size", &a.buckets},
       {"algorithm", "degree", "neighbours per round (base_k, random_directed)", &a.degree},

@@ -58,7 +58,7 @@ TEST(Fields, AChoiceTakesItsWordAndRefusesOthersWithThoseThatItHas) {
     EXPECT_NE(said.find("valid: "), std::string::npos) << each.key << ": " << said;
     EXPECT_EQ(choice->word(), word) << each.key;
   }
-  EXPECT_EQ(choices, 10);
+  EXPECT_EQ(choices, 11);
 }
 
 TEST(Fields, AnOptimizerWithoutAStepIsRefused) {

@@ -77,6 +77,7 @@ struct AlgorithmSection {
   Codec codec = Codec::fp32;
   Late late = Late::wait;
   std::int64_t staleness = 1;
+  Lost lost = Lost::error;
   bool stagger = true;
   int buckets = 8;
   int degree = 1;
@@ -132,6 +133,7 @@ void check_recipe(const Recipe& recipe);
 
 /// hosts × per_host.
 HostShape host_shape_of(const ClusterSection& cluster);
+void set_hosts(ClusterSection& cluster, const HostShape& shape);
 
 /// None stands for what the model is usually trained with.
 std::optional<double> dropout_of(const ModelSection& model);

@@ -24,6 +24,7 @@ std::string word_of(std::optional<GroupMethod> method) { return word_or_none(met
 std::string word_of(std::optional<UpdateAt> update) { return word_or_none(update); }
 std::string word_of(Codec codec) { return std::string(name_of(codec)); }
 std::string word_of(Late late) { return std::string(name_of(late)); }
+std::string word_of(Lost lost) { return std::string(name_of(lost)); }
 std::string word_of(const Optimizer* optimizer) { return std::string(optimizer->name); }
 std::string word_of(LrSchedule schedule) { return std::string(name_of(schedule)); }
 
@@ -41,6 +42,7 @@ void read_word(const std::string& word, std::optional<UpdateAt>& update) {
 }
 void read_word(const std::string& word, Codec& codec) { codec = find_codec(word); }
 void read_word(const std::string& word, Late& late) { late = find_late(word); }
+void read_word(const std::string& word, Lost& lost) { lost = find_lost(word); }
 void read_word(const std::string& word, const Optimizer*& optimizer) {
   check_optimizer_choice(word);
   optimizer = &find_optimizer(word);

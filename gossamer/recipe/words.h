@@ -15,6 +15,7 @@ std::string word_of(std::optional<GroupMethod> method);
 std::string word_of(std::optional<UpdateAt> update);
 std::string word_of(Codec codec);
 std::string word_of(Late late);
+std::string word_of(Lost lost);
 std::string word_of(const Optimizer* optimizer);
 std::string word_of(LrSchedule schedule);
 
@@ -27,6 +28,7 @@ void read_word(const std::string& word, std::optional<GroupMethod>& method);
 void read_word(const std::string& word, std::optional<UpdateAt>& update);
 void read_word(const std::string& word, Codec& codec);
 void read_word(const std::string& word, Late& late);
+void read_word(const std::string& word, Lost& lost);
 void read_word(const std::string& word, const Optimizer*& optimizer);
 void read_word(const std::string& word, LrSchedule& schedule);
 

@@ -4,10 +4,12 @@
 #include <torch/nn/module.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/disk.h"
@@ -18,8 +20,10 @@
 #include "gossamer/checkpoint/load.h"
 #include "gossamer/checkpoint/save.h"
 #include "gossamer/recipe/fields.h"
+#include "gossamer/recipe/host_shape.h"
 #include "gossamer/torch/tensors/tensor_files.h"
 #include "gossamer/torch/tensors/tensor_types.h"
+#include "gossamer/train/savers.h"
 
 namespace gossamer {
 namespace {
@@ -38,7 +42,7 @@ Json run_identity(const Recipe& recipe, const std::string& content) {
                                 field.section == "algorithm" || field.key == "optimizer" ||
                                 field.key == "seed" || field.key == "hosts" ||
                                 field.key == "per_host";
-    if (!shapes_numbers || is_data_path(field.key)) continue;
+    if (!shapes_numbers || is_data_path(field.key) || field.key == "lost") continue;
     identity[std::string(field.key)] = to_json(field);
   }
   identity["content of the data"] = content;
@@ -93,41 +97,35 @@ Kept updates_of(Trainer& trainer) {
   return updates;
 }
 
-/// Gives every worker what each wrote. Lengths and checksums are exact in double.
-std::vector<WorkerFile> gather(Collectives& collectives, const WorkerFile& own) {
-  const int n = collectives.workers();
-  std::vector<double> values(at(2 * n), 0.0);
-  values[at(2 * own.rank)] = static_cast<double>(own.bytes);
-  values[at(2 * own.rank + 1)] = own.crc32;
-  collectives.mean(values);
-  std::vector<WorkerFile> files;
-  for (int rank = 0; rank < n; ++rank) {
-    const double bytes = values[at(2 * rank)] * n;
-    const double crc32 = values[at(2 * rank + 1)] * n;
-    files.push_back(worker_file(rank, {static_cast<std::uint64_t>(std::llround(bytes)),
-                                       static_cast<std::uint32_t>(std::llround(crc32))}));
-  }
-  return files;
-}
-
-WorkerFile write_own(const std::filesystem::path& temporary, Trainer& trainer, Kept kept) {
+WorkerFile write_own(const std::filesystem::path& temporary, int place, Trainer& trainer,
+                     Kept kept) {
   for (auto& updates : updates_of(trainer)) kept.push_back(std::move(updates));
   std::vector<TensorView> views;
   for (auto& [key, tensor] : kept) {
     tensor = tensor.cpu().contiguous();
     views.push_back(view_of_tensor(key, tensor));
   }
-  return write_worker_file(temporary, trainer.engine().collectives().rank(), views);
+  return write_worker_file(temporary, place, views);
+}
+
+/// The recipe of a run that has begun with these workers alone.
+Recipe recipe_of(Recipe recipe, const std::vector<int>& ranks) {
+  const HostShape shape = host_shape_of(recipe.cluster);
+  HostShape left{std::vector<int>(at(shape.hosts()), 0)};
+  for (const int rank : ranks) ++left.workers_per_host[at(shape.host_of(rank))];
+  std::erase(left.workers_per_host, 0);
+  set_hosts(recipe.cluster, left);
+  return recipe;
 }
 
 /// What the manifest has to say of it, without the files.
-Manifest described(const TrainedRun& run, Trainer& trainer) {
+Manifest described(const TrainedRun& run, Trainer& trainer, const std::vector<int>& ranks) {
   const torch::nn::Module& module = *trainer.model().module;
   Manifest manifest{.step = trainer.engine().steps_done(),
-                    .workers = trainer.engine().collectives().workers(),
+                    .workers = static_cast<int>(std::ssize(ranks)),
                     .optimizer = std::string(run.recipe.optimizer.optimizer->name),
                     .pattern = std::string(run.recipe.algorithm.pattern->name),
-                    .run = run_identity(run.recipe, run.content)};
+                    .run = run_identity(recipe_of(run.recipe, ranks), run.content)};
   const auto add = [&](std::string_view kind, const std::string& name, const at::Tensor& tensor) {
     manifest.model.push_back(
         model_line(kind, name, tensor.sizes(), find_tensor_type(tensor.scalar_type())->torch));
@@ -140,22 +138,6 @@ Manifest described(const TrainedRun& run, Trainer& trainer) {
   return manifest;
 }
 
-/// What the disk has against a part of a save that every worker does: the complaint of the first of
-/// them that has one; empty: none. Returns when all have done it.
-template <class Work>
-std::string problem_of_all(Collectives& collectives, const Work& work) {
-  std::string own;
-  try {
-    work();
-  } catch (const IoError& error) {
-    own = error.what();
-  }
-  for (const std::string& problem : collectives.gather(own)) {
-    if (!problem.empty()) return problem;
-  }
-  return "";
-}
-
 /// What is left is removed with the next save.
 void prune(const std::filesystem::path& folder, int keep) {
   try {
@@ -163,6 +145,92 @@ void prune(const std::filesystem::path& folder, int keep) {
   } catch (const IoError& error) {
     std::fprintf(stderr, "gossamer: an old checkpoint is kept until the next save: %s\n",
                  error.what());
+  }
+}
+
+/// Whoever commits in place of a lost rank 0 takes the folder, which that one has left.
+void hold_folder(const TrainedRun& run) {
+  if (run.lock == nullptr) return;
+  if (!*run.lock) *run.lock = lock_run(run.out);
+  run.lock->check();
+}
+
+/// One worker's part of one attempt, in steps that all do together.
+class Save {
+ public:
+  Save(const TrainedRun& run, Trainer& trainer)
+      : run_(run),
+        trainer_(trainer),
+        savers_(trainer.engine().collectives()),
+        folder_(checkpoints_of(run.out)) {}
+
+  /// What the disk had against it. Throws FewerAreLeft.
+  std::string go_through() {
+    std::string problem = begin();
+    if (problem.empty()) problem = write();
+    if (problem.empty()) problem = commit();
+    return problem;
+  }
+
+  void abandon() const {
+    if (savers_.commits() && !temporary_.empty()) abandon_checkpoint(temporary_);
+  }
+
+ private:
+  void make_folder() {
+    if (savers_.commits()) hold_folder(run_);
+    temporary_ = begin_checkpoint(folder_, trainer_.engine().steps_done(), attempt_).temporary;
+  }
+
+  std::string begin() {
+    const std::string problem = savers_.problem_of_all([&] {
+      if (!savers_.commits()) return;
+      attempt_ = unique_suffix();
+      make_folder();
+    });
+    if (problem.empty()) attempt_ = savers_.gather(attempt_).front();
+    return problem;
+  }
+
+  std::string write() {
+    return savers_.problem_of_all([&] {
+      make_folder();
+      Kept kept = model_of(*trainer_.model().module);
+      for (auto& vector : vectors_of(trainer_, run_.recipe)) kept.push_back(std::move(vector));
+      own_ = write_own(temporary_, savers_.place(), trainer_, std::move(kept));
+    });
+  }
+
+  std::string commit() {
+    Manifest manifest = described(run_, trainer_, savers_.ranks());
+    manifest.files = savers_.gather_files(own_);
+    const std::string problem = savers_.problem_of_all([&] {
+      if (!savers_.commits()) return;
+      hold_folder(run_);
+      commit_checkpoint(temporary_, folder_, std::move(manifest));
+    });
+    if (problem.empty() && savers_.commits()) prune(folder_, run_.recipe.run.keep);
+    return problem;
+  }
+
+  const TrainedRun& run_;
+  Trainer& trainer_;
+  Savers savers_;
+  const std::filesystem::path folder_;
+  std::string attempt_;
+  std::filesystem::path temporary_;
+  WorkerFile own_;
+};
+
+std::string save_once(const TrainedRun& run, Trainer& trainer) {
+  Save save(run, trainer);
+  try {
+    std::string problem = save.go_through();
+    if (!problem.empty()) save.abandon();
+    return problem;
+  } catch (const FewerAreLeft&) {
+    save.abandon();
+    throw;
   }
 }
 
@@ -219,43 +287,20 @@ void fill_all(const SafetensorsFile& file, const Kept& kept, Absent absent = Abs
 
 }  // namespace
 
+FolderLock lock_run(const std::filesystem::path& out) {
+  return FolderLock(out, "a run of gossamer train", "train");
+}
+
 std::string save_checkpoint(const TrainedRun& run, Trainer& trainer) {
-  Collectives& collectives = trainer.engine().collectives();
-  const bool commits = collectives.rank() == 0;
-  const auto folder = checkpoints_of(run.out);
-  std::string attempt;
-  std::filesystem::path temporary;
-  const auto begin = [&] {
-    if (run.lock != nullptr) run.lock->check();
-    temporary = begin_checkpoint(folder, trainer.engine().steps_done(), attempt).temporary;
-  };
-  std::string problem = problem_of_all(collectives, [&] {
-    if (!commits) return;
-    attempt = unique_suffix();
-    begin();
-  });
-  if (!problem.empty()) return problem;
-  attempt = collectives.gather(attempt).front();
-  WorkerFile own{.rank = collectives.rank()};
-  problem = problem_of_all(collectives, [&] {
-    begin();
-    Kept kept = model_of(*trainer.model().module);
-    for (auto& vector : vectors_of(trainer, run.recipe)) kept.push_back(std::move(vector));
-    own = write_own(temporary, trainer, std::move(kept));
-  });
-  if (!problem.empty()) {
-    if (commits) abandon_checkpoint(temporary);
-    return problem;
+  constexpr int kAttempts = 3;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    try {
+      return save_once(run, trainer);
+    } catch (const FewerAreLeft&) {
+      continue;
+    }
   }
-  Manifest manifest = described(run, trainer);
-  manifest.files = gather(collectives, own);
-  problem = problem_of_all(collectives, [&] {
-    if (!commits) return;
-    if (run.lock != nullptr) run.lock->check();
-    commit_checkpoint(temporary, folder, std::move(manifest));
-  });
-  if (problem.empty() && commits) prune(folder, run.recipe.run.keep);
-  return problem;
+  return "workers were lost in every attempt to save";
 }
 
 bool has_checkpoint(const std::filesystem::path& out) {
@@ -277,7 +322,7 @@ void load_checkpoint(const TrainedRun& run, Trainer& trainer) {
   const at::NoGradGuard no_grad;
   const auto checkpoint = checkpoint_to_resume(run);
   const Manifest manifest = read_checkpoint(checkpoint);
-  const Manifest own = described(run, trainer);
+  const Manifest own = described(run, trainer, trainer.engine().collectives().took_part());
   require_same_model(manifest, own.optimizer, own.model);
   TensorEngine& engine = trainer.tensors();
   const int rank = engine.engine().collectives().rank();

@@ -16,13 +16,17 @@ namespace gossamer {
 struct TrainedRun {
   const std::filesystem::path& out;  ///< the run folder
   const Recipe& recipe;
-  const std::string& content;        ///< of the data: Task::content
-  const FolderLock* lock = nullptr;  ///< of `out`; null: this worker has none
+  const std::string& content;  ///< of the data: Task::content
+  FolderLock* lock = nullptr;  ///< of `out`, which may be somebody else's; null: none
 };
 
-/// Collective: all workers write into `out`/checkpoints, rank 0 commits. Either the checkpoint is
-/// there as a whole afterwards, or the earlier ones are untouched and all workers are told what the
-/// disk had against it. Old checkpoints that cannot be removed are a warning. Empty: it is there.
+/// Of the run's folder; throws as FolderLock does.
+FolderLock lock_run(const std::filesystem::path& out);
+
+/// Collective: all workers that are left write into `out`/checkpoints, the first of them commits.
+/// Either the checkpoint is there as a whole afterwards, or the earlier ones are untouched and all
+/// workers are told what the disk had against it. Old checkpoints that cannot be removed are a
+/// warning. Empty: it is there.
 std::string save_checkpoint(const TrainedRun& run, Trainer& trainer);
 
 /// Whether there is a checkpoint in the run folder, which need not exist.

@@ -17,7 +17,6 @@
 #include "gossamer/train/address.h"
 #include "gossamer/transport/net/hosts.h"
 #include "gossamer/transport/net/job_secret.h"
-#include "gossamer/transport/net/net_transport.h"
 #include "gossamer/transport/net/store_entry.h"
 
 namespace gossamer {
@@ -187,7 +186,9 @@ std::unique_ptr<Transport> TrainJob::connect(const ConnectOptions& options) {
                           .share = [this](const std::string& mine) { return share_sealed(mine); },
                           .address = address,
                           .tls = options.tls,
-                          .authenticates = wants_authentication(environment_variable)});
+                          .authenticates = wants_authentication(environment_variable),
+                          .longest_silence = options.longest_silence,
+                          .least_heard = options.least_heard});
   store_->done();
   return transport;
 }

@@ -1,20 +1,26 @@
 #pragma once
 /// One process of a training run that a launcher started: how it meets the others.
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/recipe/launcher_env.h"
 #include "gossamer/torch/c10d/job_store.h"
+#include "gossamer/transport/net/net_transport.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
 
 struct ConnectOptions {
   bool tls = false;  ///< between hosts; the same for all
+  /// Of a peer before it counts as lost.
+  std::chrono::duration<double> longest_silence = NetOptions{}.longest_silence;
+  std::optional<int> least_heard = {};  ///< of NetOptions
 };
 
 /// Every process of the job makes one and calls the same functions in the same order. They throw

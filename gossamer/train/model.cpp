@@ -79,6 +79,7 @@ TensorEngineOptions engine_options(const Recipe& recipe, const TrainModel& model
                      .stagger = algorithm.stagger,
                      .late = algorithm.late,
                      .staleness = algorithm.staleness,
+                     .lost = algorithm.lost,
                      .clip_norm = algorithm.clip_norm,
                      .measure_distance = true,
                      .timeout_s = recipe.run.timeout_s,

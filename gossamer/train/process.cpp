@@ -9,6 +9,7 @@
 
 #include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/options.h"
 #include "gossamer/engine/tags.h"
 #include "gossamer/graph/schedule_file.h"
 #include "gossamer/recipe/fields.h"
@@ -124,6 +125,12 @@ std::vector<int> lost_workers(Transport& transport) {
   return lost;
 }
 
+/// Where losing somebody is no error, what fails is about this worker alone.
+[[noreturn]] void rethrow_alone(const TransportError& error, const std::atomic<bool>* stop) {
+  if (stop != nullptr && *stop) throw Interrupted("interrupted");
+  throw error;
+}
+
 /// A worker that left may have done so because of a third one, or of a signal that comes here soon.
 [[noreturn]] void explain(const TransportError& error, Transport& transport,
                           const std::atomic<bool>* stop) {
@@ -141,20 +148,6 @@ std::vector<int> lost_workers(Transport& transport) {
     for (const int rank : lost) details.reason += " worker " + std::to_string(rank);
   }
   throw TransportError(details);
-}
-
-/// Puts the launcher's hosts into the section.
-void take_shape(ClusterSection& cluster, const TrainJob& job) {
-  refuse_emulation(cluster, job);
-  const std::vector<int>& counts = job.shape().workers_per_host;
-  std::string list;
-  for (const int count : counts) {
-    if (!list.empty()) list += ',';
-    list += std::to_string(count);
-  }
-  const bool is_even = std::ranges::count(counts, counts.front()) == std::ssize(counts);
-  cluster.hosts = job.shape().hosts();
-  cluster.per_host = is_even ? std::to_string(counts.front()) : list;
 }
 
 /// Hosts that were asked for must be those that the launcher has started.
@@ -217,7 +210,8 @@ std::string shared_words(const Recipe& recipe, const Task& task) {
 Task begin_process(Recipe& recipe, TrainJob& job, const BeginOptions& options) {
   const ClusterSection asked = recipe.cluster;
   Task task;
-  take_shape(recipe.cluster, job);
+  refuse_emulation(recipe.cluster, job);
+  set_hosts(recipe.cluster, job.shape());  // the launcher's
   job.together("begin", [&] {
     if (options.hosts_are_asked) check_hosts(options.command, asked, job);
     check_recipe(recipe);
@@ -227,9 +221,15 @@ Task begin_process(Recipe& recipe, TrainJob& job, const BeginOptions& options) {
 }
 
 TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& args, TrainJob& job) {
-  const FolderLock folder_lock = prepare(recipe, task, args, job);
+  FolderLock folder_lock = prepare(recipe, task, args, job);
   TrainResult result{.data = task.description};
-  const std::unique_ptr<Transport> transport = job.connect({.tls = recipe.cluster.tls});
+  const bool goes_on = recipe.algorithm.lost == Lost::go_on;
+  ConnectOptions links{.tls = recipe.cluster.tls};
+  if (goes_on) {
+    links.longest_silence = kSuspectedAfter;
+    links.least_heard = 0;
+  }
+  const std::unique_ptr<Transport> transport = job.connect(links);
   RunTrace trace(host_shape_of(recipe.cluster), recipe.run.trace_steps,
                  args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));
   const TrainContext context{.recipe = &recipe,
@@ -247,9 +247,10 @@ TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& ar
     }
     trace.around([&] { result.summary = train_worker(context, *transport); });
   } catch (const TransportError& error) {
+    if (goes_on) rethrow_alone(error, args.stop);
     explain(error, *transport, args.stop);
   }
-  if (job.rank() == 0) write_summary(recipe, result, args.out);
+  if (job.rank() == result.summary.speaker) write_summary(recipe, result, args.out);
   return result;
 }
 

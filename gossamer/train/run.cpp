@@ -93,7 +93,7 @@ FolderLock prepare_folder(const Recipe& recipe, const Task& task, const TrainRun
                   .what = "cannot make the folder " + args.out.string(),
                   .got = error.message()});
   }
-  FolderLock lock(args.out, "a run of gossamer train", "train");
+  FolderLock lock = lock_run(args.out);
   const auto file = args.out / "run.toml";
   const bool was_lost = args.may_begin_again && !is_there(args.out / "summary.json");
   if (!args.resume && !was_lost && is_there(file)) {
@@ -217,7 +217,7 @@ TrainResult run_training(Recipe& recipe, const Task& task, const TrainRunArgs& a
                    .got = "'auto'",
                    .remedy = "give gamma or link_rate, or start under a launcher"});
   }
-  const FolderLock folder_lock = prepare_folder(recipe, task, args);
+  FolderLock folder_lock = prepare_folder(recipe, task, args);
   TrainResult result{.data = task.description};
   if (!recipe.cluster.link_rate.empty())
     result.link_bytes_per_s = parse_rate(recipe.cluster.link_rate, "link_rate");
@@ -284,6 +284,8 @@ Json summary_json(const Recipe& recipe, const TrainResult& result) {
       {"val_accuracy", s.val_accuracy},
       {"train_loss", s.train_loss},
       {"parameters", s.parameters}};
+  if (s.workers_left < host_shape_of(recipe.cluster).workers())
+    json["workers_left"] = s.workers_left;
   if (!s.are_metrics_whole) json["metrics"] = "incomplete";
   if (s.perplexity) json["perplexity"] = *s.perplexity;
   if (result.compute_ms > 0) json["compute_ms"] = result.compute_ms;

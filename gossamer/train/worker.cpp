@@ -11,8 +11,10 @@
 #include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/outside_error.h"
 #include "gossamer/engine/exchange.h"
 #include "gossamer/engine/stop_agreement.h"
@@ -56,7 +58,19 @@ struct OpenLine {
   double step_s = 0;
   double exposed_s = 0;
   double distance = 0;
+  std::vector<int> lost;
 };
+
+/// A line for each worker that this one goes on without; their ranks.
+std::vector<int> say_lost(int rank, const StepReport& report) {
+  std::vector<int> ranks;
+  for (const LostPeer& lost : report.lost) {
+    std::fprintf(stderr, "gossamer: worker %d goes on without worker %d, lost in step %lld: %s\n",
+                 rank, lost.peer, static_cast<long long>(report.step), lost.why.c_str());
+    ranks.push_back(lost.peer);
+  }
+  return ranks;
+}
 
 void warn_of_shared_device(const c10::Device& device, int local_rank) {
   if (device.is_cpu() || local_rank == 0) return;
@@ -135,6 +149,11 @@ class Worker {
     if (recorder_ != nullptr) share_start(*recorder_, engine_.collectives());
   }
 
+  /// Who took part in the last collective; with Lost::go_on those that were left.
+  std::vector<int> left() const { return engine_.collectives().took_part(); }
+  /// For all of them.
+  bool speaks() const { return left().front() == rank_; }
+
   /// The first steps pay for allocations and caches; they are not timed where there are others.
   std::int64_t warm_up_steps() const {
     return std::min<std::int64_t>(3, (recipe_.run.steps - first_step_) / 4);
@@ -158,25 +177,27 @@ class Worker {
     open_.push_back({.lr = lr,
                      .step_s = seconds_between(begin, Clock::now()),
                      .exposed_s = trainer_->exposed_s() - exposed_before_s,
-                     .distance = report.distance});
+                     .distance = report.distance,
+                     .lost = say_lost(rank_, report)});
     write_known(false);
   }
 
   /// The lines of steps whose loss is known, on a device some steps late.
   void write_known(bool waits) {
     for (const StepValues& values : trainer_->known(waits)) {
-      const OpenLine line = open_.front();
+      const OpenLine line = std::move(open_.front());
       open_.pop_front();
       recent_loss_ = recent_loss_ == 0 ? values.loss : 0.9 * recent_loss_ + 0.1 * values.loss;
-      metrics_.write({{"step", values.step},
+      Json written = {{"step", values.step},
                       {"loss", values.loss},
                       {"lr", line.lr},
                       {"step_ms", 1e3 * line.step_s},
                       {"exposed_ms", 1e3 * line.exposed_s},
                       {"grad_norm", values.grad_norm},
-                      {"mixing_distance", line.distance}});
-      const bool reports = rank_ == 0 && context_.progress;
-      if (reports) context_.progress(values.step, recent_loss_, line.step_s);
+                      {"mixing_distance", line.distance}};
+      if (!line.lost.empty()) written["lost"] = line.lost;
+      metrics_.write(written);
+      if (speaks() && context_.progress) context_.progress(values.step, recent_loss_, line.step_s);
     }
   }
 
@@ -217,10 +238,22 @@ class Worker {
       if (Clock::now() <= limit && (context_.stop == nullptr || !*context_.stop)) return;
       throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
     };
-    if (!agreement_->is_last(done, *context_.preempted, give_up)) return;
+    if (!is_last(done, give_up)) return;
     if (!due(recipe_.run.checkpoint_every)) pause([&] { save(); });
     const std::string saved = is_save_missing_ ? "stopped" : "stopped and saved";
     throw Interrupted(saved + " after step " + std::to_string(done), agreement_->signal());
+  }
+
+  bool is_last(std::int64_t done, const WhileWaiting& give_up) {
+    try {
+      return agreement_->is_last(done, *context_.preempted, give_up);
+    } catch (const TransportError&) {
+      if (recipe_.algorithm.lost == Lost::error) throw;
+      throw Interrupted("interrupted after step " + std::to_string(done) +
+                            ", which is not saved: a worker is lost without which all cannot "
+                            "agree on a last step",
+                        agreement_->signal());
+    }
   }
 
   template <class Work>
@@ -249,7 +282,7 @@ class Worker {
     if (!problem.empty() && (is_save_missing_ || done >= recipe_.run.steps))
       throw OutsideError(problem);
     is_save_missing_ = !problem.empty();
-    if (!is_save_missing_ || rank_ != 0) return;
+    if (!is_save_missing_ || !speaks()) return;
     const std::int64_t next = std::min(done + recipe_.run.checkpoint_every, recipe_.run.steps);
     std::fprintf(
         stderr,
@@ -272,24 +305,26 @@ class Worker {
     tensors_.restore_local();
   }
 
-  /// Validates the mean model, each worker on its share of the batches.
+  /// Validates the mean model, each worker on its share of the batches. That of one that is lost
+  /// meanwhile is missing.
   Evaluation evaluate_mean() {
     Evaluation own;
     with_mean([&] {
-      for (auto k = static_cast<std::size_t>(rank_); k < context_.task->validation.size();
-           k += static_cast<std::size_t>(shape_.workers())) {
+      const std::vector<int> ranks = left();
+      const auto place = std::ranges::find(ranks, rank_) - ranks.begin();
+      for (std::size_t k = at(place); k < context_.task->validation.size(); k += ranks.size()) {
         own += evaluate(trainer_->model(), trainer_->moved(context_.task->validation[k]));
       }
-      if (rank_ == 0 && engine_.steps_done() == recipe_.run.steps && !context_.out.empty()) {
+      if (speaks() && engine_.steps_done() == recipe_.run.steps && !context_.out.empty()) {
         save_model(context_.out / kModelFile, *trainer_->model().module);
         const auto& vocabulary = context_.task->vocabulary;
         if (vocabulary) vocabulary->save(context_.out / kVocabularyFile);
       }
     });
-    const double n = shape_.workers();
     double sums[] = {own.loss_sum, static_cast<double>(own.count),
                      static_cast<double>(own.correct)};
     engine_.collectives().mean(sums);
+    const auto n = static_cast<double>(left().size());
     return {sums[0] * n, std::llround(sums[1] * n), std::llround(sums[2] * n)};
   }
 
@@ -308,7 +343,10 @@ class Worker {
     double means[] = {timed_s_, exposed_s, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
     engine_.collectives().mean(means);
     const double per_host = static_cast<double>(shape_.workers()) / shape_.hosts();
+    const std::vector<int> ranks = left();
     return {.steps = engine_.steps_done(),
+            .workers_left = static_cast<int>(std::ssize(ranks)),
+            .speaker = ranks.front(),
             .ms_per_step = 1e3 * means[0] / timed,
             .exposed_ms = 1e3 * means[1] / timed,
             .bytes_per_host_per_step = means[2] * per_host / timed,

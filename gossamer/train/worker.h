@@ -33,10 +33,10 @@ class Interrupted : public std::runtime_error {
 struct TrainContext {
   const Recipe* recipe = nullptr;
   const Task* task = nullptr;
-  std::filesystem::path out;         ///< run folder; empty: write nothing
-  const FolderLock* lock = nullptr;  ///< of `out`, where this process has one
-  bool resume = false;               ///< from the newest checkpoint in `out`
-  RunTrace* trace = nullptr;         ///< null: nothing is recorded
+  std::filesystem::path out;   ///< run folder; empty: write nothing
+  FolderLock* lock = nullptr;  ///< of `out`, where this process has one
+  bool resume = false;         ///< from the newest checkpoint in `out`
+  RunTrace* trace = nullptr;   ///< null: nothing is recorded
   const std::atomic<bool>* stop = nullptr;
   /// The signal after which all workers save and stop; 0: none has come. Null: none is expected.
   const std::atomic<int>* preempted = nullptr;
@@ -47,6 +47,8 @@ struct TrainContext {
 /// The figures of a run; the same on every worker.
 struct TrainSummary {
   std::int64_t steps = 0;  ///< done in all, with those before a resume
+  int workers_left = 0;    ///< of those that began, how many came to the end
+  int speaker = 0;         ///< the first of these
   double ms_per_step = 0;
   double exposed_ms = 0;
   double bytes_per_host_per_step = 0;

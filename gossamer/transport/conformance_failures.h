@@ -46,6 +46,7 @@ TEST_P(TransportConformance, ReceiveWithoutSenderFailsAtItsDeadlineAndOthersGoOn
   EXPECT_EQ(error.rank, 0);
   EXPECT_EQ(error.peer, 2);
   EXPECT_EQ(error.operation, "receive");
+  EXPECT_EQ(error.fault, Fault::late);
   EXPECT_GE(error.elapsed_s, 0.049);
   EXPECT_FALSE(error.reason.empty());
   expect_exchange(0, 1, {.step = 1}, 4096);
@@ -161,6 +162,7 @@ TEST_P(TransportConformance, DifferentSizesFailBothSides) {
     const auto receiver_error = finish_failed(worker(1), received);
     EXPECT_NE(receiver_error.reason.find("16"), std::string::npos) << receiver_error.reason;
     EXPECT_NE(receiver_error.reason.find(std::to_string(size)), std::string::npos);
+    EXPECT_EQ(receiver_error.fault, size == 0 ? Fault::refused : Fault::other);
     EXPECT_EQ(finish_failed(worker(0), sent).operation, "send");
   }
   expect_exchange(0, 1, {.step = 1}, 100);
@@ -177,8 +179,11 @@ TEST_P(TransportConformance, CloseFailsPendingAndLaterRequestsOnBothSidesOnly) {
   EXPECT_EQ(worker(0).poll(own).state, Status::State::failed);  // at once
   const auto error = finish_failed(worker(0), own);
   EXPECT_EQ(error.peer, 1);
+  EXPECT_EQ(error.fault, Fault::lost);
   EXPECT_LT(error.elapsed_s, 19);
-  EXPECT_LT(finish_failed(worker(1), other).elapsed_s, 19);
+  const auto other_error = finish_failed(worker(1), other);
+  EXPECT_EQ(other_error.fault, Fault::lost);
+  EXPECT_LT(other_error.elapsed_s, 19);
   for (int side = 0; side < 2; ++side) {
     Transport& me = worker(side);
     const Request sent = me.send(1 - side, {.step = 1}, payload, in_ms(20'000));
@@ -202,6 +207,7 @@ TEST_P(TransportConformance, PeerThatLeavesFailsWhatIsPendingWithIt) {
   transports_[2].reset();
   const auto error = finish_failed(worker(0), pending);
   EXPECT_EQ(error.peer, 2);
+  EXPECT_EQ(error.fault, Fault::lost);
   EXPECT_LT(error.elapsed_s, 19);
   wait(worker(0), sent);
   worker(0).release(sent);

@@ -34,7 +34,7 @@ bool Edge::meet(Lock& lock, Match& match) {
   const Tag tag = send.tag;
   if (send.payload.size() != receive.landing.size()) {
     const Deadline now = Clock::now();
-    const std::string reason = size_mismatch(send.payload.size(), receive.landing.size());
+    const Failure reason = size_mismatch(send.payload.size(), receive.landing.size());
     fail(send, reason, now);
     fail(receive, reason, now);
     if (!match.arrived) emulator_->cancel(match.flight);
@@ -98,7 +98,7 @@ bool Edge::expire(Operation& operation, Deadline now) {
   const std::string reason = met                 ? "the payload is still on the link"
                              : operation.sending ? peer + " posted no receive"
                                                  : peer + " posted no send";
-  fail(operation, "deadline passed; " + reason, now);
+  fail(operation, {"deadline passed; " + reason, Fault::late}, now);
   withdraw(operation);
   return true;
 }
@@ -109,7 +109,7 @@ bool Edge::release(Operation& operation) {
   if (operation.state != Status::State::pending) {
     return !operation.sending && give_back(operation);
   }
-  fail(operation, "released before it ended", Clock::now());
+  fail(operation, {"released before it ended", Fault::other}, Clock::now());
   withdraw(operation);
   return false;
 }
@@ -171,9 +171,9 @@ void Edge::withdraw(Operation& operation) {
   if (!match.send && !match.receive) matches_.erase(at);
 }
 
-void Edge::fail(Operation& operation, const std::string& reason, Deadline now) const {
+void Edge::fail(Operation& operation, const Failure& failure, Deadline now) const {
   operation.state = Status::State::failed;
-  operation.error = failure_of(operation, reason, now);
+  operation.error = failure_of(operation, failure, now);
 }
 
 }  // namespace gossamer

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gossamer/transport/link_emulator.h"
+#include "gossamer/transport/request_table.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
@@ -32,8 +33,8 @@ struct Operation {
 
 /// What the two ends of a closed edge are told.
 struct CloseReasons {
-  std::string to_sender;
-  std::string to_receiver;
+  Failure to_sender;
+  Failure to_receiver;
 };
 
 /// Note [Copy once]: whoever posts the second of a send and its receive copies the payload, outside
@@ -88,7 +89,7 @@ class Edge {
   bool give_back(const Operation& receive);
   void wait_for_copy(Lock& lock, const Operation& operation);
   void withdraw(Operation& operation);
-  void fail(Operation& operation, const std::string& reason, Deadline now) const;
+  void fail(Operation& operation, const Failure& failure, Deadline now) const;
 
   const int from_;
   const int to_;

@@ -35,18 +35,25 @@ void check_peer(int peer, int rank, int workers) {
                         " of " + std::to_string(workers)});
 }
 
-std::string size_mismatch(std::size_t sent, std::size_t expected) {
-  return "sizes differ: " + std::to_string(sent) + " bytes sent, " + std::to_string(expected) +
-         " bytes expected";
+Failure said_by_peer(std::string reason) {
+  const Fault fault = reason == kExpelledByPeer ? Fault::expelled : Fault::lost;
+  return {std::move(reason), fault};
+}
+
+Failure size_mismatch(std::size_t sent, std::size_t expected) {
+  return {"sizes differ: " + std::to_string(sent) + " bytes sent, " + std::to_string(expected) +
+              " bytes expected",
+          sent == 0 || expected == 0 ? Fault::refused : Fault::other};
 }
 
 std::exception_ptr transport_failure(int rank, int peer, bool sending, double elapsed_s,
-                                     const std::string& reason) {
+                                     const Failure& failure) {
   return std::make_exception_ptr(TransportError({.rank = rank,
                                                  .peer = peer,
                                                  .operation = sending ? "send" : "receive",
                                                  .elapsed_s = elapsed_s,
-                                                 .reason = reason}));
+                                                 .reason = failure.reason,
+                                                 .fault = failure.fault}));
 }
 
 }  // namespace gossamer

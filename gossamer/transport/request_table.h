@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gossamer/base/errors.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
@@ -20,16 +21,32 @@ namespace gossamer {
 [[noreturn]] void fail_no_request(Request request);
 /// Throws std::invalid_argument unless `peer` is another of the workers.
 void check_peer(int peer, int rank, int workers);
-std::string size_mismatch(std::size_t sent, std::size_t expected);
+
+/// Why an operation failed.
+struct Failure {
+  Failure(std::string why, Fault kind = Fault::lost) : reason(std::move(why)), fault(kind) {}
+  Failure(const char* why) : Failure(std::string(why)) {}
+
+  std::string reason;
+  Fault fault;
+};
+
+/// What a worker says to the peer that it closes, or expels.
+inline constexpr const char* kClosedByPeer = "the peer closed the connection";
+inline constexpr const char* kExpelledByPeer = "the peer had heard nothing of this worker for long";
+/// What a peer says as it ends the connection.
+Failure said_by_peer(std::string reason);
+/// An empty payload, or an empty room for one, refuses the transfer; see Transport.
+Failure size_mismatch(std::size_t sent, std::size_t expected);
 
 /// The TransportError of an operation (with rank, peer, sending, posted) that failed at `now`.
 std::exception_ptr transport_failure(int rank, int peer, bool sending, double elapsed_s,
-                                     const std::string& reason);
+                                     const Failure& failure);
 template <class Operation>
-std::exception_ptr failure_of(const Operation& operation, const std::string& reason, Deadline now) {
+std::exception_ptr failure_of(const Operation& operation, const Failure& failure, Deadline now) {
   const std::chrono::duration<double> elapsed = now - operation.posted;
   return transport_failure(operation.rank, operation.peer, operation.sending, elapsed.count(),
-                           reason);
+                           failure);
 }
 
 /// The operations of one transport by request, and when they are due. An Operation has a

@@ -20,10 +20,12 @@ class ThreadsTransport final : public Transport {
   Status poll(Request request) override;
   void release(Request request) override;
   void progress(Deadline until) override;
-  void close(int peer) override;
+  void close(int peer) override { end(peer, kClosedByPeer); }
+  void expel(int peer) override { end(peer, kExpelledByPeer); }
   TransportInfo describe() const override;
 
  private:
+  void end(int peer, const char* told);
   Request post(Operation operation);
   bool expire(Operation& operation, Deadline now);
   bool expire_due(Deadline now);
@@ -92,9 +94,9 @@ void ThreadsTransport::progress(Deadline until) {
                        [this](Deadline now) { return expire_due(now); });
 }
 
-void ThreadsTransport::close(int peer) {
+void ThreadsTransport::end(int peer, const char* told) {
   check_peer(peer, rank_, fabric_->workers());
-  fabric_->close(rank_, peer, {"this worker closed the peer", "the peer closed the connection"});
+  fabric_->close(rank_, peer, {"this worker closed the peer", said_by_peer(told)});
 }
 
 TransportInfo ThreadsTransport::describe() const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,15 @@ struct Tag {
   std::int32_t stream = 0;  ///< bucket, or what else runs beside it
   std::int32_t slot = 0;
   auto operator<=>(const Tag&) const = default;
+};
+
+/// The stream over which newcomers say who they are.
+inline constexpr std::int32_t kNewcomers = std::numeric_limits<std::int32_t>::min() + 2;
+
+/// A worker that has come back, as this generation.
+struct Newcomer {
+  int peer = 0;
+  std::uint64_t generation = 0;
 };
 
 /// A request of one Transport; 0 is none.
@@ -110,7 +120,8 @@ class Transport {
   Request send(int peer, Tag tag, std::span<const std::byte> payload, Deadline deadline) {
     return send(peer, tag, payload, deadline, nullptr);
   }
-  /// Starts receiving exactly landing.size() bytes. A payload of another size fails both sides.
+  /// Starts receiving exactly landing.size() bytes. A payload of another size fails both sides; an
+  /// empty one in place of what the peer expects says that it will not come (Fault::refused).
   virtual Request receive(int peer, Tag tag, std::span<std::byte> landing, Deadline deadline) = 0;
   virtual Status poll(Request request) = 0;
   virtual void release(Request request) = 0;
@@ -119,7 +130,19 @@ class Transport {
   virtual void progress(Deadline until) = 0;
   /// Fails all requests with `peer`, now and later, on this side at once and on the peer's soon.
   virtual void close(int peer) = 0;
+  /// The same to a peer some of whose requests have failed as Fault::silent, which is told why. One
+  /// that has come back since stays.
+  virtual void expel(int peer) { close(peer); }
   virtual TransportInfo describe() const = 0;
+  /// From now on requests with a worker that comes back as another generation fail until let_in(),
+  /// as with its former one, but for those on the stream kNewcomers.
+  virtual void hold_back_newcomers() {}
+  /// Those that have come back since the last call, in this order.
+  virtual std::vector<Newcomer> newcomers() { return {}; }
+  /// Unless it has come back as a later generation meanwhile.
+  virtual void let_in(const Newcomer&) {}
+  /// How often this worker, or a peer as far as this worker knows, has come back.
+  virtual std::uint64_t generation(int) const { return 0; }
 };
 
 }  // namespace gossamer

@@ -137,6 +137,17 @@ TEST(LabCommand, TransientFitsAPower) {
   EXPECT_NEAR(json["bound_exponent"].get<double>(), 3.18, 0.02);
 }
 
+TEST(LabCommand, TransientPrintsATable) {
+  const Result two = run("lab transient --sizes 12,24 --trials 4");
+  ASSERT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(std::ranges::count(two.out, '\n'), 4);
+  // 1 - rho = (2/3)(1 - cos 2π/12) of the ring.
+  EXPECT_NE(two.out.find("\n      12       0.0893 "), std::string::npos) << two.out;
+  EXPECT_NE(two.out.find("the bound as n^3.1"), std::string::npos) << two.out;
+  const Result one = run("lab transient --sizes 8 --trials 4");
+  EXPECT_NE(one.out.find("steps grow as n^-, the bound as n^-\n"), std::string::npos) << one.out;
+}
+
 TEST(LabCommand, TransientOfLogisticRegressionIsLonger) {
   const auto steps_of = [](const std::string& problem) {
     const Result result = run("lab transient --sizes 8,12 --trials 4 --json --problem " + problem);

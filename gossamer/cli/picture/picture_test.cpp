@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <regex>
 #include <string>
 #include <vector>
@@ -51,6 +53,35 @@ TEST(LayOutGrid, GivesAHostABoxInEachOfItsRows) {
   for (const Box& box : layout.hosts) hosts.push_back(box.host);
   EXPECT_EQ(hosts, (std::vector{0, 1, 1, 2}));
   EXPECT_EQ(layout.host_names.size(), 3u);
+}
+
+TEST(LayOutGrid, GivesTheOnlyHostOneBoxAroundAll) {
+  const PictureLayout layout = lay_out_grid(even_hosts(1, 6), 2, 3);
+  ASSERT_EQ(layout.hosts.size(), 1u);
+  EXPECT_EQ(layout.hosts[0].width, 3 * kGridCell);
+  EXPECT_EQ(layout.hosts[0].height, 2 * kGridCell);
+  EXPECT_TRUE(layout.host_names.empty());
+}
+
+TEST(LayOut, PlacesWorkersOfTheOnlyHostOnACircleInsideItsBox) {
+  for (int workers : {1, 2, 3, 8, 24}) {
+    SCOPED_TRACE(workers);
+    const PictureLayout layout = lay_out(even_hosts(1, workers));
+    ASSERT_EQ(layout.workers.size(), static_cast<std::size_t>(workers));
+    ASSERT_EQ(layout.hosts.size(), 1u);
+    const Box& box = layout.hosts[0];
+    const PicturePoint& first = layout.workers[0];
+    for (int one = 0; one < workers; ++one) {
+      const PicturePoint& own = layout.workers[at(one)];
+      EXPECT_NEAR(std::hypot(own.x, own.y), std::hypot(first.x, first.y), 1e-9);
+      EXPECT_LE(std::max(std::abs(own.x), std::abs(own.y)) + kWorkerRadius, box.width / 2);
+      for (int other = 0; other < one; ++other) {
+        const PicturePoint& its = layout.workers[at(other)];
+        EXPECT_GT(std::hypot(own.x - its.x, own.y - its.y), 2 * kWorkerRadius);
+      }
+    }
+    EXPECT_GE(layout.extent, box.width / 2);
+  }
 }
 
 TEST(ToSvg, LinksOfATorusThatGoAroundLeaveAtTheSides) {

@@ -1,11 +1,13 @@
 #include <cstdio>
 #include <iostream>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "gossamer/base/units.h"
 #include "gossamer/cli/command_line.h"
 #include "gossamer/cli/progress.h"
+#include "gossamer/cli/python_program.h"
 #include "gossamer/cli/train/commands.h"
 #include "gossamer/cli/train_help.h"
 #include "gossamer/train/interrupt.h"
@@ -76,12 +78,13 @@ void print_next(const std::vector<Contender>& contenders) {
   const TrainSummary& aer = contenders.back().result.summary;
   std::printf("\nThe same steps in %.0f %% of the time, validation loss %+.2f %%.\n",
               100 * aer.ms_per_step / ring.ms_per_step, 100 * (aer.val_loss / ring.val_loss - 1));
+  const std::string program = program_as_typed();
   std::printf(
       "Next: the same with links ten times faster, where AllReduce is no longer the brake\n"
-      "  build/bin/gossamer demo --gamma 0.2\n"
+      "  %s demo --gamma 0.2\n"
       "or your own text, topology and cluster\n"
-      "  build/bin/gossamer train --data FOLDER --topology ring --hosts 8 --per-host 1 "
-      "--gamma 2\n");
+      "  %s train --data FOLDER --topology ring --hosts 8 --per-host 1 --gamma 2\n",
+      program.c_str(), program.c_str());
 }
 
 }  // namespace

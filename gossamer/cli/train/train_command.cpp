@@ -36,6 +36,9 @@ std::string to_text(const Recipe& recipe, const TrainResult& result) {
       << json["workers"] << " workers, " << recipe.optimizer.optimizer->name << ", " << s.parameters
       << " parameters\n";
   row(out, "steps", std::to_string(s.steps));
+  if (json.contains("workers_left")) {
+    row(out, "workers left", json["workers_left"].dump() + " of " + json["workers"].dump());
+  }
   row(out, "time per step", number("%.1f ms", s.ms_per_step));
   row(out, "exposed communication", number("%.1f ms", s.exposed_ms));
   row(out, "sent per host and step", format_bytes(s.bytes_per_host_per_step));
@@ -124,7 +127,7 @@ TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
 bool train_and_print(TrainRequest& request) {
   const auto env = launcher_for("train", request.transport);
   const TrainResult result = env ? train_as_process(request, *env) : train_with_threads(request);
-  if (env && env->rank != 0) return false;
+  if (env && env->rank != result.summary.speaker) return false;
   std::cout << (request.json ? summary_json(request.recipe, result).dump() + "\n"
                              : to_text(request.recipe, result))
             << std::flush;

@@ -84,7 +84,7 @@ bool C10dEdge::expire(C10dOperation& operation, Deadline now) {
     Lock lock(mutex_);
     copied_.wait(lock, [&] { return !operation.copying; });
     if (operation.state != Status::State::pending || now < operation.deadline) return false;
-    fail(operation, "deadline passed; " + why_late(operation));
+    fail(operation, {"deadline passed; " + why_late(operation), Fault::late});
     withdraw(operation);
   }
   frames_.notify_one();
@@ -96,7 +96,7 @@ void C10dEdge::cancel(C10dOperation& operation) {
     Lock lock(mutex_);
     copied_.wait(lock, [&] { return !operation.copying; });
     if (operation.state != Status::State::pending) return;
-    fail(operation, "released before it ended");
+    fail(operation, {"released before it ended", Fault::other});
     withdraw(operation);
   }
   frames_.notify_one();
@@ -155,7 +155,7 @@ void C10dEdge::break_off(const std::string& reason) {
   frames_.notify_one();
 }
 
-void C10dEdge::end_all(Lock& lock, const std::string& reason) {
+void C10dEdge::end_all(Lock& lock, const Failure& reason) {
   closed_ = reason;  // from here on nothing new is posted or copied
   copied_.wait(lock, [&] { return copies_ == 0; });
   for (auto* side : {&sends_, &receives_}) {
@@ -233,7 +233,7 @@ void C10dEdge::hand_over(std::span<const std::byte> frame) {
     if (header.kind == FrameKind::close) {
       peer_closed_ = true;
       if (!closed_) {
-        end_all(lock, header.id == 1 ? "the peer left" : "the peer closed the connection");
+        end_all(lock, said_by_peer(header.id == 1 ? "the peer left" : kClosedByPeer));
         notices_.push_back({.kind = FrameKind::close, .id = header.id});
       }
     } else if (!closed_) {
@@ -315,8 +315,8 @@ void C10dEdge::end(C10dOperation& operation, Status::State state) {
   wake_up_->notify();
 }
 
-void C10dEdge::fail(C10dOperation& operation, const std::string& reason) {
-  operation.error = failure_of(operation, reason, Clock::now());
+void C10dEdge::fail(C10dOperation& operation, const Failure& failure) {
+  operation.error = failure_of(operation, failure, Clock::now());
   end(operation, Status::State::failed);
 }
 

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "gossamer/torch/c10d/frame.h"
+#include "gossamer/transport/request_table.h"
 #include "gossamer/transport/transport.h"
 #include "gossamer/transport/wake_up.h"
 
@@ -88,9 +89,9 @@ class C10dEdge {
   void copy_unlocked(Lock& lock, C10dOperation& operation, std::byte* to, const std::byte* from,
                      std::size_t bytes);
   void withdraw(C10dOperation& operation);
-  void end_all(Lock& lock, const std::string& reason);
+  void end_all(Lock& lock, const Failure& reason);
   void end(C10dOperation& operation, Status::State state);
-  void fail(C10dOperation& operation, const std::string& reason);
+  void fail(C10dOperation& operation, const Failure& failure);
 
   const int rank_;
   const int peer_;
@@ -105,8 +106,8 @@ class C10dEdge {
   std::deque<OperationPtr> transfers_;   // sends that have met a receive, oldest first
   std::deque<C10dFrameHeader> notices_;  // frames without data, written first
   std::uint64_t last_id_ = 0;
-  int copies_ = 0;                     // in progress
-  std::optional<std::string> closed_;  // why
+  int copies_ = 0;                 // in progress
+  std::optional<Failure> closed_;  // why
   bool wrote_close_ = false;
   bool peer_closed_ = false;
   bool broken_ = false;

@@ -33,9 +33,10 @@ bool reads_payload(const Plan& plan) {
 FlatAverage::FlatAverage(const Averagers& all, DType dtype, std::int64_t count, Codec codec)
     : dtype_(dtype),
       count_(count),
-      plans_(std::make_shared<PlanBook>(options_of(all, codec), all.seating)) {
+      plans_(std::make_shared<PlanBook>(options_of(all, codec), all.seating)),
+      lost_(all.lost) {
   const auto plans = plans_->plans_for(count_);
-  is_only_coded_ = !plans.empty();
+  is_only_coded_ = !plans.empty() && lost_ == nullptr;  // else its own may be all that there is
   for (const Plan* plan : plans) {
     scratch_bytes_ = std::max(scratch_bytes_, Arena::bytes_for(*plan, dtype_));
     is_only_coded_ = is_only_coded_ && !reads_payload(*plan);
@@ -71,7 +72,8 @@ void FlatAverage::launch(ExchangeRunner& runner, const Launch& launch, PayloadRe
                              .step = launch.pass,
                              .stream = launch.stream,
                              .recorder = recorder,
-                             .recorded_step = recorded_step},
+                             .recorded_step = recorded_step,
+                             .lost = lost_},
                             when);
   plan_ = std::move(plan);
   is_under_way_ = true;
@@ -80,10 +82,11 @@ void FlatAverage::launch(ExchangeRunner& runner, const Launch& launch, PayloadRe
 void FlatAverage::wait() {
   is_under_way_ = false;
   exchange_->wait();
+  pieces_ = pieces_left(*plan_, exchange_->is_spoiled(), exchange_->missing());
 }
 
 void FlatAverage::read(std::int64_t begin, std::int64_t count, void* into) const {
-  for (const Piece& piece : plan_->pieces) {
+  for (const Piece& piece : pieces_) {
     const std::int64_t first = std::max(begin, piece.offset);
     const std::int64_t last = std::min(begin + count, piece.offset + piece.count);
     if (first >= last) continue;

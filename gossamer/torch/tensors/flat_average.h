@@ -22,6 +22,7 @@ struct Averagers {
   Seating seating;
   /// Whose rounds give the weights of a mean, W in place of 1/n; nothing: it is over all workers.
   std::optional<Schedule> rounds = std::nullopt;
+  LostPeers* lost = nullptr;  ///< of rounds: it goes on without those; null: each one is an error
 };
 
 /// Note [A mean under way]: use() once, then in every pass: wait_back(), fill `flat`, launch(),
@@ -80,9 +81,11 @@ class FlatAverage {
   std::int64_t count_ = 0;
   at::Tensor flat_;
   std::shared_ptr<PlanBook> plans_;
+  LostPeers* lost_ = nullptr;
   std::size_t scratch_bytes_ = 0;
   bool is_only_coded_ = false;
   std::shared_ptr<const Plan> plan_;  ///< of this pass, or of the last one
+  std::vector<Piece> pieces_;         ///< its, without what has not come
   Arena arena_;
   std::shared_ptr<const SharedMemory> shared_;  ///< null: peers get copies
   bool is_under_way_ = false;

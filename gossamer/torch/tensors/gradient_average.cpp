@@ -180,7 +180,8 @@ GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
   state.stand_ins = options.stand_ins;
   state.means.resize(tensors.size());
   state.is_mean.resize(tensors.size());
-  state.rounds.emplace(tensors, options, Averagers{&runner, std::move(seating), options.rounds});
+  state.rounds.emplace(tensors, options,
+                       Averagers{&runner, std::move(seating), options.rounds, options.lost});
   const std::weak_ptr<State> weak = state_;
   state.arrivals.emplace(
       state.tensors,

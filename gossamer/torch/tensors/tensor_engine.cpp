@@ -254,6 +254,15 @@ void TensorEngine::start_at(std::int64_t step) {
   begin_trace();
 }
 
+void TensorEngine::start_back(Arrival& arrival) {
+  locate();
+  engine_.start_back(arrival);
+  if (Recorder* const recorder = options_.engine.recorder) {
+    recorder->set_start(std::chrono::system_clock::now());
+    recorder->resume();
+  }
+}
+
 /// Traces of workers that start anew go on counting from where they began.
 void TensorEngine::begin_trace() {
   Recorder* const recorder = options_.engine.recorder;

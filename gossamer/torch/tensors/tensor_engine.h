@@ -88,6 +88,8 @@ class TensorEngine {
   /// Checks as start() does and goes on after `step` steps, everybody from his own values.
   /// Collective.
   void start_at(std::int64_t step);
+  /// Engine::start_back().
+  void start_back(Arrival& arrival);
   /// Engine::set_anchors().
   void set_anchors() { engine_.set_anchors(); }
 

@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <barrier>
-#include <mutex>
 #include <optional>
 
 #include "gossamer/base/rng.h"
 #include "gossamer/transport/conformance_fixture.h"
 #include "gossamer/transport/net/net_transport.h"
+#include "gossamer/transport/net/test_team.h"
 
 namespace gossamer {
 namespace {
@@ -24,70 +23,6 @@ using conformance::same;
 using conformance::wait;
 
 constexpr std::byte kSentinel{0xE5};
-
-/// Workers of this process; any of them may be made again.
-class Team {
- public:
-  Team(int workers, NetOptions options)
-      : options_(std::move(options)),
-        endpoints_(static_cast<std::size_t>(workers)),
-        generations_(endpoints_.size()),
-        transports_(endpoints_.size()) {
-    std::barrier all_here(workers);
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < workers; ++rank) {
-      threads.emplace_back([&, rank] { at(transports_, rank) = make(rank, &all_here); });
-    }
-  }
-
-  Transport& operator[](int rank) { return *at(transports_, rank); }
-  int size() const { return static_cast<int>(endpoints_.size()); }
-  std::uint64_t generation(int rank) { return at(generations_, rank); }
-
-  /// The same rank again, as the next generation; what it was before is destroyed.
-  void restart(int rank) {
-    at(transports_, rank).reset();
-    replace(rank);
-  }
-  /// The same, but the former one lives on.
-  std::unique_ptr<Transport> replace(int rank) {
-    std::unique_ptr<Transport> former = std::move(at(transports_, rank));
-    ++at(generations_, rank);
-    at(transports_, rank) = make(rank, nullptr);
-    return former;
-  }
-
- private:
-  template <class T>
-  static T& at(std::vector<T>& all, int rank) {
-    return all[static_cast<std::size_t>(rank)];
-  }
-
-  std::unique_ptr<Transport> make(int rank, std::barrier<>* all_here) {
-    NetOptions options = options_;
-    options.rank = rank;
-    options.workers = size();
-    options.token = "open sesame";
-    options.address = "127.0.0.1";
-    options.generation = at(generations_, rank);
-    options.share = [&](const std::string& mine) {
-      {
-        const std::lock_guard lock(mutex_);
-        at(endpoints_, rank) = mine;
-      }
-      if (all_here != nullptr) all_here->arrive_and_wait();
-      const std::lock_guard lock(mutex_);
-      return endpoints_;
-    };
-    return make_net_transport(options);
-  }
-
-  const NetOptions options_;
-  std::mutex mutex_;  // guards endpoints_
-  std::vector<std::string> endpoints_;
-  std::vector<std::uint64_t> generations_;
-  std::vector<std::unique_ptr<Transport>> transports_;
-};
 
 /// What this generation of this worker sends with a tag.
 Bytes payload_of(int rank, std::uint64_t generation, Tag tag, std::size_t size) {
@@ -213,6 +148,58 @@ TEST_P(NetGenerations, BothMayComeBackAtOnce) {
   }
   expect_exchange(team, 0, 1, step, 1000);
   expect_exchange(team, 1, 0, step, 1000);
+}
+
+void wait_for_generation(Transport& transport, int peer, std::uint64_t generation) {
+  for (const Deadline limit = patience(); Clock::now() < limit;) {
+    if (transport.generation(peer) == generation) return;
+    transport.progress(in_ms(1));
+  }
+  FAIL() << "the peer has not come back";
+}
+
+void expect_held_back(Transport& transport, int peer, int& step) {
+  Bytes landing(8);
+  const Request request = transport.receive(peer, {.step = ++step}, landing, patience());
+  EXPECT_NE(finish_failed(transport, request).reason.find("restarted"), std::string::npos);
+}
+
+void expect_newcomers(Transport& transport, const std::vector<std::uint64_t>& generations) {
+  std::vector<std::uint64_t> found;
+  for (const auto& [peer, generation] : transport.newcomers()) {
+    EXPECT_EQ(peer, 1);
+    found.push_back(generation);
+  }
+  EXPECT_EQ(found, generations);
+}
+
+TEST_P(NetGenerations, WhoeverIsHeldBackIsLetInAsTheGenerationThatItIs) {
+  Team team(2, GetParam().options);
+  int step = 0;
+  expect_exchange(team, 0, 1, step, 1000);
+  team.restart(1);
+  wait_for_generation(team[0], 1, 1);
+  team[0].hold_back_newcomers();  // also of those who are there already
+  expect_held_back(team[0], 1, step);
+  team.restart(1);
+  wait_for_generation(team[0], 1, 2);
+  team[0].let_in({.peer = 1, .generation = 1});
+  expect_held_back(team[0], 1, step);
+  expect_newcomers(team[0], {1, 2});
+  team[0].let_in({.peer = 1, .generation = 2});
+  expect_exchange(team, 1, 0, step, 1000);
+  team[0].expel(1);  // of which nothing was heard for long; this generation was
+  expect_exchange(team, 0, 1, step, 1000);
+}
+
+TEST_P(NetGenerations, WhoeverHasComeBackBeforeTheFirstTalkIsANewcomer) {
+  Team team(2, GetParam().options);
+  int step = 0;
+  team.restart(1);
+  team.make_late(0);
+  team[0].hold_back_newcomers();
+  expect_held_back(team[0], 1, step);
+  expect_newcomers(team[0], {1});
 }
 
 /// A receive that the worker that comes back may or may not serve.

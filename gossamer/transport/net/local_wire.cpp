@@ -42,9 +42,9 @@ class LocalWire final : public Wire {
   void connect();
   bool is_open_for(const Pointer& operation);
   void watch(const Upkeep& upkeep, PacketConnection& connection, EventLoop::Kind kind);
-  void end(Direction direction, const std::string& reason);
-  void end(const std::string& reason);
-  void end_over(const PacketConnection& connection, const std::string& reason);
+  void end(Direction direction, const Failure& reason);
+  void end(const Failure& reason);
+  void end_over(const PacketConnection& connection, const Failure& reason);
 
   void send_offer(const Pointer& send, const NetPayload& payload);
   void match(const Offer& offer, const Pointer& receive);
@@ -96,7 +96,7 @@ void LocalWire::accept(AcceptedConnection&& accepted) {
   if (!accepted.socket || in_) return;
   PacketConnection connection(std::move(accepted.socket));
   if (state_.operations.has_ended()) {
-    connection.send({.type = FrameType::bye}, bytes_of("the peer closed the connection"));
+    connection.send({.type = FrameType::bye}, bytes_of(kClosedByPeer));
     return;
   }
   in_ = std::move(connection);
@@ -111,19 +111,19 @@ void LocalWire::close(const Ending& ending, std::optional<Deadline>) {
   end(ending.here);
 }
 
-void LocalWire::end(const std::string& reason) {
+void LocalWire::end(const Failure& reason) {
   end(Direction::send, reason);
   end(Direction::receive, reason);
 }
 
-void LocalWire::end(Direction direction, const std::string& reason) {
+void LocalWire::end(Direction direction, const Failure& reason) {
   if (!state_.operations.end(direction, reason)) return;
   if (direction == Direction::receive) return offers_.clear();
   for (auto& [number, lent] : lent_) lent.send = nullptr;
 }
 
 /// See Note [Ends in order].
-void LocalWire::end_over(const PacketConnection& connection, const std::string& reason) {
+void LocalWire::end_over(const PacketConnection& connection, const Failure& reason) {
   const bool is_out = &connection == &out_;
   if (!(is_out ? in_ : out_)) return end(reason);
   end(is_out ? Direction::send : Direction::receive, reason);
@@ -274,7 +274,7 @@ void LocalWire::handle_out(const FrameHeader& header, std::span<const std::byte>
   const bool is_of_handshake =
       header.type == FrameType::challenge || header.type == FrameType::welcome;
   if (is_of_handshake || !initiator_.is_verified()) return handle_handshake(header, text);
-  if (header.type == FrameType::bye) return end_over(out_, text_of(text));
+  if (header.type == FrameType::bye) return end_over(out_, said_by_peer(text_of(text)));
   if (header.type == FrameType::taken) return handle_taken(header);
   if (header.type == FrameType::back) {
     if (const Pointer send = take_lent(header.number)) state_.operations.complete(send);
@@ -294,7 +294,7 @@ void LocalWire::handle_handshake(const FrameHeader& header, std::span<const std:
 
 void LocalWire::handle_in(const FrameHeader& header, std::vector<std::byte>& data,
                           Descriptor descriptor) {
-  if (header.type == FrameType::bye) return end_over(in_, text_of(data));
+  if (header.type == FrameType::bye) return end_over(in_, said_by_peer(text_of(data)));
   if (header.type == FrameType::memory) return handle_memory(header, std::move(descriptor));
   if (header.type == FrameType::forget) return handle_forget(header);
   if (header.type == FrameType::offer) return handle_offer(header, data);

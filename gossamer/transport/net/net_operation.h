@@ -42,9 +42,9 @@ struct NetOperation {
 };
 
 /// Fails it at this moment.
-inline void set_failed(NetOperation& operation, const std::string& reason) {
+inline void set_failed(NetOperation& operation, const Failure& failure) {
   operation.state = Status::State::failed;
-  operation.error = failure_of(operation, reason, Clock::now());
+  operation.error = failure_of(operation, failure, Clock::now());
 }
 
 /// Operations that have ended and of which nobody has been told yet.

@@ -6,11 +6,13 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
+#include "gossamer/transport/cut_off.h"
 #include "gossamer/transport/net/acceptor.h"
 #include "gossamer/transport/net/endpoint.h"
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/fair_mutex.h"
 #include "gossamer/transport/net/local_wire.h"
+#include "gossamer/transport/net/newcomers.h"
 #include "gossamer/transport/net/peer.h"
 #include "gossamer/transport/net/staging.h"
 #include "gossamer/transport/net/stream_wire.h"
@@ -37,8 +39,19 @@ class NetTransport final : public Transport {
   Status poll(Request request) override;
   void release(Request request) override;
   void progress(Deadline until) override;
-  void close(int peer) override;
+  void close(int peer) override { end(peer, kClosedByPeer); }
+  void expel(int peer) override { end(peer, kExpelledByPeer, true); }
   TransportInfo describe() const override;
+  void hold_back_newcomers() override {
+    const std::lock_guard lock(mutex_);
+    newcomers_.hold_back();
+  }
+  std::vector<Newcomer> newcomers() override {
+    const std::lock_guard lock(mutex_);
+    return newcomers_.take();
+  }
+  void let_in(const Newcomer& newcomer) override;
+  std::uint64_t generation(int rank) const override;
 
  private:
   using Pointer = NetOperation::Pointer;
@@ -48,6 +61,7 @@ class NetTransport final : public Transport {
   template <class Post>
   Request post(const Pointer& operation, const Post& post);
   bool expire_due(Deadline now);
+  void end(int rank, const char* told, bool only_if_silent = false);
   void handle(EventLoop::Key key);
   void let_in(AcceptedConnection accepted);
   void make_peer(std::size_t rank, const Endpoint& endpoint);
@@ -61,6 +75,7 @@ class NetTransport final : public Transport {
   const bool authenticates_;
   const std::uint64_t generation_;
   const Clock::duration longest_silence_;
+  const std::optional<int> least_heard_;
   WakeUp wake_up_;
   std::atomic<int> waiting_{0};  ///< threads that wait for it
   RequestTable<NetOperation> requests_;
@@ -71,6 +86,7 @@ class NetTransport final : public Transport {
   EndedOperations ended_;    ///< in this turn
   Endpoint mine_;
   std::vector<std::shared_ptr<Peer>> peers_;  ///< by rank; null for this worker
+  Newcomers newcomers_;
   const StandstillWatch standstills_;
   Clock::time_point last_beat_;
   EventLoop loop_;
@@ -107,7 +123,9 @@ NetTransport::NetTransport(const NetOptions& options)
       authenticates_(options.authenticates),
       generation_(options.generation),
       longest_silence_(duration_of(options.longest_silence.count(), "net")),
+      least_heard_(options.least_heard),
       is_local_(static_cast<std::size_t>(options.workers)),
+      newcomers_(static_cast<std::size_t>(options.workers)),
       last_beat_(Clock::now()),
       loop_(kBeat),
       acceptor_(acceptor_options(options, keys_), loop_) {
@@ -122,7 +140,12 @@ NetTransport::NetTransport(const NetOptions& options)
   GOSSAMER_ASSERT(std::ssize(endpoints) == options.workers);
   peers_.resize(endpoints.size());
   for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
-    if (std::cmp_not_equal(rank, rank_)) make_peer(rank, endpoint_of(endpoints[rank]));
+    if (std::cmp_equal(rank, rank_)) continue;
+    const Endpoint endpoint = endpoint_of(endpoints[rank]);
+    make_peer(rank, endpoint);
+    const bool has_come_back =
+        generation_ == 0 && endpoint.generation > 0;  // before the first talk
+    if (has_come_back) newcomers_.come({static_cast<int>(rank), endpoint.generation});
   }
   for (const auto& peer : peers_) {
     if (peer && generation_ > 0) peer->connect();
@@ -165,8 +188,13 @@ template <class Post>
 Request NetTransport::post(const Pointer& operation, const Post& post) {
   operation->rank = rank_;
   Turn turn(*this);
-  operation->at = peers_[static_cast<std::size_t>(operation->peer)];
-  post(*operation->at);
+  const auto rank = static_cast<std::size_t>(operation->peer);
+  operation->at = peers_[rank];
+  if (newcomers_.is_held_back(operation->peer) && operation->tag.stream != kNewcomers) {
+    set_failed(*operation, kRestarted);
+  } else {
+    post(*operation->at);
+  }
   turn.notify();
   return requests_.add(operation, operation->state == Status::State::pending);
 }
@@ -207,10 +235,7 @@ Status NetTransport::poll(Request request) {
   const auto operation = requests_.find(request);
   const Turn turn(*this);
   operation->at->expire(operation, Clock::now());
-  return {.state = operation->state,
-          .payload = operation->content,
-          .error = operation->error,
-          .arrived = operation->arrived};
+  return {operation->state, operation->content, operation->error, operation->arrived};
 }
 
 void NetTransport::release(Request request) {
@@ -266,10 +291,11 @@ bool NetTransport::expire_due(Deadline now) {
   return turn.has_ended();
 }
 
-void NetTransport::close(int rank) {
+void NetTransport::end(int rank, const char* told, bool only_if_silent) {
   check_peer(rank, rank_, static_cast<int>(peers_.size()));
   Turn turn(*this);
-  peer(rank).close({"this worker closed the peer", "the peer closed the connection"});
+  if (only_if_silent && !peer(rank).was_silent()) return;
+  peer(rank).close({"this worker closed the peer", told});
   turn.notify();
 }
 
@@ -327,6 +353,19 @@ void NetTransport::replace(const Identity& identity) {
     return;
   }
   peers_[identity.rank]->replace(*former, {kRestarted, kReplaced});
+  newcomers_.come({static_cast<int>(identity.rank), identity.generation});
+}
+
+void NetTransport::let_in(const Newcomer& newcomer) {
+  const std::lock_guard lock(mutex_);
+  const auto rank = static_cast<std::size_t>(newcomer.peer);
+  if (peers_[rank]->generation() == newcomer.generation) newcomers_.let_in(newcomer.peer);
+}
+
+std::uint64_t NetTransport::generation(int rank) const {
+  const std::lock_guard lock(mutex_);
+  const auto& peer = peers_[static_cast<std::size_t>(rank)];
+  return peer ? peer->generation() : generation_;
 }
 
 void NetTransport::beat() {
@@ -335,10 +374,12 @@ void NetTransport::beat() {
   const bool stood_still = now - last_beat_ > 3 * kBeat;
   last_beat_ = now;
   acceptor_.beat(now);
+  const Deadline silent_since = now - longest_silence_;
+  const bool waits = least_heard_ && !may_go_on(peers_, now, longest_silence_, *least_heard_);
   for (const auto& peer : peers_) {
     if (!peer) continue;
     peer->beat({.idle_since = now - kBeat,
-                .silent_since = now - longest_silence_,
+                .silent_since = waits ? Deadline::min() : silent_since,
                 .forgives_silence = stood_still});
   }
 }

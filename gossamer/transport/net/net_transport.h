@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct NetOptions {
   std::uint64_t generation = 0;
   /// A peer that has sent nothing for so long costs the requests with it.
   std::chrono::duration<double> longest_silence = std::chrono::seconds(30);
+  /// But not where this worker may not go on by may_go_on() with this number: then it waits.
+  /// Without a number it always costs them.
+  std::optional<int> least_heard = {};
 };
 
 /// Workers connect when they first talk to each other. Those of one user on one host use sockets
@@ -46,7 +50,7 @@ struct NetOptions {
 /// with it, and no others.
 ///
 /// Note [Generations]: a connection that has ended is not made again, whoever ended it: by close(),
-/// by the end of the peer, or by the system because nothing has been acknowledged for 30 s. Both
+/// by the end of the peer, or by the system because nothing has been acknowledged for 15 min. Both
 /// workers may live on, but nothing more is exchanged between them until one of them comes back as
 /// another generation: with the same rank, a higher `generation` and a new transport. It connects
 /// to all others at once and tells them where it can be reached now. To these it is another peer:

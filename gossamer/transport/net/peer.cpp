@@ -53,7 +53,7 @@ void Peer::post(const Pointer& operation, const NetPayload& payload) {
 void Peer::release(const Pointer& operation) {
   wire_->withdraw(*operation);
   if (operation->state == Status::State::pending) {
-    state_.operations.drop(operation, "released before it ended");
+    state_.operations.drop(operation, {"released before it ended", Fault::other});
   }
   settle();
 }
@@ -67,8 +67,13 @@ void Peer::expire(const Pointer& operation, Deadline now) {
                              : operation->sending ? peer + " posted no receive"
                                                   : peer + " posted no send";
   wire_->withdraw(*operation);
-  state_.operations.fail(operation, "deadline passed; " + reason);
+  state_.operations.fail(operation, {"deadline passed; " + reason, Fault::late});
   settle();
+}
+
+bool Peer::is_unheard(Deadline since) const {
+  const bool is_silent = is_there() && state_.last_seen < since;
+  return is_silent || was_silent_ || state_.operations.has_ended_by(Fault::silent);
 }
 
 void Peer::beat(const Beat& beat) {
@@ -80,9 +85,11 @@ void Peer::beat(const Beat& beat) {
   if (state_.last_seen >= beat.silent_since) return;
   const auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - state_.last_seen);
   for (const Pointer& operation : state_.operations.all()) {
+    was_silent_ = true;
     wire_->withdraw(*operation);
     state_.operations.fail(
-        operation, "the peer has been silent for " + std::to_string(silence.count()) + " s");
+        operation,
+        {"the peer has been silent for " + std::to_string(silence.count()) + " s", Fault::silent});
   }
   settle();
 }
@@ -99,6 +106,21 @@ void Peer::replace(Peer& former, const Ending& ending) {
   loop_.forget_process(static_cast<std::uint32_t>(state_.options.peer));
   state_.operations.continue_from(former.state_.operations);
   state_.frames.continue_from(former.state_.frames);
+}
+
+bool may_go_on(std::span<const std::shared_ptr<Peer>> peers, Deadline now,
+               Clock::duration longest_silence, int least) {
+  const Deadline heard_since = now - longest_silence / 2;
+  Heard heard;
+  for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+    const auto& peer = peers[rank];
+    if (peer && peer->is_unheard(heard_since)) {
+      heard.unheard.push_back(static_cast<int>(rank));
+    } else if (!peer || peer->is_there()) {
+      heard.there.push_back(static_cast<int>(rank));
+    }
+  }
+  return may_go_on(heard, least);
 }
 
 }  // namespace gossamer

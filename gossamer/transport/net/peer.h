@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
+#include "gossamer/transport/cut_off.h"
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/peer_state.h"
 #include "gossamer/transport/net/wire.h"
@@ -32,6 +34,12 @@ class Peer {
   std::uint64_t generation() const { return state_.options.generation; }
   /// Nothing before the first operation.
   std::optional<EdgeBytes> traffic() const { return state_.operations.traffic(); }
+  /// It has been talked to, and has not ended.
+  bool is_there() const { return traffic().has_value() && !state_.operations.has_ended(); }
+  /// Nothing has been heard of it since then, or its connection has ended by that.
+  bool is_unheard(Deadline since) const;
+  /// Operations have failed because nothing was heard of it.
+  bool was_silent() const { return was_silent_; }
   /// It is not read until the next beat; see Note [Useless frames].
   bool is_throttled() const { return state_.frames.is_spent(); }
 
@@ -66,6 +74,13 @@ class Peer {
   PeerState state_;
   const std::unique_ptr<Wire> wire_;
   bool is_retired_ = false;
+  bool was_silent_ = false;
 };
+
+/// Whether this worker may go on without those peers that have been silent for so long, see
+/// Note [Cut off]. By rank; null is this worker. Peers that it has never talked to are left out, as
+/// those that have ended.
+bool may_go_on(std::span<const std::shared_ptr<Peer>> peers, Deadline now,
+               Clock::duration longest_silence, int least);
 
 }  // namespace gossamer

@@ -45,17 +45,17 @@ void PendingOperations::complete(const Pointer& receive, std::span<const std::by
   complete(receive);
 }
 
-void PendingOperations::fail(const Pointer& operation, const std::string& reason) {
-  drop(operation, reason);
+void PendingOperations::fail(const Pointer& operation, const Failure& failure) {
+  drop(operation, failure);
   ended_operations_.push_back(operation);
 }
 
-void PendingOperations::drop(const Pointer& operation, const std::string& reason) {
+void PendingOperations::drop(const Pointer& operation, const Failure& failure) {
   remove(operation);
-  set_failed(*operation, reason);
+  set_failed(*operation, failure);
 }
 
-bool PendingOperations::end(Direction direction, const std::string& reason) {
+bool PendingOperations::end(Direction direction, const Failure& reason) {
   Side& ends = side(direction);
   if (ends.ending) return false;
   ends.ending = reason;
@@ -65,7 +65,7 @@ bool PendingOperations::end(Direction direction, const std::string& reason) {
 }
 
 bool PendingOperations::fail_if_ended(const Pointer& operation) {
-  const std::optional<std::string>& ending = side(direction_of(*operation)).ending;
+  const std::optional<Failure>& ending = side(direction_of(*operation)).ending;
   if (ending) fail(operation, *ending);
   return ending.has_value();
 }

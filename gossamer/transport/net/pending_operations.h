@@ -34,16 +34,20 @@ class PendingOperations {
   void complete(const Pointer& send);
   /// A receive is done, and this is where its bytes are.
   void complete(const Pointer& receive, std::span<const std::byte> content);
-  void fail(const Pointer& operation, const std::string& reason);
+  void fail(const Pointer& operation, const Failure& failure);
   /// Fails it without telling anybody: its owner gives it up.
-  void drop(const Pointer& operation, const std::string& reason);
+  void drop(const Pointer& operation, const Failure& failure);
 
   /// Nothing more is sent, or received, for this reason: fails what is pending. False if the
   /// direction had ended before; the first reason counts.
-  bool end(Direction direction, const std::string& reason);
+  bool end(Direction direction, const Failure& reason);
   bool has_ended(Direction direction) const { return side(direction).ending.has_value(); }
   /// Both directions have.
   bool has_ended() const { return has_ended(Direction::send) && has_ended(Direction::receive); }
+  bool has_ended_by(Fault fault) const {
+    const auto& ending = side(Direction::receive).ending;
+    return ending && ending->fault == fault;
+  }
   /// Fails an operation, with the reason, where its direction has ended.
   bool fail_if_ended(const Pointer& operation);
 
@@ -56,7 +60,7 @@ class PendingOperations {
  private:
   struct Side {
     std::map<Tag, Pointer> pending;
-    std::optional<std::string> ending;  ///< why nothing more can be posted
+    std::optional<Failure> ending;  ///< why nothing more can be posted
   };
 
   static Direction direction_of(const NetOperation& operation) {

@@ -44,6 +44,10 @@ Stream::Stream(Descriptor socket, const std::shared_ptr<const TlsKeys>& keys, Tl
     : socket_(std::move(socket)),
       tls_(socket_ && keys ? std::make_unique<Tls>(keys, socket_.get(), end) : nullptr) {}
 
+bool Stream::is_unheard() const {
+  return error_ == ETIMEDOUT || error_ == EHOSTUNREACH || error_ == ENETUNREACH;
+}
+
 std::string Stream::reason() const {
   const std::string reason = "the peer has ended, or the link to it";
   if (!tls_failure().empty()) return reason + " (TLS: " + tls_failure() + ")";

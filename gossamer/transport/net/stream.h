@@ -48,6 +48,8 @@ class Stream {
   bool is_corrupt() const { return is_corrupt_; }
   /// The system's number for how it has ended; 0 for an end as it should be.
   int error() const { return error_; }
+  /// It has ended because nothing came back from the other end, which may live.
+  bool is_unheard() const;
   /// Why TLS has ended it; empty unless it has.
   std::string tls_failure() const { return tls_ ? tls_->failure() : std::string(); }
   /// Why it has ended, for an error.

@@ -20,8 +20,9 @@ namespace gossamer {
 namespace {
 
 constexpr int kStream = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-// What is not acknowledged for so long ends the connection.
-constexpr unsigned kUserTimeoutMs = 30'000;
+// What is not acknowledged for so long ends the connection. Silence is noticed long before, see
+// NetOptions; but who waits for the network goes on with what is under way.
+constexpr unsigned kUserTimeoutMs = 900'000;
 // On one machine and inside a rack; 640 KiB under way (the system takes twice what it is told) are
 // 3 GB/s there, and stay in a core's cache.
 constexpr unsigned kShortWayUs = 200;

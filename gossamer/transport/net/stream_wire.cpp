@@ -42,9 +42,9 @@ class StreamWire final : public Wire {
   void send_alive(Deadline idle_since);
   void watch(const Upkeep& upkeep, Stream& stream, EventLoop::Kind kind);
   void lose(EventLoop::Kind kind, const Stream& stream);
-  void end(Direction direction, const std::string& reason);
-  void end(const std::string& reason);
-  void end_over(EventLoop::Kind kind, const std::string& reason);
+  void end(Direction direction, const Failure& reason);
+  void end(const Failure& reason);
+  void end_over(EventLoop::Kind kind, const Failure& reason);
 
   void wait_for(const Pointer& receive);
   void send_ready(const NetOperation& receive);
@@ -97,7 +97,7 @@ void StreamWire::accept(AcceptedConnection&& accepted) {
   in_ = std::move(accepted.stream);
   state_.see(Clock::now());
   if (state_.operations.has_ended()) {
-    in_.send({.type = FrameType::bye}, bytes_of("the peer closed the connection"));
+    in_.send({.type = FrameType::bye}, bytes_of(kClosedByPeer));
   }
   in_.write();
   handle(EventLoop::Kind::in);  // what came with the hello
@@ -116,12 +116,12 @@ void StreamWire::close(const Ending& ending, std::optional<Deadline> linger) {
   in_.finish(*linger);
 }
 
-void StreamWire::end(const std::string& reason) {
+void StreamWire::end(const Failure& reason) {
   end(Direction::send, reason);
   end(Direction::receive, reason);
 }
 
-void StreamWire::end(Direction direction, const std::string& reason) {
+void StreamWire::end(Direction direction, const Failure& reason) {
   if (!state_.operations.end(direction, reason)) return;
   if (direction == Direction::receive) {
     for (const auto& [number, receive] : landing_) out_.drop(number);
@@ -133,7 +133,7 @@ void StreamWire::end(Direction direction, const std::string& reason) {
 }
 
 /// See Note [Ends in order].
-void StreamWire::end_over(EventLoop::Kind kind, const std::string& reason) {
+void StreamWire::end_over(EventLoop::Kind kind, const Failure& reason) {
   const bool is_out = kind == EventLoop::Kind::out;
   if (!(is_out ? in_ : out_)) return end(reason);
   end(is_out ? Direction::receive : Direction::send, reason);
@@ -175,7 +175,8 @@ void StreamWire::watch(const Upkeep& upkeep, Stream& stream, EventLoop::Kind kin
 void StreamWire::lose(EventLoop::Kind kind, const Stream& stream) {
   const bool has_met = kind == EventLoop::Kind::in || initiator_.is_verified() ||
                        state_.operations.has_ended(Direction::receive);
-  if (has_met) return end_over(kind, stream.reason());
+  const Fault fault = stream.is_unheard() ? Fault::silent : Fault::lost;
+  if (has_met) return end_over(kind, {stream.reason(), fault});
   if (!stream.tls_failure().empty()) {
     return close(
         {"what listens at " + address_.host + " does not open TLS with this job's token (" +
@@ -297,7 +298,8 @@ void StreamWire::handle(EventLoop::Kind kind) {
 }
 
 void StreamWire::handle_out(const FrameHeader& header, std::span<const std::byte> text) {
-  if (header.type == FrameType::bye) return end_over(EventLoop::Kind::out, text_of(text));
+  if (header.type == FrameType::bye)
+    return end_over(EventLoop::Kind::out, said_by_peer(text_of(text)));
   const bool is_of_handshake =
       header.type == FrameType::challenge || header.type == FrameType::welcome;
   if (is_of_handshake || !initiator_.is_verified()) return handle_handshake(header, text);
@@ -317,7 +319,8 @@ void StreamWire::handle_handshake(const FrameHeader& header, std::span<const std
 }
 
 void StreamWire::handle_in(const FrameHeader& header, std::span<const std::byte> text) {
-  if (header.type == FrameType::bye) return end_over(EventLoop::Kind::in, text_of(text));
+  if (header.type == FrameType::bye)
+    return end_over(EventLoop::Kind::in, said_by_peer(text_of(text)));
   if (state_.operations.has_ended(Direction::send)) return;
   if (header.type == FrameType::ready) return handle_ready(header);
   if (header.type == FrameType::unready) handle_unready(header);

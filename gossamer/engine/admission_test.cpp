@@ -1,0 +1,222 @@
+// Workers that come back: over real sockets and shared memory, all of them in one process.
+#include "gossamer/engine/admission.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gossamer/base/index.h"
+#include "gossamer/base/rng.h"
+#include "gossamer/engine/engine.h"
+#include "gossamer/graph/topology.h"
+#include "gossamer/transport/net/net_transport.h"
+
+namespace gossamer {
+namespace admission_test {
+
+constexpr int kElements = 30;
+constexpr std::int64_t kNever = 1 << 30;
+constexpr auto kStep = std::chrono::milliseconds(1);
+
+struct Course {
+  std::string topology = "ring";
+  std::vector<int> per_host = {1, 1, 1, 1};
+  bool over_streams = false;
+  Codec codec = Codec::fp32;
+  /// By rank: after how many steps of its own each of its lives ends; the last life goes on.
+  std::vector<std::vector<int>> lives;
+};
+
+/// A job whose workers are threads, each with a transport of its own.
+class Job {
+ public:
+  explicit Job(Course plan)
+      : plan_(std::move(plan)), shape_{plan_.per_host}, endpoints_(at(shape_.workers())) {
+    plan_.lives.resize(endpoints_.size());
+    for (const auto& lives : plan_.lives) returns_ += static_cast<int>(lives.size());
+    std::vector<std::jthread> workers;
+    for (int rank = 0; rank < shape_.workers(); ++rank) {
+      workers.emplace_back([this, rank] { live(rank); });
+    }
+  }
+
+  std::vector<std::vector<double>> x;  ///< of all at the end, by rank
+  std::vector<double> means;           ///< of element 0, each worker's averaged()
+  std::atomic<int> came_back = 0;
+  std::vector<std::string> problems;
+
+ private:
+  void live(int rank) {
+    const auto& lives = plan_.lives[at(rank)];
+    int generation = 0;
+    int tries = 0;
+    for (std::size_t life = 0; life <= lives.size(); ++generation) {
+      try {
+        work(rank, generation, life == lives.size() ? -1 : lives[life]);
+        ++life;
+      } catch (const std::exception& error) {
+        const std::string text = error.what();
+        const bool may_try_again = text.find("too fast") != std::string::npos ||
+                                   text.find("comes back as well") != std::string::npos;
+        if (may_try_again && ++tries < 20) continue;
+        const std::lock_guard lock(mutex_);
+        problems.push_back("worker " + std::to_string(rank) + " in life " + std::to_string(life) +
+                           ": " + error.what());
+        end_ = 0;
+        break;
+      }
+    }
+    ++over_;
+    while (over_ < shape_.workers()) std::this_thread::sleep_for(kStep);
+  }
+
+  std::unique_ptr<Transport> connect(int rank, int life) {
+    NetOptions options;
+    options.rank = rank;
+    options.workers = shape_.workers();
+    options.token = "open sesame";
+    options.generation = static_cast<std::uint64_t>(life);
+    options.share_memory = !plan_.over_streams;
+    if (plan_.over_streams) options.address = "127.0.0.1";
+    options.share = [this, rank, life](const std::string& own) {
+      {
+        const std::lock_guard lock(mutex_);
+        endpoints_[at(rank)] = own;
+        if (life == 0) ++here_;
+      }
+      while (here_ < shape_.workers()) std::this_thread::sleep_for(kStep);
+      const std::lock_guard lock(mutex_);
+      return endpoints_;
+    };
+    return make_net_transport(options);
+  }
+
+  /// One life; `ends_after` so many steps, −1: it goes on to the end.
+  void work(int rank, int life, int ends_after) {
+    const auto transport = connect(rank, life);
+    std::vector<double> mine(kElements);
+    const std::vector<double> g(kElements, 0.);
+    for (int i = 0; i < kElements; ++i) mine[at(i)] = std::sin(7. * rank + i);
+    std::optional<Arrival> arrival;
+    if (life > 0) {
+      std::vector<int> others;
+      for (int k = 1; k < shape_.workers(); ++k) others.push_back((rank + k) % shape_.workers());
+      arrival.emplace(*transport, others, 40., nullptr);
+      const std::string state = arrival->take_state();
+      std::memcpy(mine.data(), state.data(), state.size());
+    }
+    Engine engine(
+        {.schedule = make_topology(plan_.topology, {.shape = shape_}),
+         .optimizer = "sgd",
+         .groups = {{.lr = 0}},
+         .codec = plan_.codec,
+         .lost = Lost::go_on,
+         .timeout_s = 40},
+        *transport,
+        {{DType::f64, mine.data(), const_cast<double*>(g.data()), 20, {{0, 20, 0}}},
+         {DType::f64, mine.data() + 20, const_cast<double*>(g.data()) + 20, 10, {{0, 10, 0}}}});
+    if (arrival) {
+      engine.start_back(*arrival);
+      ++came_back;
+    } else {
+      engine.start_at(0);
+    }
+    const std::int64_t first = engine.steps_done();
+    for (std::int64_t step = first; step < end_; ++step) {
+      if (came_back == returns_) {
+        std::int64_t never = kNever;
+        end_.compare_exchange_strong(never, step + 60);
+      }
+      if (ends_after >= 0 && step - first == ends_after) return;
+      engine.step();
+      for (const int guest : engine.admission()->waiting_for_state()) {
+        const auto* bytes = reinterpret_cast<const char*>(mine.data());
+        engine.admission()->give_state(guest, engine.steps_done(),
+                                       std::string(bytes, kElements * sizeof(double)));
+      }
+      if (step % 25 == 24) {
+        double value = mine[0];
+        engine.quiesce();
+        engine.collectives().mean({&value, 1});
+      }
+      std::this_thread::sleep_for(kStep);
+    }
+    engine.quiesce();
+    double value = mine[0];
+    engine.collectives().mean({&value, 1});
+    const std::lock_guard lock(mutex_);
+    x.push_back(mine);
+    means.push_back(value);
+  }
+
+  Course plan_;
+  const HostShape shape_;
+  std::vector<std::string> endpoints_;
+  int returns_ = 0;                         ///< until all are there for good
+  std::atomic<std::int64_t> end_ = kNever;  ///< steps of the run, once they are
+  std::atomic<int> here_ = 0;
+  std::atomic<int> over_ = 0;
+  std::mutex mutex_;
+};
+
+void expect_whole(const Job& job, int workers) {
+  for (const std::string& problem : job.problems) ADD_FAILURE() << problem;
+  ASSERT_EQ(std::ssize(job.means), workers);
+  for (const double mean : job.means) EXPECT_EQ(mean, job.means[0]);
+  double sum = 0;
+  for (const auto& each : job.x) sum += each[0];
+  EXPECT_NEAR(job.means[0], sum / workers, 1e-12);
+}
+
+TEST(Admission, OneThatWasLostTakesPartAgain) {
+  const Job job({.lives = {{}, {}, {20}}});
+  expect_whole(job, 4);
+  EXPECT_EQ(job.came_back, 1);
+}
+
+TEST(Admission, TheFirstWorkerMayComeBackOverStreamsWithCodes) {
+  const Job job(
+      {.per_host = {1, 1, 1}, .over_streams = true, .codec = Codec::int8, .lives = {{15, 10}}});
+  expect_whole(job, 3);
+  EXPECT_EQ(job.came_back, 2);
+}
+
+TEST(Admission, GroupsAreWholeAgain) {
+  const Job job({.topology = "alternating_exponential_ring",
+                 .per_host = {2, 2, 2},
+                 .lives = {{}, {10}, {}, {}, {30}}});
+  expect_whole(job, 6);
+  EXPECT_EQ(job.came_back, 2);
+}
+
+TEST(Admission, WhoeverEndsWheneverAllAreThereInTheEnd) {
+  Rng rng(3);
+  for (int trial = 0; trial < 12; ++trial) {
+    Course plan{.topology = trial % 2 == 0 ? "ring" : "alternating_exponential_ring",
+                .per_host = trial % 2 == 0 ? std::vector{1, 1, 1, 1} : std::vector{2, 2},
+                .over_streams = trial % 5 == 4,
+                .lives = {}};
+    plan.lives.resize(4);
+    for (int rank = 1; rank < 4; ++rank) {
+      const auto lives = rng.below(4);
+      for (std::uint64_t k = 0; k < lives; ++k) {
+        plan.lives[at(rank)].push_back(static_cast<int>(rng.below(33)));
+      }
+    }
+    SCOPED_TRACE("trial " + std::to_string(trial));
+    const Job job(plan);
+    expect_whole(job, 4);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace admission_test
+}  // namespace gossamer

@@ -1,0 +1,216 @@
+#include "gossamer/engine/council.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
+#include "gossamer/engine/tags.h"
+
+namespace gossamer {
+namespace {
+
+constexpr std::chrono::milliseconds kNapOfCouncil{5};
+
+/// Of a round's messages: whom each has lost, and then that it has its result.
+int losses_slot(int round) { return 2 * round; }
+int result_slot(int round) { return 2 * round + 1; }
+
+}  // namespace
+
+Council::Council(Transport& transport, Seating everybody, LostPeers& lost, double timeout_s,
+                 WhileWaiting while_waiting)
+    : transport_(transport),
+      everybody_(std::move(everybody)),
+      lost_(lost),
+      timeout_s_(timeout_s),
+      while_waiting_(std::move(while_waiting)),
+      losses_(at(everybody_.workers()), -1) {}
+
+Council::Message& Council::Message::operator=(Message&& other) noexcept {
+  release();
+  transport = other.transport;
+  peer = other.peer;
+  losses = std::move(other.losses);  // stays where it is in memory
+  request = std::exchange(other.request, 0);
+  has_come = other.has_come;
+  return *this;
+}
+
+void Council::Message::release() {
+  if (request != 0) transport->release(std::exchange(request, 0));
+}
+
+/// Receives from all that take part in this round.
+Council::Messages Council::expect(int slot) {
+  Messages heard;
+  for (const int peer : peers_) {
+    Message& message = heard.emplace_back(transport_, peer, losses_);
+    message.request =
+        transport_.receive(peer, {call_, stream::kCouncil, slot},
+                           std::as_writable_bytes(std::span(message.losses)), Deadline::max());
+  }
+  return heard;
+}
+
+Council::Messages Council::say(int slot) {
+  Messages said;
+  for (const int peer : peers_) {
+    Message& message = said.emplace_back(transport_, peer, losses_);
+    message.request = transport_.send(peer, {call_, stream::kCouncil, slot},
+                                      std::as_bytes(std::span(message.losses)), Deadline::max());
+  }
+  return said;
+}
+
+void Council::lose(int peer, const std::exception_ptr& error) {
+  lost_.pass_over(error, steps_);
+  std::int32_t& by = losses_[at(peer)];
+  if (by < 0 || by > everybody_.rank()) by = everybody_.rank();
+}
+
+/// Whether nothing is open any more; takes note of those that are lost.
+bool Council::collect(Messages& messages) {
+  bool is_all = true;
+  for (Message& message : messages) {
+    if (message.request == 0) continue;
+    const Status status = transport_.poll(message.request);
+    if (status.state == Status::State::pending) {
+      is_all = false;
+      continue;
+    }
+    message.has_come = status.state == Status::State::done;
+    if (message.has_come && !status.payload.empty()) land(status, message.losses.data());
+    message.release();
+    if (!message.has_come) lose(message.peer, status.error);
+  }
+  return is_all;
+}
+
+void Council::wait() {
+  if (Clock::now() > deadline_) {
+    throw TransportError({.rank = everybody_.rank(),
+                          .peer = peers_.empty() ? everybody_.rank() : peers_.front(),
+                          .operation = "exchange",
+                          .elapsed_s = timeout_s_,
+                          .reason = "deadline passed; not all that are left have come to what all "
+                                    "have to do",
+                          .fault = Fault::late});
+  }
+  transport_.progress(Clock::now() + kNapOfCouncil);
+  if (while_waiting_) while_waiting_();
+}
+
+void Council::wait_for(Messages& messages) {
+  while (!collect(messages)) wait();
+}
+
+/// The ranks that are left, see Note [Who takes part]. Equal on all that know the same losses.
+std::vector<int> Council::left() const {
+  const auto is_mutual = [&](int rank) {
+    const int by = losses_[at(rank)];
+    return by >= 0 && losses_[at(by)] == rank;
+  };
+  const auto is_out = [&](int rank) {
+    const int by = losses_[at(rank)];
+    return by >= 0 && (!is_mutual(rank) || by < rank);
+  };
+  std::vector<int> ranks;
+  for (int rank = 0; rank < everybody_.workers(); ++rank) {
+    if (!is_out(rank)) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+Seating Council::seating_of(const std::vector<int>& ranks) const {
+  std::vector<int> per_host(everybody_.shape.workers_per_host.size(), 0);
+  Seating seating;
+  for (const int rank : ranks) {
+    if (rank == everybody_.rank()) seating.position = static_cast<int>(std::ssize(seating.ranks));
+    seating.ranks.push_back(rank);
+    ++per_host[at(everybody_.shape.host_of(rank))];
+  }
+  std::erase(per_host, 0);
+  seating.shape = HostShape{per_host};
+  return seating;
+}
+
+void Council::at_step(std::int64_t steps) {
+  steps_ = steps;
+  for (const int rank : lost_.take_back(steps)) losses_[at(rank)] = -1;
+}
+
+Seating Council::begin(std::int64_t call) {
+  if (call != call_) round_ = -1;
+  call_ = call;
+  deadline_ = deadline_after(timeout_s_);
+  for (int rank = 0; rank < everybody_.workers(); ++rank) {
+    const bool is_off = rank != everybody_.rank() && lost_.is_off(rank, steps_ - 1);
+    if (losses_[at(rank)] < 0 && is_off) losses_[at(rank)] = everybody_.rank();
+  }
+  do {
+    ++round_;
+  } while (!decide());
+  next_ = expect(losses_slot(round_ + 1));
+  std::vector<int> ranks = peers_;
+  ranks.insert(std::ranges::upper_bound(ranks, everybody_.rank()), everybody_.rank());
+  return seating_of(ranks);
+}
+
+/// One round; whether all in it have said the same.
+bool Council::decide() {
+  peers_ = left();
+  if (std::erase(peers_, everybody_.rank()) == 0) {
+    throw TransportError({.rank = everybody_.rank(),
+                          .peer = losses_[at(everybody_.rank())],
+                          .operation = "",
+                          .elapsed_s = 0,
+                          .reason = "the others go on without this worker: the connection to this "
+                                    "peer has ended, and one of both has to leave",
+                          .fault = Fault::expelled});
+  }
+  const Losses before = losses_;
+  Messages heard = std::exchange(next_, {});
+  std::erase_if(heard, [&](const Message& message) {
+    return !std::ranges::binary_search(peers_, message.peer);
+  });
+  if (heard.empty()) heard = expect(losses_slot(round_));
+  Messages said = say(losses_slot(round_));
+  wait_for(heard);
+  wait_for(said);
+  bool agree = losses_ == before;
+  for (const Message& message : heard) {
+    if (!message.has_come) continue;
+    agree = agree && message.losses == before;
+    for (std::size_t k = 0; k < losses_.size(); ++k) {
+      const std::int32_t by = message.losses[k];
+      if (by >= 0 && (losses_[k] < 0 || by < losses_[k])) losses_[k] = by;
+    }
+  }
+  return agree;
+}
+
+bool Council::hears_of_another_round() {
+  collect(next_);
+  return std::ranges::any_of(next_, &Message::has_come);
+}
+
+void Council::check() {
+  if (hears_of_another_round()) throw CallBegunAnew();
+}
+
+bool Council::end() {
+  Messages heard = expect(result_slot(round_));
+  Messages said = say(result_slot(round_));
+  for (;;) {
+    const bool have_all = collect(heard) && collect(said);
+    if (hears_of_another_round()) return false;
+    if (have_all) break;
+    wait();
+  }
+  next_.clear();
+  return true;
+}
+
+}  // namespace gossamer

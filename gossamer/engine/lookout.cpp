@@ -1,0 +1,92 @@
+#include "gossamer/engine/lookout.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/engine/tags.h"
+
+namespace gossamer {
+namespace {
+
+/// Between two looks, at least: each asks the transport once for each worker.
+constexpr std::chrono::milliseconds kBetweenAsking{20};
+
+Fault fault_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const TransportError& failure) {
+    return failure.details().fault;
+  }
+}
+
+}  // namespace
+
+Lookout::Lookout(Transport& transport, int least)
+    : transport_(transport), least_(least), rank_(transport.describe().rank) {
+  for (int peer = 0; peer < transport.describe().workers; ++peer) {
+    watches_.push_back({.peer = peer});
+  }
+}
+
+Lookout::~Lookout() {
+  for (const Watch& watch : watches_) transport_.release(watch.receive);
+}
+
+void Lookout::look() {
+  const Deadline now = Clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenAsking;
+  for (Watch& watch : watches_) {
+    if (watch.peer != rank_) look(watch);
+  }
+  if (!std::exchange(has_changed_, false)) return;
+  const Heard found = heard();
+  if (may_go_on(found, least_)) return;
+  const bool is_expelled = std::ranges::any_of(watches_, &Watch::has_expelled);
+  throw TransportError({.rank = rank_,
+                        .peer = found.unheard.front(),
+                        .operation = "",
+                        .elapsed_s = 0,
+                        .reason = is_expelled ? kExpelled : why_cut_off(found, least_),
+                        .fault = Fault::expelled});
+}
+
+/// One that has ended is looked for again as a later generation, once it has been let in.
+void Lookout::look(Watch& watch) {
+  const std::uint64_t generation = transport_.generation(watch.peer);
+  if (watch.receive == 0) {
+    if (watch.generation && generation <= *watch.generation) return;
+    watch.receive = transport_.receive(watch.peer, {0, stream::kLookout, 0}, {}, Deadline::max());
+  }
+  const Status status = transport_.poll(watch.receive);
+  if (status.state == Status::State::pending) {
+    watch.generation = generation;
+    has_changed_ = std::exchange(watch.is_unheard, false) || has_changed_;
+    watch.has_expelled = false;
+    return;
+  }
+  const Fault fault = fault_of(status.error);
+  if (fault == Fault::silent) transport_.expel(watch.peer);
+  const bool is_unheard = fault == Fault::silent || fault == Fault::expelled;
+  if (watch.generation) {
+    has_changed_ = true;
+    watch.is_unheard = is_unheard;
+    watch.has_expelled = fault == Fault::expelled;
+  }
+  transport_.release(std::exchange(watch.receive, 0));
+}
+
+Heard Lookout::heard() const {
+  Heard found;
+  for (const Watch& watch : watches_) {
+    if (watch.is_unheard) {
+      found.unheard.push_back(watch.peer);
+    } else if (watch.receive != 0 || watch.peer == rank_) {
+      found.there.push_back(watch.peer);
+    }
+  }
+  return found;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,108 @@
+#include "gossamer/engine/lost_peers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/transport/cut_off.h"
+
+namespace gossamer {
+
+LostPeers::LostPeers(Transport& transport, std::vector<int> peers)
+    : transport_(transport), peers_(std::move(peers)) {}
+
+void LostPeers::pass_over(const std::exception_ptr& error, std::int64_t steps) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const TransportError& failure) {
+    const TransportError::Details& details = failure.details();
+    const Fault fault = details.fault;
+    if (fault == Fault::late || fault == Fault::other) throw;
+    if (fault == Fault::refused) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_before_return(details.peer, steps)) return;
+    }
+    if (fault == Fault::silent) transport_.expel(details.peer);
+    lose({details.peer, details.reason, fault == Fault::expelled});
+  }
+}
+
+/// Whether the peer comes back only later than that.
+bool LostPeers::is_before_return(int peer, std::int64_t steps) const {
+  const auto back = back_.find(peer);
+  return back != back_.end() && steps < back->second;
+}
+
+void LostPeers::lose(LostPeer lost) {
+  const std::lock_guard lock(mutex_);
+  if (!lost_.try_emplace(lost.peer, lost).second) return;
+  new_.push_back(lost);
+  const bool are_all = std::ranges::all_of(peers_, [&](int peer) { return lost_.contains(peer); });
+  const auto expeller =
+      std::ranges::find_if(lost_, [](const auto& each) { return each.second.has_expelled; });
+  if (are_all && expeller != lost_.end()) fail_expelled(expeller->second);
+}
+
+void LostPeers::fail_expelled(const LostPeer& lost) const {
+  throw TransportError({.rank = transport_.describe().rank,
+                        .peer = lost.peer,
+                        .operation = "",
+                        .elapsed_s = 0,
+                        .reason = kExpelled,
+                        .fault = Fault::expelled});
+}
+
+void LostPeers::come_back(int peer, std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  lost_.erase(peer);
+  back_[peer] = steps;
+  news_[peer] = steps;
+  new_back_.push_back({peer, steps});
+}
+
+void LostPeers::begin_with(const std::vector<int>& peers, std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  for (const int peer : peers) back_[peer] = news_[peer] = steps;
+}
+
+bool LostPeers::is_off(int peer, std::int64_t steps) const {
+  const std::lock_guard lock(mutex_);
+  return lost_.contains(peer) || is_before_return(peer, steps);
+}
+
+bool LostPeers::are_in(const Plan& plan, std::int64_t steps) const {
+  const auto is_lost = [&](const Message& message) { return is_off(message.peer, steps); };
+  return std::ranges::any_of(plan.phases, [&](const Phase& phase) {
+    return std::ranges::any_of(phase.sends, is_lost) ||
+           std::ranges::any_of(phase.receives, is_lost);
+  });
+}
+
+std::vector<int> LostPeers::take_back(std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> peers;
+  for (const auto& [peer, from] : news_) {
+    if (from < steps) peers.push_back(peer);
+  }
+  for (const int peer : peers) news_.erase(peer);
+  return peers;
+}
+
+std::vector<LostPeer> LostPeers::take_new() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(new_, {});
+}
+
+std::vector<PeerBack> LostPeers::take_new_back() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(new_back_, {});
+}
+
+int LostPeers::live() const {
+  const std::lock_guard lock(mutex_);
+  const auto left = std::ranges::count_if(peers_, [&](int peer) { return !lost_.contains(peer); });
+  return static_cast<int>(left) + 1;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,83 @@
+#pragma once
+/// LostPeers: whom a worker goes on without.
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gossamer/exchange/plan.h"
+#include "gossamer/transport/transport.h"
+
+namespace gossamer {
+
+/// A peer that this worker goes on without.
+struct LostPeer {
+  int peer = 0;
+  std::string why;
+  bool has_expelled = false;  ///< it is there, and goes on without this worker
+};
+
+/// One whose edges are on again from the step after `steps` on.
+struct PeerBack {
+  int peer = 0;
+  std::int64_t steps = 0;
+};
+
+/// Note [Without the lost]: with Lost::go_on an edge whose other end is lost is off: it moves
+/// nothing. Of rounds in which neighbours swap whole payloads, the weight of the lost one goes back
+/// to the worker, at both ends alike, so that a symmetric W stays doubly stochastic on those that
+/// are left. Sums over a group cannot leave anybody out: then the whole group keeps its own in this
+/// round. Whoever cannot make a message that the plan asks for sends an empty one in its place,
+/// which refuses the transfer; so all members hear of it and nobody waits for what never comes. No
+/// message is left out by anybody who lives, so numbers and tags stay in step.
+///
+/// A peer that has been silent for long is expelled: if it only stood still, it hears that from all
+/// its neighbours, and ends.
+class LostPeers {
+ public:
+  /// Of a worker that exchanges with `peers`. The transport must outlive this.
+  LostPeers(Transport& transport, std::vector<int> peers);
+
+  /// A transfer has failed: takes note of a peer that is lost. Rethrows what nobody goes on
+  /// without, and TransportError where no peer is left, and some have expelled this worker. From
+  /// any thread.
+  /// `steps` as in is_off(): what was under way before a peer comes back says nothing of it.
+  void pass_over(const std::exception_ptr& error, std::int64_t steps);
+  /// This one is lost; once. Throws as pass_over() does.
+  void lose(LostPeer lost);
+  /// From the step after `steps` on the edges to this peer are on again, and not before. See Note
+  /// [Coming back].
+  void come_back(int peer, std::int64_t steps);
+  /// Whether the edge to a peer is off in the step after `steps`; with −1, whether it ever was.
+  bool is_off(int peer, std::int64_t steps) const;
+  /// Whether one that the plan uses is.
+  bool are_in(const Plan& plan, std::int64_t steps) const;
+  /// The same on the side of the worker that comes back, of those that it comes back to.
+  void begin_with(const std::vector<int>& peers, std::int64_t steps);
+  /// Those that have come back, and were there in the last step before `steps`; each once.
+  std::vector<int> take_back(std::int64_t steps);
+  /// Those that were lost since the last call.
+  std::vector<LostPeer> take_new();
+  /// Those that have said since the last call when they come back.
+  std::vector<PeerBack> take_new_back();
+  /// Workers that it exchanges with and that are not lost, and itself.
+  int live() const;
+
+ private:
+  bool is_before_return(int peer, std::int64_t steps) const;
+  [[noreturn]] void fail_expelled(const LostPeer& lost) const;
+
+  Transport& transport_;
+  const std::vector<int> peers_;
+  mutable std::mutex mutex_;  ///< guards all below
+  std::map<int, LostPeer> lost_;
+  std::map<int, std::int64_t> back_;  ///< by peer: the steps done before its edges are on
+  std::map<int, std::int64_t> news_;  ///< likewise, of those that nobody has taken
+  std::vector<LostPeer> new_;
+  std::vector<PeerBack> new_back_;
+};
+
+}  // namespace gossamer

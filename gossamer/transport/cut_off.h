@@ -1,0 +1,43 @@
+#pragma once
+/// Whether a worker is cut off from the others, or they from it.
+
+#include <string>
+#include <vector>
+
+namespace gossamer {
+
+/// Note [Cut off]: a network that fails parts the workers, and each part hears nothing of the other
+/// one. If both went on, there would be two runs, and two results. So those go on that hear more
+/// workers, themselves included, than they miss; of two equal halves that one does which has the
+/// lowest rank. Who is known to have ended does not count. Two parts that both went on would each
+/// hear most of the workers, so some worker would be heard by both, and they would be one part.
+///
+/// Where all are cut off at once, the quiet ones, last heard a beat earlier, would be silent first,
+/// and be given up while the busy ones still count as heard. So who decides about a silent worker
+/// counts those as heard that have said something in the later half of its silence.
+///
+/// The others wait: they keep what is under way, and go on with it where the network is back before
+/// anybody has gone on without them. Else they learn that, and end; they may come back, see
+/// Note [Coming back].
+///
+/// A program may say how many it must hear instead: then several parts may go on, each alone.
+
+/// The workers as one of them hears them, itself included; both ascending. Those that have ended
+/// are in neither.
+struct Heard {
+  std::vector<int> there;
+  std::vector<int> unheard;
+};
+
+/// `least`: so many must be there; 0: see Note [Cut off].
+bool may_go_on(const Heard& heard, int least);
+
+/// For the user of a worker that others have expelled.
+inline constexpr const char* kExpelled =
+    "the others go on without this worker, of which they had heard nothing for long; start it "
+    "again";
+
+/// For the user of one that may not.
+std::string why_cut_off(const Heard& heard, int least);
+
+}  // namespace gossamer
