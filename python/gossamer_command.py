@@ -63,6 +63,11 @@ def _charts(arguments: list[str]) -> int:
     return importlib.import_module("gossamer.report.charts").main(arguments)
 
 
+def _launch(arguments: list[str]) -> int:
+    without_torch()
+    return importlib.import_module("gossamer.launching").main(arguments)
+
+
 class _Stdout(io.FileIO):
     """Remembers that something could not be written: who prints does not always look."""
 
@@ -95,12 +100,42 @@ def _printed(command: Callable[[list[str]], int], arguments: list[str]) -> int:
     return _FAILED
 
 
-_OURS = {"doctor": _doctor, "report": _report, "charts": _charts}
+_OURS = {"doctor": _doctor, "report": _report, "charts": _charts, "launch": _launch}
 """charts is what the program starts to draw; the others are the user's."""
 
 
-def _become(command: list[str]) -> NoReturn:
-    os.execv(command[0], command)
+def _libtorch(environment: dict[str, str]) -> list[str]:
+    """Where to look for libraries: first in torch, which need not be beside this package."""
+    spec = importlib.util.find_spec("torch")
+    folders = [f"{folder}/lib" for folder in (spec and spec.submodule_search_locations) or []]
+    before = environment.get("LD_LIBRARY_PATH")
+    return [*folders, before] if before else folders
+
+
+_OF_TORCH = ("train", "demo", "probe", "translate")
+"""What the program hands over to the one that trains."""
+
+
+def _environment(arguments: list[str]) -> dict[str, str]:
+    """Of the program: which Python draws, and what trains with the torch of this one, if there is
+    any."""
+    environment = os.environ | {"GOSSAMER_PYTHON": sys.executable}
+    if not arguments or arguments[0] not in _OF_TORCH:
+        return environment
+    import importlib.metadata  # takes as long as all the rest
+
+    without_torch()
+    series = importlib.import_module("gossamer._series")
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        program = series.folder_of(importlib.metadata.version("torch")) / "gossamer-train"
+        if program.exists():  # not in a build, which has it beside the other one
+            environment["GOSSAMER_TRAIN"] = str(program)
+            environment["LD_LIBRARY_PATH"] = os.pathsep.join(_libtorch(environment))
+    return environment
+
+
+def _become(program: str, arguments: list[str]) -> NoReturn:
+    os.execve(program, [program, *arguments], _environment(arguments))
 
 
 def main() -> int:
@@ -108,8 +143,7 @@ def main() -> int:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in _OURS:
         return _printed(_OURS[arguments[0]], arguments[1:])
-    program = str(_program())
-    _become([program, *arguments])
+    _become(str(_program()), arguments)
 
 
 if __name__ == "__main__":

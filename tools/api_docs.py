@@ -26,14 +26,20 @@ The examples use the names of a training script: `model`, `optimizer`, `loader`,
 and a batch `x, y`.
 """
 LONGEST_SIGNATURE = 96
-OUTSIDE = ("theory", "lightning", "transformers")  # what `import gossamer` does not bring
+OUTSIDE = (
+    "theory",
+    "trackers",
+    "lightning",
+    "transformers",
+)  # what `import gossamer` does not bring
 
 Definition = ast.ClassDef | ast.FunctionDef
 
 
 def source_of(module: str) -> Path:
     """The file of a module of the package: its stub where it is not Python."""
-    path = PACKAGE / f"{module.removeprefix('gossamer').removeprefix('.') or '__init__'}.py"
+    name = module.removeprefix("gossamer").removeprefix(".").replace(".", "/")
+    path = PACKAGE / f"{name or '__init__'}.py"
     return path if path.exists() else path.with_suffix(".pyi")
 
 
@@ -45,13 +51,16 @@ def definitions(tree: ast.Module | ast.ClassDef) -> dict[str, Definition]:
     return {node.name: node for node in tree.body if isinstance(node, Definition)}
 
 
-def exported() -> Iterator[tuple[str, Definition]]:
-    """What `gossamer.__all__` names, in the order of the imports, the C++ side last."""
-    tree = tree_of("gossamer")
-    names = next(
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+def exported(module: str = "gossamer") -> Iterator[tuple[str, Definition]]:
+    """What its `__all__` names of other modules, in the order of the imports, the C++ side last."""
+    tree = tree_of(module)
+    names: list[str] = next(
+        (
+            ast.literal_eval(node.value)
+            for node in tree.body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+        ),
+        [],
     )
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     for node in sorted(imports, key=lambda each: each.module == "gossamer._core"):
@@ -207,7 +216,8 @@ def page() -> str:
         tree = tree_of(f"gossamer.{module}")
         parts.append(f"# gossamer.{module}\n\n{markdown(ast.get_docstring(tree) or '')}\n")
         # Methods there are hooks that Lightning or the Trainer call.
-        parts += [about(name, node, methods=False) for name, node in public(definitions(tree))]
+        found = [*exported(f"gossamer.{module}"), *public(definitions(tree))]
+        parts += [about(name, node, methods=False) for name, node in found]
     return "\n".join(parts)
 
 

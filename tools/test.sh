@@ -122,17 +122,17 @@ join() {
 
 # Both mostly wait for each other and for sockets, which leaves the processors to the compiler.
 # What makes hosts of its own, or starts whole programs, is in one of them.
-whole_programs=(tests/python/test_{benches,cluster,examples_*,faults,package_*,prediction_bench}.py
-  tests/python/test_{probe,processes,programs_bench,training_comparison,transformers}.py)
+whole_programs=(tests/python/test_{benches,cluster,clusters,cut_off,examples_*,faults,package_*}.py
+  tests/python/test_{prediction_bench,probe,processes,programs_bench,training_comparison,transformers}.py)
 
 test_package() {
   test_stage "test python" .venv/bin/python -m pytest --durations=20 tests/python \
     "${whole_programs[@]/#/--ignore=}"
+  test_stage "test train" .venv/bin/python -m pytest tests/train
 }
 
 test_programs() {
   test_stage "test programs" .venv/bin/python -m pytest --durations=20 "${whole_programs[@]}"
-  test_stage "test train" .venv/bin/python -m pytest tests/train
   test_stage "test experiments" .venv/bin/python -m pytest tests/experiments
 }
 

@@ -74,13 +74,13 @@ def alone(kind: str, optimizer: str) -> Contender:
     return Contender(_plain_step(model, _optimizers(model, optimizer)), model, lambda: None)
 
 
-def gossamer(topology: str, pattern: str = "cwa", codec: str = "fp32") -> Make:
+def gossamer(topology: str, pattern: str = "cwa", codec: str = "fp32", lost: str = "error") -> Make:
     def make(kind: str, optimizer: str) -> Contender:
         from gossamer import Gossip
 
         model = _new_model(kind)
         optimizers = _optimizers(model, optimizer)
-        options = {"topology": topology, "pattern": pattern, "codec": codec}
+        options = {"topology": topology, "pattern": pattern, "codec": codec, "lost": lost}
         gossips = [Gossip(model, one, **options) for one in optimizers]
 
         def close() -> None:
@@ -122,6 +122,7 @@ CONTENDERS: dict[str, Make] = {
     "gossamer bf16": gossamer("alternating_exponential_ring", codec="bf16"),
     "gossamer int8": gossamer("alternating_exponential_ring", codec="int8"),
     "gossamer ring": gossamer("ring"),
+    "gossamer ring go_on": gossamer("ring", lost="go_on"),
     "gossamer complete": gossamer("complete"),
     "gossamer allreduce": gossamer("complete", "allreduce"),
     "decent-dp ring": decent_dp("ring"),

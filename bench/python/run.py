@@ -35,6 +35,10 @@ def interval(values: list[float]) -> tuple[float, float]:
     return ordered[k], ordered[n - 1 - k]
 
 
+def with_interval(values: list[float]) -> list[float]:
+    return [statistics.median(values), *interval(values)]
+
+
 def over_alone(result: dict, name: str, clock: str) -> dict:
     """What a contender adds to the step of one that is alone, as a part of what DDP adds."""
     rounds = zip(*(result[clock][n] for n in (name, "ddp", "alone")), strict=True)
@@ -44,18 +48,33 @@ def over_alone(result: dict, name: str, clock: str) -> dict:
 
 
 def row(name: str, result: dict, base: str) -> dict:
-    ratios = [a / b for a, b in zip(result["ms"][name], result["ms"][base], strict=True)]
+    def ratios(clock: str, to: str) -> list[float]:
+        return [a / b for a, b in zip(result[clock][name], result[clock][to], strict=True)]
+
+    to_ddp = ratios("ms", "ddp")
     return {
         "over_alone": over_alone(result, name, "ms"),
         "cpu_over_alone": over_alone(result, name, "cpu_ms"),
         "cpu_ms_per_step": statistics.median(result["cpu_ms"][name]),
         "contender": name,
         "ms_per_step": statistics.median(result["ms"][name]),
-        "ratio_to_ddp": statistics.median(ratios),
-        "ratio_min": min(ratios),
-        "ratio_max": max(ratios),
+        "ratio_to_ddp": statistics.median(to_ddp),
+        "ratio_min": min(to_ddp),
+        "ratio_max": max(to_ddp),
+        **{
+            f"{clock}_ratio_to_base": with_interval(ratios(clock, base))
+            for clock in ("ms", "cpu_ms")
+        },
         "last_losses": statistics.mean(result["loss"][name][-5:]),
     }
+
+
+def in_words(found: dict) -> str:
+    (wall, *of_wall), (cpu, *of_cpu) = found["ms_ratio_to_base"], found["cpu_ms_ratio_to_base"]
+    return (
+        f"{wall:.3f} ({of_wall[0]:.3f}-{of_wall[1]:.3f}), CPU "
+        f"{cpu:.3f} ({of_cpu[0]:.3f}-{of_cpu[1]:.3f})"
+    )
 
 
 def main() -> None:
@@ -66,6 +85,7 @@ def main() -> None:
     parser.add_argument("--models", default="transformer,conv")
     parser.add_argument("--optimizer", default="adamw", help="adamw, rmsprop or muon")
     parser.add_argument("--contenders", help="names, with commas; alone and ddp are added")
+    parser.add_argument("--base", default="ddp", help="a contender that ratios are also given to")
     parser.add_argument("--each-a-host", action="store_true", help="all payloads go over TCP")
     parser.add_argument("--memory", action="store_true", help="one run each for the peak memory")
     parser.add_argument("--quick", action="store_true", help="two workers, one model, two steps")
@@ -87,7 +107,11 @@ def main() -> None:
     for model in arguments.models.split(","):
         result = start(arguments, model, names, [arguments.rounds, arguments.steps])
         for name in names:
-            found = {"model": model, "optimizer": arguments.optimizer, **row(name, result, "ddp")}
+            found = {
+                "model": model,
+                "optimizer": arguments.optimizer,
+                **row(name, result, arguments.base),
+            }
             if arguments.memory:
                 found["peak_mb"] = start(arguments, model, [name], [1, 3])["peak_mb"]
             rows.append(found)
@@ -99,6 +123,7 @@ def main() -> None:
                 f"{part['median']:.2f} ({part['low']:.2f}-{part['high']:.2f}), CPU "
                 f"{cpu['median']:.2f} ({cpu['low']:.2f}-{cpu['high']:.2f}) of DDP's  loss "
                 f"{found['last_losses']:.4f}"
+                + (f"  {in_words(found)} of {arguments.base}" if arguments.base != "ddp" else "")
                 + (f"  peak {found['peak_mb']:.0f} MB" if "peak_mb" in found else "")
             )
     if arguments.json:

@@ -18,6 +18,7 @@ from gossamer._core import (
     topology_names,
 )
 from gossamer.gossip import Gossip
+from gossamer.job import init
 from gossamer.mixer import Mixer
 from gossamer.optim import AccumAdam, AccumAdamW
 from gossamer.own_schedules import schedule_from_matrices
@@ -40,6 +41,7 @@ __all__ = [
     "TransportError",
     "__version__",
     "forecast",
+    "init",
     "make_schedule",
     "probe",
     "rank_methods",

@@ -89,6 +89,15 @@ class Transport:
         """Name, rank, workers, and payload bytes by peer: ``edges`` has for each its peer, sent and
         received."""
 
+class Arrival:
+    """How a worker comes back to those that are there; all raise TransportError where nobody is."""
+
+    def __init__(
+        self, transport: Transport, preferred: Sequence[int], timeout_s: float
+    ) -> None: ...
+    def take_state(self) -> bytes:
+        """What the first of ``preferred`` has given."""
+
 def c10d_transport(
     rank: int, workers: int, groups: dict[int, Any], *, linger_s: float = 1.0
 ) -> Transport:
@@ -109,6 +118,7 @@ def net_transport(
     tls: bool = False,
     generation: int = 0,
     longest_silence_s: float = 30.0,
+    least_heard: int | None = None,
 ) -> Transport:
     """A transport over shared memory inside a host and TCP between hosts.
 
@@ -118,9 +128,10 @@ def net_transport(
     Not ``share_memory``: TCP inside a host as well. ``tls``: what goes over TCP is encrypted and
     authenticated by TLS 1.3 with a key from the token. ``generation``: how often a worker of this
     rank has been there before; one that comes back takes its former self's place with all others. A
-    peer of which nothing has been heard for ``longest_silence_s`` costs the requests with it.
-    ValueError for ranks out of range, workers that cannot reach each other, and those of which only
-    some have ``tls``; IoError where the system gives no sockets or no memory.
+    peer of which nothing has been heard for ``longest_silence_s`` costs the requests with it;
+    with ``least_heard`` not while this worker hears fewer than so many, or with 0 fewer than it
+    misses. ValueError for ranks out of range, workers that cannot reach each other, and
+    those of which only some have ``tls``; IoError where the system gives no sockets or no memory.
     """
 
 class FolderLock:
@@ -702,6 +713,10 @@ class Pattern:
         """Those that it goes with; empty: all."""
 
     @property
+    def may_go_on(self) -> bool:
+        """Whether it is right for those who are left when others are lost."""
+
+    @property
     def own_step(self) -> bool:
         """Whether it goes with optimizer "none" on parameters that something else has stepped."""
 
@@ -730,6 +745,23 @@ class Pattern:
 def patterns() -> list[Pattern]:
     """The table."""
 
+class LostPeer:
+    """A worker that this one goes on without."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def why(self) -> str: ...
+
+class PeerBack:
+    """A worker that has come back."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def steps(self) -> int:
+        """Its edges are on from the step after these."""
+
 class StepReport:
     """What a step did on this worker."""
 
@@ -746,6 +778,14 @@ class StepReport:
     @property
     def skipped(self) -> int:
         """Neighbours' payloads, by bucket, that the step went on without."""
+
+    @property
+    def lost(self) -> list[LostPeer]:
+        """Workers that were lost in it."""
+
+    @property
+    def back(self) -> list[PeerBack]:
+        """Those that said in it when they come back."""
 
     @property
     def hidden_s(self) -> float:
@@ -773,7 +813,11 @@ class EngineOptions:
         staleness: int = 1,
         stagger: bool = True,
         hyper: Hyper,
+        goes_on: bool = False,
+        min_workers: int = 0,
     ) -> None: ...
+
+SUSPECTED_AFTER_S: float
 
 def check_hyper(hyper: Hyper) -> None:
     """ValueError for a value out of its range."""
@@ -806,6 +850,16 @@ class Engine:
 
     def start_at(self, step: int) -> None:
         """Checks that all ranks agree, goes on after ``step`` steps with own values. Collective."""
+
+    def start_back(self, arrival: Arrival) -> None:
+        """Of a worker that comes back: agrees with the others on the step to begin with."""
+
+    @property
+    def waiting_for_state(self) -> list[int]:
+        """Ranks that come back and ask this one for ``give_state``."""
+
+    def give_state(self, rank: int, state: bytes) -> None:
+        """The state after the last step, which leaves beside the next ones."""
 
     def set_anchors(self) -> None:
         """Before start_at: what the pattern starts phases from is the parameters as they are."""

@@ -1,7 +1,10 @@
-"""Loads the extension, or says why that cannot work here."""
+"""Loads the extension for the torch that is there, or says why none can be loaded."""
 
+import sys
 import sysconfig
-from pathlib import Path
+from collections.abc import Iterable
+
+from gossamer import _series
 
 _REINSTALL = (
     "reinstall Gossamer from its folder with "
@@ -19,40 +22,38 @@ except ModuleNotFoundError as error:
     ) from error
 
 
-def _minor(version: str) -> str:
-    return ".".join(version.split("+")[0].split(".")[:2])
+def _listed(names: Iterable[str], link: str) -> str:
+    *others, last = names
+    return f"{', '.join(others)} {link} {last}" if others else last
 
 
-def _why_not_loaded(error: ImportError) -> str:
-    folder = Path(__file__).parent
-    found = [path.name for path in sorted(folder.glob("_core.*.so"))]
-    wanted = f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
-    if not found:
-        return (
-            f"[gossamer] {folder} has no extension, so it holds sources only; build with `make "
-            "build` and put build/python on the path, or install with `pip install "
+def check_build() -> None:
+    """Raises ImportError where nothing is built for this torch, or for this Python."""
+    built = _series.built()
+    if not built:
+        raise ImportError(
+            f"[gossamer] {_series.PACKAGE} has no extension, so it holds sources only; build with "
+            "`make build` and put build/python on the path, or install with `pip install "
             "--no-build-isolation .`"
         )
-    if wanted not in found:
-        return f"[gossamer] built for another Python: want {wanted}, got {found}; {_REINSTALL}"
-    return f"[gossamer] the extension does not load, got: {error}; {_REINSTALL}"
-
-
-def check_torch() -> None:
-    """Raises ImportError when torch is of another minor version than the one built for."""
-    if _minor(_built.TORCH_VERSION) != _minor(torch.__version__):
+    series = _series.series_of(torch.__version__)
+    if series not in built:
         raise ImportError(
-            f"[gossamer] built for torch {_built.TORCH_VERSION}, got torch {torch.__version__}; "
-            f"install torch {_minor(_built.TORCH_VERSION)}, or {_REINSTALL}"
+            f"[gossamer] built for torch {_listed(built, 'and')}, got torch {torch.__version__}; "
+            f"install torch {_listed(built, 'or')}, or {_REINSTALL}"
+        )
+    wanted = f"_core{sysconfig.get_config_var('EXT_SUFFIX')}"
+    if wanted not in built[series]:
+        raise ImportError(
+            f"[gossamer] built for another Python: want {wanted}, got {built[series]}; {_REINSTALL}"
         )
 
 
+check_build()  # before the extension is loaded, which would fail with less clear words
+sys.modules["gossamer"].__path__.insert(0, str(_series.folder_of(torch.__version__)))
 try:
-    from gossamer import _built
-
-    check_torch()  # before the extension is loaded, which would fail with less clear words
     from gossamer import _core  # noqa: F401
 except ImportError as error:
-    if str(error).startswith("[gossamer]"):
-        raise
-    raise ImportError(_why_not_loaded(error)) from error
+    raise ImportError(
+        f"[gossamer] the extension does not load, got: {error}; {_REINSTALL}"
+    ) from error

@@ -108,7 +108,7 @@ def _look_around() -> ranks.Findings:
     mine.facts["versions"] = {
         "gossamer": _built.VERSION,
         "torch": torch.__version__,
-        "built for torch": _built.TORCH_VERSION,
+        "built for torch": _core.__torch_version__,
         "python": platform.python_version(),
         "kernels": _kernels(mine),
     }

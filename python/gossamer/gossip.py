@@ -14,14 +14,15 @@ from torch import nn
 
 from gossamer import _core, habits
 from gossamer.base.closing import AtExit, Closing
-from gossamer.checkpoint import loading, saving
+from gossamer.checkpoint import handing_over, loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
 from gossamer.session import session
 from gossamer.session.settings import Settings
 from gossamer.step import consensus, means
 from gossamer.step.meeting import Given, meet_all
 from gossamer.step.replaced_step import ReplacedStep
-from gossamer.step.run import Run, remember
+from gossamer.step.run import Run
+from gossamer.step.runs import remember
 from gossamer.tensors import beside, wrappers
 from gossamer.uneven_epochs import uneven
 from gossamer.workers.world import find_seat, own_folder
@@ -75,6 +76,15 @@ class Gossip(habits.NoModule, Closing):
             The error of averaged gradients is lost.
         late: ``"wait"`` for neighbours whose parameters have not come, or ``"skip"`` those that
             are more than ``staleness`` steps old; workers then may step unequally often.
+        lost: ``"error"``, where a worker is lost, or ``"go_on"`` without it: its edges are off, and
+            nobody waits. Where a host averages several workers at once, those that would do so with
+            the lost one keep their own meanwhile. Collective methods are then over those that are
+            left. Needs an undirected topology and a pattern that conserves no sums;
+            docs/lost-workers.md says what each of them does.
+        min_workers: with ``lost="go_on"``, how many workers one must hear, itself included, to go
+            on without those of whom it hears nothing. 0: more than it misses, and of two equal
+            halves that one goes on which has the lowest rank. The others wait, and end once the
+            network is back. Those that are known to have ended do not count.
         bucket_bytes: parameters travel in pieces of about this size. The default is 4 MiB; for
             several hosts it is a 32nd of the parameters, from 256 KiB to 4 MiB.
         transport: ``"net"``, also ``"auto"`` (shared memory, TCP between hosts), ``"c10d"`` (Gloo).
@@ -117,6 +127,8 @@ class Gossip(habits.NoModule, Closing):
         codec: str = "fp32",
         late: str = "wait",
         staleness: int = 1,
+        lost: str = "error",
+        min_workers: int = 0,
         timeout_s: float = 1800.0,
         bucket_bytes: int | None = None,
         transport: str = "auto",
@@ -132,8 +144,15 @@ class Gossip(habits.NoModule, Closing):
         inner, ddp = wrappers.unwrapped(model)
         met = meet_all(Given(inner, optimizer, mix_state, ddp, find_seat(group)), asked)
         self.plan: tuple[str, ...] = met.plan
-        begun = session.begin(met.world, met.settings, met.trained.rule)
-        self._run = Run(begun, met.trained, trusts_versions=ddp is None)
+        back = None
+        if met.world.comes_back:
+            begun, back = handing_over.come_back(met.world, met.settings, met.trained)
+        else:
+            begun = session.begin(met.world, met.settings, met.trained.rule)
+        found = back.trained if back is not None else met.trained
+        self._run = Run(begun, found, trusts_versions=ddp is None, back=back)
+        if met.settings.lost == "go_on":
+            self._run.between_steps(handing_over.give)
         self._folders = FolderLocks()
         self._patch(inner, met.trained.optimizers.each)
         remember(self, self._run)
@@ -252,6 +271,13 @@ class Gossip(habits.NoModule, Closing):
             run.restart(*loading.load(run.team, run.trained, path))
 
     @property
+    def steps_done(self) -> int:
+        """Steps so far: 0 for a new job, those of the checkpoint after ``load``, and where the
+        others are for a worker that has come back. ``for step in range(gossip.steps_done, total)``
+        is right for all of them."""
+        return self._run.team.engine.steps_done
+
+    @property
     def last_step(self) -> _core.StepReport | None:
         """What the last step did; None before the first."""
         return self._run.last_step
@@ -264,7 +290,8 @@ class Gossip(habits.NoModule, Closing):
     def stats(self) -> dict[str, Any]:
         """Numbers of this worker so far: its ``steps``; ``exposed_s``, the seconds of waiting for
         others; ``hidden_s``, the seconds of transfers that nobody waited for. ``skipped`` are late
-        payloads by bucket. ``edges`` has the payload bytes ``sent`` and ``received`` by peer."""
+        payloads by bucket. ``lost`` says why, by rank, of neighbours that it goes on without.
+        ``edges`` has the payload bytes ``sent`` and ``received`` by peer."""
         return self._run.totals.stats(self._run.team.engine)
 
     def log(self, **values: Any) -> None:

@@ -21,7 +21,8 @@ from torch.utils.data._utils import signal_handling
 
 from gossamer import _core
 from gossamer.base.closing import AtExit, Closing
-from gossamer.step.run import Run, run_of
+from gossamer.step.run import Run
+from gossamer.step.runs import run_of
 
 _NAP_S = 0.02
 

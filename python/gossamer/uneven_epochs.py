@@ -23,7 +23,8 @@ import torch
 
 from gossamer.session.team import UNEVEN
 from gossamer.step.carried import masters_of
-from gossamer.step.run import Run, run_of
+from gossamer.step.run import Run
+from gossamer.step.runs import run_of
 from gossamer.tensors.trained import Trained
 from gossamer.workers.board import Board, next_number
 from gossamer.workers.world import board_of
@@ -161,6 +162,11 @@ def uneven(*gossips: object) -> Iterator[None]:
     runs = [run_of(gossip, UNEVEN) for gossip in gossips]
     for run in runs:
         run.team.refuse_inside(UNEVEN)
+        if run.session.settings.lost == "go_on":
+            raise RuntimeError(
+                "[Gossip] uneven() waits for all workers, got lost='go_on', with which some may "
+                "never leave; give all of them equally many batches, or use lost='error'"
+            )
     if _open.get():
         raise RuntimeError(
             "[Gossip] uneven() inside uneven() of another Gossip, which would wait for each other "

@@ -1,12 +1,15 @@
 """Starts examples as users do, in two processes, and reads what they print."""
 
+import importlib.util
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -21,10 +24,25 @@ class Run:
     averages: list[dict[str, float]]  # what watch_example.py noted
 
 
+def example_module(name: str) -> Any:
+    """What the scripts import from beside them."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def environment() -> dict[str, str]:
     package = os.environ.get("GOSSAMER_PYTHON_PATH", str(ROOT / "build" / "python"))
     paths = [package, os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def free_port() -> int:
+    """Of this machine, for somebody who listens soon."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
 
 
 def start(script: Path, *arguments: str, workers: int = 2) -> str:

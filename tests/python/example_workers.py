@@ -4,7 +4,6 @@ their pages."""
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -19,10 +18,8 @@ WAIT_S = 240
 
 def start(script: str, *words: object) -> list[subprocess.Popen[str]]:
     """The workers, with the variables of torchrun."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    port = str(example_runs.free_port())
+    shared = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": "1"}
     counts = {"WORLD_SIZE": str(WORKERS), "LOCAL_WORLD_SIZE": str(WORKERS)}
     return [
         subprocess.Popen(

@@ -27,6 +27,7 @@ from typing import Any
 MODULES = ("workers", "gossip_scenarios")
 ENVIRONMENT = dict(os.environ)  # before any test has changed it
 LOOK_EVERY_S = 0.01
+NOBODY = 0  # in place of a process
 
 
 class Forked:
@@ -92,7 +93,9 @@ class Server:
             request |= {"environment": dict(os.environ), "place": str(Path.cwd())}
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
-            return self.answer.get()
+            pid = self.answer.get()
+        assert pid != NOBODY, f"{__file__} has ended; stderr says why"
+        return pid
 
     def listen(self) -> None:
         assert self.process.stdout is not None
@@ -104,6 +107,7 @@ class Server:
                 assert self.asker is not None
                 self.mine[said["pid"]] = self.asker
                 self.answer.put(said["pid"])
+        self.answer.put(NOBODY)
 
 
 @cache

@@ -38,6 +38,7 @@ import gossip_scenarios_ends  # noqa: E402
 import gossip_scenarios_half  # noqa: E402
 import gossip_scenarios_interrupted  # noqa: E402
 import gossip_scenarios_jobs  # noqa: E402
+import gossip_scenarios_lost  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
 import gossip_scenarios_mistakes  # noqa: E402
@@ -52,6 +53,7 @@ import gossip_scenarios_state  # noqa: E402
 import gossip_scenarios_stops  # noqa: E402
 import gossip_scenarios_suspicions  # noqa: E402
 import gossip_scenarios_trace  # noqa: E402
+import gossip_scenarios_trackers  # noqa: E402
 import gossip_scenarios_transports  # noqa: E402
 import gossip_scenarios_uneven  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  seconds that the first optimizer of each rank would take
@@ -76,6 +78,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_device_shards.SCENARIOS,
     **gossip_scenarios_devices.SCENARIOS,
     **gossip_scenarios_jobs.SCENARIOS,
+    **gossip_scenarios_lost.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,
     **gossip_scenarios_mistakes.SCENARIOS,
@@ -92,6 +95,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_stops.SCENARIOS,
     **gossip_scenarios_suspicions.SCENARIOS,
     **gossip_scenarios_trace.SCENARIOS,
+    **gossip_scenarios_trackers.SCENARIOS,
     **gossip_scenarios_transports.SCENARIOS,
     **gossip_scenarios_uneven.SCENARIOS,
 }

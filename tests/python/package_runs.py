@@ -16,18 +16,25 @@ LIMIT_S = 120
 _LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
+def with_package(
+    environment: Mapping[str, str] | None = None, path: str | Path = PACKAGE.parent
+) -> dict[str, str]:
+    """An environment in which Python has the package of a folder, not the source tree's."""
+    own = {"PYTHONPATH": str(path), "PYTHONSAFEPATH": "1", **(environment or {})}
+    kept = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
+    return {**kept, **own}
+
+
 def run(
     arguments: list[str],
     environment: Mapping[str, str] | None = None,
     path: str | Path = PACKAGE.parent,
 ) -> subprocess.CompletedProcess[str]:
     """Python with these arguments, with the package of a folder, outside of the source tree."""
-    own = {"PYTHONPATH": str(path), "PYTHONSAFEPATH": "1", **(environment or {})}
-    kept = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd="/",
-        env={**kept, **own},
+        env=with_package(environment, path),
         capture_output=True,
         text=True,
         check=False,
@@ -45,6 +52,22 @@ def start_program(words: list[str], cwd: Path, stdout: int) -> subprocess.Comple
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=LIMIT_S,
+    )
+
+
+def started(
+    words: str, program: Path = PACKAGE / "bin" / "gossamer", **changes: str
+) -> subprocess.CompletedProcess[str]:
+    """`gossamer` with the words of a line, beside the Python that runs the tests."""
+    here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [str(program), *words.split()],
+        cwd=changes.pop("cwd", "/"),
+        env={**os.environ, "PATH": here, **changes},
+        capture_output=True,
         text=True,
         check=False,
         timeout=LIMIT_S,

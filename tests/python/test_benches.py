@@ -21,7 +21,7 @@ import cluster as emulated
 from gossamer import _core
 
 BENCH = ROOT / "bench"
-BUILD = Path(_core.__file__).resolve().parents[2]
+BUILD = Path(_core.__file__).resolve().parents[3]
 LIMIT_S = 240
 # Scripts that other tests start, with the test's file.
 ELSEWHERE = {

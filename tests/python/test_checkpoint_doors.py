@@ -86,6 +86,11 @@ def test_the_command_goes_on_from_what_python_has_saved(
         go_on(tmp_path / f"{pattern}-run", pattern, 3)
     ranks = gossip_ranks.results(gossip_ranks.run(["handed_on"], [3]), "handed_on")
     assert ranks == [dict.fromkeys(PATTERNS, 3)] * 3
+    words = [*RING.replace("--per-host 3", "--per-host 1").split(), "--steps", "13"]
+    out = str(tmp_path / "cwa-other")
+    fewer = start_program([*words, "--auto-resume", "--out", out], tmp_path, subprocess.DEVNULL)
+    assert fewer.returncode == 2
+    assert "as many workers as were saved, 3, got 1; give as many" in fewer.stderr
     for pattern in PATTERNS:
         alone = go_on(tmp_path / f"{pattern}-run", pattern, 13)
         other = go_on(tmp_path / f"{pattern}-other", pattern, 13)

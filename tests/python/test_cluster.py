@@ -172,9 +172,14 @@ def test_hosts_are_machines_though_no_launcher_says_so(pair: str, tmp_path: Path
     codes, text = said(*train)
     assert codes == [0, 0], text
     assert words in text and "has started 2 hosts x 1 worker" in text
+    codes, text = said("env", "-uGLOO_SOCKET_IFNAME", *train)
+    assert codes == [0, 0], "by the way that leads to the store: " + text
     codes, text = said("env", "GLOO_SOCKET_IFNAME=lo", *train)
     assert codes == [2, 2]
     assert text.count("GLOO_SOCKET_IFNAME leads to no other host, got lo, 127.0.0.1") == 2
+    codes, text = said("env", "GLOO_SOCKET_IFNAME=nowhere0", *train)
+    assert codes == [2, 2]
+    assert text.count("no interface with an address has the name, got nowhere0") == 2
 
 
 @needs_cluster

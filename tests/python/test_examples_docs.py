@@ -23,8 +23,16 @@ GUIDES = (
 )
 
 
-# Other tests try these: with files of a cluster, before a Gossip, with packages of others.
-ELSEWHERE = ('"cluster.toml"', "gossamer.probe(", "gossamer.lightning", "gossamer.transformers")
+# Other tests try these: with files of a cluster, before a Gossip, with packages of others, started
+# by a launcher.
+ELSEWHERE = (
+    '"cluster.toml"',
+    "gossamer.probe(",
+    "gossamer.lightning",
+    "gossamer.transformers",
+    "gossamer.trackers",
+    "gossamer.init(",
+)
 
 
 def code_blocks(guide: str) -> list[tuple[str, str]]:

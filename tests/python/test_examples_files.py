@@ -1,20 +1,16 @@
 """What the examples promise about their files: short differences, commands, IDX files."""
 
 import gzip
-import importlib.util
 import subprocess
 from pathlib import Path
 
 import pytest
-from example_runs import EXAMPLES, ROOT
+from example_runs import EXAMPLES, ROOT, example_module
 
 MOST_LINES = 5
 PAIRS = sorted(path.name.removesuffix("_ddp.py") for path in EXAMPLES.glob("*_ddp.py"))
 
-_spec = importlib.util.spec_from_file_location("idx_data", EXAMPLES / "idx_data.py")
-assert _spec is not None and _spec.loader is not None
-idx_data = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(idx_data)
+idx_data = example_module("idx_data")
 
 
 def changed(name: str, *, option: str) -> str:

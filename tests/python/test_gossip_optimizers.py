@@ -203,11 +203,12 @@ def test_groups_and_states_may_change(ranks: list[gossip_ranks.Rank]) -> None:
 def test_unequal_numbers_of_batches(ranks: list[gossip_ranks.Rank], name: str) -> None:
     one, other = gossip_ranks.results(ranks, "optimizers_unequal")
     for pattern in ("cwa", "allreduce", "gradient_gossip"):
-        steps, parameters, _ = one[f"{pattern} {name}"]
+        steps, parameters, apart = one[f"{pattern} {name}"]
         assert steps == other[f"{pattern} {name}"][0] >= 5
         if pattern == "allreduce":
             assert parameters == other[f"{pattern} {name}"][1]
-    assert one[f"cwa {name}"][2] < 1e-6  # the last steps only mixed
+        elif pattern == "cwa" and steps > 5:  # one that the first to leave had begun meanwhile
+            assert apart < 1e-6  # the last steps only mixed
 
 
 # Checkpoints.

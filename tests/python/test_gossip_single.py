@@ -53,6 +53,24 @@ def test_equals_torch_over_100_steps(name: str, pattern: str) -> None:
     assert same_state(optimizer, reference, within=1e-5)
 
 
+@pytest.mark.parametrize("pattern", ["cwa", "exact_diffusion"])
+def test_tensors_of_several_large_pages_train_as_small_ones(pattern: str) -> None:
+    """Of 5.4 MB, which begin anywhere; their state is in pages of 2 MiB."""
+    model, plain = pair(lambda: mlp(hidden=270_001))
+    optimizer, reference = (
+        SGD(each.parameters(), lr=0.01, momentum=0.9) for each in (model, plain)
+    )
+    with Gossip(model, optimizer, pattern=pattern) as gossip:
+        assert gossip.is_fused
+        train(model, optimizer, range(4))
+    train(plain, reference, range(4))
+    assert difference(model, plain) < NEAR
+    assert same_state(optimizer, reference, within=1e-5)
+    train(model, optimizer, range(4, 6))
+    train(plain, reference, range(4, 6))
+    assert difference(model, plain) < NEAR, "what was kept is torch's own now"
+
+
 def test_notices_another_learning_rate() -> None:
     model, plain = pair()
     optimizer = Adam(model.parameters(), lr=0.01)
@@ -90,6 +108,26 @@ def groups_of(model: nn.Module) -> list[dict[str, object]]:
         {"params": weights, "lr": 0.02, "weight_decay": 0.3},
         {"params": biases, "lr": 0.05, "weight_decay": 0.0},
     ]
+
+
+@pytest.mark.parametrize("kind", [AccumAdam, AccumAdamW])
+def test_accum_adam_alone_takes_a_closure(kind: Make) -> None:
+    model, other = pair()
+    optimizer, plain = kind(model.parameters()), kind(other.parameters())
+
+    def closure() -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = loss_of(model, batch(0))
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        expected = loss_of(other, batch(0)).item()
+        train(other, plain, [0])
+        with torch.no_grad():  # as in a loop that evaluates
+            assert optimizer.step(closure).item() == expected
+    assert difference(model, other) == 0
+    assert optimizer.step(None) is None
 
 
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW, AccumAdamW, partial(SGD, momentum=0.9)])
@@ -248,7 +286,7 @@ def test_a_worker_alone_is_its_own_average() -> None:
     with gossip.averaged() as average:
         assert average is model
         assert all(map(torch.equal, before, model.parameters()))
-    stats = {"steps": 0, "exposed_s": 0.0, "hidden_s": 0.0, "skipped": 0, "edges": {}}
+    stats = {"steps": 0, "exposed_s": 0.0, "hidden_s": 0.0, "skipped": 0, "lost": {}, "edges": {}}
     assert gossip.stats() == stats
 
 

@@ -41,6 +41,11 @@ def refusal(gossip: Gossip, folder: Path) -> str:
     return str(caught.value)
 
 
+def test_names_of_files_are_printed_as_they_are_or_byte_by_byte() -> None:
+    for name, text in ((b"caf\xc3\xa9", "caf\u00e9"), (b"caf\xe9\x1b[2J", r"caf\xe9\x1b[2J")):
+        assert files.printable(Path(os.fsdecode(name))) == text
+
+
 # What load() is given.
 
 
@@ -188,11 +193,13 @@ def test_a_full_disk_is_the_promised_error(tmp_path: Path) -> None:
 def test_metrics_that_cannot_go_on_are_a_warning(tmp_path: Path) -> None:
     model = mlp()
     optimizer = SGD(model.parameters(), lr=0.1)
-    with Gossip(model, optimizer, metrics=tmp_path):
+    with Gossip(model, optimizer, metrics=tmp_path) as gossip:
         train(model, optimizer, [0])
         expected = pytest.warns(RuntimeWarning, match="the metrics in .* end before step")
         with expected as caught, small_files():
             train(model, optimizer, range(1, 30))
+        gossip.log(loss=1.0)
+        train(model, optimizer, [30])
         assert len(caught) == 1
     lines = (tmp_path / "metrics.rank0.jsonl").read_text().splitlines(keepends=True)
     assert [files.parse_json(line)["step"] for line in lines[:2]] == [1, 2]

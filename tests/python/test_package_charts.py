@@ -1,35 +1,16 @@
 """Commands of the program that draw: what they print does not need Python, what they draw does."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from package_runs import PACKAGE
+from package_runs import PACKAGE, started
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
 QUICK = "--hosts 6 --samples 50 --dimension 3 --steps 200 --record-every 100"
-LIMIT_S = 60
-
-
-def started(
-    words: str, program: Path = PACKAGE / "bin" / "gossamer", **changes: str
-) -> subprocess.CompletedProcess[str]:
-    here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        [str(program), *words.split()],
-        cwd=changes.pop("cwd", "/"),
-        env={**os.environ, "PATH": here, **changes},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
 
 
 @pytest.fixture

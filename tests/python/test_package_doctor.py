@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from example_runs import free_port
 from package_runs import last_json, launch, run
 
 from gossamer import _built, _core
@@ -106,8 +107,7 @@ def test_a_socket_on_every_interface_is_found() -> None:
 
 
 def test_a_worker_that_does_not_come_is_a_problem_and_no_hang() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     started = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     done = run(["-c", f"{IMPATIENT} sys.exit(doctor.main([]))"], started)
     assert done.returncode == 2

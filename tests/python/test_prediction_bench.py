@@ -21,7 +21,7 @@ from sides import Side  # noqa: E402
 
 from gossamer import _core  # noqa: E402
 
-BUILD = Path(_core.__file__).resolve().parents[2] / "bin"
+BUILD = Path(_core.__file__).resolve().parents[3] / "bin"
 PROGRAMS = Programs(BUILD)
 
 

@@ -73,3 +73,22 @@ def test_a_process_that_is_killed_at_any_call(shim: str, folder: Path) -> None:
     assert steps[-1] > 0  # killed after it was committed
     assert ended[0]["after"][0] == "latest"
     assert len(ended[0]["after"]) == 2
+
+
+def test_where_names_cannot_be_exchanged_the_former_comes_back(
+    shim: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on some network file systems: a step that was saved before is moved aside first."""
+    monkeypatch.setenv("NO_EXCHANGE", "1")
+    *failed, last = saves(shim, folder, "replace")
+    assert (last["loaded"], last["said"], last["came"]) == (len(failed) + 1, "", "")
+    assert len(failed) == 4, (
+        "a worker's file, the manifest, the former aside, this one in its place"
+    )
+    for each in failed:
+        assert each["came"] == "rename"
+        assert "Input/output error" in each["said"]
+        assert (each["before"], each["loaded"]) == (0, 0)
+        assert each["left"] == ["latest", "step-00000001"]
+    replaces = ["cannot replace the checkpoint of this step" in each["said"] for each in failed]
+    assert replaces == [False, False, True, True]

@@ -61,6 +61,8 @@ import torch, gossamer
 model = torch.nn.Linear(2, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 gossip = gossamer.Gossip(model, optimizer)
+if sys.argv[3:]:
+    signal.signal(signal.SIGUSR1, lambda number, frame: print(sys.argv[3]))
 with gossamer.StopOnSignal(gossip, grace_s=float(sys.argv[2]), signals=[signal.SIGUSR1]) as stop:
     for step in range(1000):
         model(torch.ones(2)).sum().backward()
@@ -84,6 +86,13 @@ print("not told")
 """
 
 
+def alone(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    script = tmp_path / "train.py"
+    script.write_text(f"import sys; sys.path.insert(0, '{ROOT}/build/python')\n" + ALONE)
+    command = [sys.executable, str(script), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
 @pytest.mark.parametrize(
     ("how", "grace_s", "code", "out"),
     [
@@ -94,17 +103,24 @@ print("not told")
     ],
 )
 def test_a_worker_alone(tmp_path: Path, how: str, grace_s: float, code: int, out: str) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(f"import sys; sys.path.insert(0, '{ROOT}/build/python')\n" + ALONE)
-    done = subprocess.run(
-        [sys.executable, str(script), how, str(grace_s)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = alone(tmp_path, how, str(grace_s))
     assert (done.returncode, done.stdout) == (code, out), done.stderr
     if how == "slow":
         assert "leaves 0.2 s after SIGUSR1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "out"),
+    [
+        ("twice", 128 + signal.SIGUSR1, "heard\nsaved after 4\n"),
+        ("late", 0, "heard\nnot told\n"),
+    ],
+)
+def test_an_own_handler_hears_what_stop_on_signal_does_not_serve(
+    tmp_path: Path, how: str, code: int, out: str
+) -> None:
+    done = alone(tmp_path, how, "25", "heard")
+    assert (done.returncode, done.stdout) == (code, out), done.stderr
 
 
 LOADING = """

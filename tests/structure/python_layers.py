@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 # beside them; the order is that of the package, lowest first.
 ARROWS: dict[str, set[str]] = {
     "_built": set(),
-    "_load": {"_built"},
+    "_series": set(),
+    "_load": {"_series"},
     "base": set(),
     "optim": set(),
     "report": {"base"},
@@ -23,6 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "habits": {"step"},
     "uneven_epochs": {"workers", "tensors", "session", "step"},
     "stopping": {"base", "step"},
+    "trackers": {"base", "workers", "records", "step"},
     "mixer": {"base", "workers", "tensors", "session", "step"},
     "gossip": {
         *("base", "workers", "tensors", "session", "step", "checkpoint"),
@@ -30,12 +32,14 @@ ARROWS: dict[str, set[str]] = {
     },
     "diagnosis": {"workers"},
     "probing": {"base", "workers", "tensors", "session", "diagnosis"},
+    "job": {"workers"},
+    "launching": set(),
     "lightning": {"gossip"},
     "transformers": {"gossip"},
     "doctor": {"_built", "workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),
-        *("gossip", "mixer", "probing", "stopping", "uneven_epochs"),
+        *("gossip", "mixer", "probing", "stopping", "uneven_epochs", "job"),
     },
     "__main__": set(),
 }

@@ -1,7 +1,8 @@
-/* Preloaded by test_train_disk.py and test_save_interrupted.py: some calls on files of a name fail
-   with EIO. FAULT is "CALL PART FIRST COUNT", e.g. "fsync worker-00001 2 1": the second one fails.
-   CALL may be "any". FAULT_CAME has the call that failed. With FAULT_KILLS the process is killed
-   instead, before the call. */
+/* Preloaded by tests of saves and of lost workers: some calls on files of a name fail with EIO. FAULT
+   is "CALL PART FIRST COUNT", e.g. "fsync worker-00001 2 1": the second one fails. CALL may be "any".
+   FAULT_CAME has the call that failed. With FAULT_KILLS the process is killed instead, before the
+   call; with FAULT_STOPS it stands still there until it is continued. NO_LOCKS and NO_EXCHANGE: as on
+   some network file systems. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,6 +26,7 @@ static int fails(const char* call, const char* path) {
   const int number = atomic_fetch_add(&seen, 1) + 1;
   if (number < first || number >= first + count) return 0;
   if (getenv("FAULT_KILLS") != NULL) kill(getpid(), SIGKILL);
+  if (getenv("FAULT_STOPS") != NULL) return raise(SIGSTOP);
   setenv("FAULT_CAME", call, 1);
   errno = EIO;
   return 1;
@@ -65,6 +67,10 @@ int rename(const char* from, const char* to) {
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
   int (*next)(int, const char*, int, const char*, unsigned) =
       (int (*)(int, const char*, int, const char*, unsigned))dlsym(RTLD_NEXT, "renameat2");
+  if (getenv("NO_EXCHANGE") != NULL && flags != 0) {
+    errno = EINVAL;
+    return -1;
+  }
   return fails("renameat2", from) ? -1 : next(from_folder, from, to_folder, to, flags);
 }
 

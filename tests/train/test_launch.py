@@ -17,6 +17,7 @@ from train_runs import (
     checkpoint_bytes,
     finish,
     free_port,
+    gossamer,
     small_text,
     start,
     torchrun,
@@ -263,6 +264,45 @@ def test_what_is_wrong_for_one_ends_all(flags: str, words: str, text: list[str])
     assert [each.returncode for each in done] == [2, 2]
     assert all(words in each.stderr for each in done), done[0].stderr + done[1].stderr
     assert "rank 1 could not" in done[0].stderr
+
+
+def test_a_secret_that_one_lacks_is_missed_by_all(text: list[str], tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of sixteen bytes or more")
+    secret.chmod(0o600)
+    in_order = as_torchrun(2, per_host=2)
+    its = {1: {"GOSSAMER_SECRET_FILE": str(secret)}}
+    done = finish(start(lambda rank: in_order(rank) | its.get(rank, {}), [0, 1], *text))
+    assert [each.returncode for each in done] == [2, 2]
+    words = "same secret, or none does, got one on rank 1, none on rank 0"
+    assert all(words in each.stderr for each in done), done[0].stderr + done[1].stderr
+
+
+def test_a_key_from_the_store_is_a_warning_of_one(text: list[str], tmp_path: Path) -> None:
+    """And both mix by the same file of matrices."""
+    weights = tmp_path / "weights.json"
+    weights.write_text(gossamer("topology", "ring", "--hosts", "2", "--json").stdout)
+    flags = [*text, "--tls", "--pattern", "atc", "--topology", str(weights), "--steps", "2"]
+    done = finish(start(as_torchrun(2, per_host=1), [0, 1], *flags, "--json"))
+    assert [each.returncode for each in done] == [0, 0], done[0].stderr + done[1].stderr
+    assert json.loads(done[0].stdout)["topology"] == str(weights)
+    assert "warning: the key of TLS comes from the launcher's store" in done[0].stderr
+    assert done[1].stderr == ""
+
+
+def test_a_folder_that_only_rank_0_sees_is_named(text: list[str], tmp_path: Path) -> None:
+    variables = as_torchrun(2, per_host=1)
+    outs = [str(tmp_path / "run"), str(tmp_path / "elsewhere")]
+    processes = [
+        process
+        for rank, out in enumerate(outs)
+        for process in start(variables, [rank], *text, "--steps", "2", "--out", out)
+    ]
+    done = finish(processes)
+    assert [each.returncode for each in done] == [2, 2]
+    words = f"{outs[1]} is not the folder that rank 0 writes to, got no run.toml in it; give a"
+    assert all(words in each.stderr for each in done), done[0].stderr + done[1].stderr
+    assert "rank 1 could not see the run folder" in done[0].stderr
 
 
 @pytest.mark.parametrize(

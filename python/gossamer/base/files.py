@@ -105,7 +105,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ValueError("nested too deeply") from error
 
 
-def write_whole(path: Path, text: str, *, is_synced: bool = False) -> None:
+def write_whole(path: Path, text: str) -> None:
     """The file of this content: beside its name first, in a file that nobody else has made, so that
     there is never a half of it, and no link is followed."""
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
@@ -113,21 +113,7 @@ def write_whole(path: Path, text: str, *, is_synced: bool = False) -> None:
     try:
         with os.fdopen(os.open(aside, flags, 0o666), "w", encoding="utf-8") as file:
             file.write(text)
-            if is_synced:
-                file.flush()
-                os.fsync(file.fileno())
         aside.replace(path)
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
-    if is_synced:
-        sync(path.parent)
-
-
-def sync(path: Path) -> None:
-    """Brings a file or a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

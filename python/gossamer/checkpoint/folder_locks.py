@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from gossamer import _core
+
+_PATIENCE_S = 1.0
+"""So long the system may take to give back the lock of a worker that was killed: its connections
+may end before, and whoever goes on without it is here then."""
+
+
+def _lock(folder: Path) -> _core.FolderLock:
+    limit = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return _core.FolderLock(str(folder), "a job that saves with gossamer.Gossip")
+        except _core.IoError:
+            if time.monotonic() > limit:
+                raise
+        time.sleep(0.02)
 
 
 class _Held:
     """A lock that several of a process share."""
 
     def __init__(self, folder: Path) -> None:
-        self.lock = _core.FolderLock(str(folder), "a job that saves with gossamer.Gossip")
+        self.lock = _lock(folder)
 
 
 _held: WeakValueDictionary[tuple[int, str], _Held] = WeakValueDictionary()

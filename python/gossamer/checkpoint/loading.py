@@ -18,6 +18,7 @@ from gossamer.checkpoint import worker_file
 from gossamer.checkpoint.problems import as_problem, together
 from gossamer.checkpoint.worker_file import Restored, Source, WorkerFile, understood
 from gossamer.checkpoint.worker_means import means_of
+from gossamer.session.session import Session
 from gossamer.session.team import Team
 from gossamer.step.carried import Carried
 from gossamer.tensors import beside, shards
@@ -62,13 +63,13 @@ def _looked_into(
     path, manifest = checkpoint
     problems: list[Exception] = []
     with as_problem(problems, world.rank, "load the checkpoint"):
-        _check_model(trained, manifest)
+        check_model(trained, manifest)
         source = _source(world, path, manifest)
         _check_beside(trained, source)
         with understood(path):
             found = worker_file.restored(source, trained)
-            _check_state(trained, found)
-            carried = _carried(team, trained, source, Carried(losses=manifest.losses))
+            check_state(trained, found)
+            carried = carried_in(team.session, trained, source, Carried(losses=manifest.losses))
     team.exchange("load()", {}, next(iter(problems), None))
     return found, manifest.step, carried
 
@@ -155,7 +156,7 @@ def _paths(world: World, folder: Path) -> list[str]:
 # What is in it.
 
 
-def _check_model(trained: Trained, manifest: _core.Manifest) -> None:
+def check_model(trained: Trained, manifest: _core.Manifest) -> None:
     manifest.require_same_model(
         worker_file.optimizer_word(trained), worker_file.model_lines(trained)
     )
@@ -185,7 +186,7 @@ def _source(world: World, path: str, manifest: _core.Manifest) -> Source:
         return WorkerFile(file)
 
 
-def _check_state(trained: Trained, found: Restored) -> None:
+def check_state(trained: Trained, found: Restored) -> None:
     """What the engine keeps of a fused optimizer must be what it can take."""
     rule = trained.rule
     if rule is None:
@@ -201,9 +202,9 @@ def _check_state(trained: Trained, found: Restored) -> None:
             int(entry["step"])
 
 
-def _carried(team: Team, trained: Trained, source: Source, carried: Carried) -> Carried:
+def carried_in(session: Session, trained: Trained, source: Source, carried: Carried) -> Carried:
     """State of another pattern is left where it is, and there is none in the means over workers."""
-    keys, row = set(source.keys()), team.session.row(trained.rule)
+    keys, row = set(source.keys()), session.row(trained.rule)
     mixed, state = {}, {}
     for name, parameter in _mixed(trained):
         key = _core.mixed_key(name)

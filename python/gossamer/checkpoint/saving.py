@@ -24,6 +24,8 @@ from gossamer.tensors import shards
 from gossamer.tensors.trained import Trained
 from gossamer.workers.world import is_lowest_of_host, ranks_of_host
 
+_ATTEMPTS = 3
+
 
 def save(
     team: Team,
@@ -36,22 +38,34 @@ def save(
     """See Gossip.save, which refuses blocks. What is ``carried`` is read in here."""
     shards.reshard(trained.model)
     with together(trained.tensors, "save"):
-        begun = _saved(team, trained, carried, folders, path, keep)
+        for again in range(_ATTEMPTS):
+            try:
+                begun = _saved(team, trained, carried, folders, path, keep)
+                break
+            except _FewerError:
+                if again == _ATTEMPTS - 1:
+                    raise
     begun.prune(keep)
     team.engine.barrier()  # all have read the cards: whose process holds them may end now
+
+
+class _FewerError(IoError):
+    """A worker was lost in the middle, so that its file is not there, or in nobody's list."""
 
 
 def _saved(
     team: Team, trained: Trained, carried: Carried, folders: FolderLocks, path: Path, keep: int
 ) -> _Begun:
+    if team.session.settings.lost == "go_on":
+        team.exchange("save()", {})  # who is present
     taken = partial(_taken, team, trained, folders, path, keep)
     team.agree("save()", taken, compares_steps=True)
-    first = team.exchange("save()", {"attempt": secrets.token_hex(8), "created": _now()})[0]
+    first = team.exchange("save()", {"attempt": secrets.token_hex(8), "created": now()})[0]
     begun = _Begun(team, path, first["attempt"])
     try:
         begun.begin(folders)
         files = begun.write(trained, carried)
-        begun.commit(_described(team, trained, carried, first["created"], files), folders)
+        begun.commit(described(team, trained, carried, first["created"], files), folders)
     except Exception:
         begun.abandon()
         raise
@@ -69,7 +83,7 @@ def _taken(team: Team, trained: Trained, folders: FolderLocks, path: Path, keep:
     problems: list[Exception] = []
     rank = team.session.world.rank
     with as_problem(problems, rank, "use the folder"):
-        if rank == 0:
+        if rank == min(team.present):
             path.mkdir(parents=True, exist_ok=True)
             folders.take(path)
     if problems:
@@ -77,11 +91,11 @@ def _taken(team: Team, trained: Trained, folders: FolderLocks, path: Path, keep:
     return [f"keep {keep}", worker_file.optimizer_word(trained), *worker_file.model_lines(trained)]
 
 
-def _now() -> str:
+def now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _described(
+def described(
     team: Team, trained: Trained, carried: Carried, created: str, files: list[tuple[int, int]]
 ) -> _core.Manifest:
     return _core.Manifest(
@@ -104,6 +118,7 @@ class _Begun:
         self._world = team.session.world
         self._path = str(path)
         self._attempt = attempt
+        self._present = list(team.present)
         step = team.engine.steps_done
         self._temporary = _core.temporary_checkpoint(self._path, step, attempt)
         self._commits = False
@@ -113,7 +128,7 @@ class _Begun:
         problems: list[Exception] = []
         with as_problem(problems, self._world.rank, "begin a checkpoint"):
             folders.check()
-            if is_lowest_of_host(self._world):
+            if is_lowest_of_host(self._world, self._present):
                 step = self._team.engine.steps_done
                 _, self._commits = _core.begin_checkpoint(self._path, step, self._attempt)
         cards = self._tell(problems, {"commits": self._commits})
@@ -132,14 +147,15 @@ class _Begun:
         with as_problem(problems, self._world.rank, "write its file"):
             pattern = self._team.session.row(trained.rule).name
             content = worker_file.collect(trained, carried, pattern)
-            written = content.write(self._temporary, self._world.rank)
+            place = self._present.index(self._world.rank)
+            written = content.write(self._temporary, place)
         cards = self._tell(problems, {"written": written})
         return [(int(card["written"][0]), int(card["written"][1])) for card in cards]
 
     def commit(self, manifest: _core.Manifest, folders: FolderLocks) -> None:
         problems: list[Exception] = []
         if self._commits:
-            here = [] if self._is_alone else list(ranks_of_host(self._world))
+            here = [] if self._is_alone else self._places_here()
             with as_problem(problems, self._world.rank, "commit the checkpoint"):
                 folders.check()
                 _core.commit_checkpoint(self._temporary, self._path, manifest, here)
@@ -163,5 +179,17 @@ class _Begun:
                 stacklevel=4,
             )
 
+    def _places_here(self) -> list[int]:
+        """Of the files that workers of this host have written."""
+        here = ranks_of_host(self._world)
+        return [place for place, rank in enumerate(self._present) if rank in here]
+
     def _tell(self, problems: list[Exception], card: dict[str, Any]) -> list[dict[str, Any]]:
-        return self._team.exchange("save()", card, next(iter(problems), None))
+        cards = self._team.exchange("save()", card, next(iter(problems), None))
+        if self._team.present != self._present:
+            raise _FewerError(
+                f"[Gossip] rank {self._world.rank}: workers were lost in save(), which left "
+                f"{len(self._team.present)} of {len(self._present)}; nothing of it counts, save "
+                "again"
+            )
+        return cards

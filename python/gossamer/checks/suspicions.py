@@ -50,7 +50,8 @@ class EqualGradients(Check):
         self._digest = hashlib.sha256()
         self._board: Board | None = None
         self._rank, self._size = world.rank, world.size
-        if world.size == 1 or session.averages_gradients(trained.rule):
+        is_alone = world.size == 1 or world.comes_back  # the others have looked
+        if is_alone or session.averages_gradients(trained.rule):
             self.is_done = True
             return
         self._board = board_of(world, session.settings.timeout_s)
@@ -102,7 +103,7 @@ class LiveWrappers(Check):
 
     def __init__(self, session: Session, trained: Trained) -> None:
         world = session.world
-        self.is_done = world.size == 1
+        self.is_done = world.size == 1 or world.comes_back
         self._ranks = set() if self.is_done else set(dist.get_process_group_ranks(world.group))
 
     def before_step(self, trained: Trained, step: int) -> str:

@@ -13,11 +13,15 @@ class Totals:
     def __init__(self) -> None:
         self._exposed_s = self._hidden_s = 0.0
         self._skipped = 0
+        self._lost: dict[int, str] = {}
 
     def add(self, step: _core.StepReport) -> None:
         self._exposed_s += step.exposed_s
         self._hidden_s += step.hidden_s
         self._skipped += step.skipped
+        self._lost |= {each.rank: each.why for each in step.lost}
+        for each in step.back:
+            self._lost.pop(each.rank, None)
 
     def waited(self, engine: _core.Engine) -> tuple[float, float]:
         """Seconds exposed and hidden so far."""
@@ -39,5 +43,6 @@ class Totals:
             "exposed_s": exposed_s,
             "hidden_s": hidden_s,
             "skipped": self._skipped,
+            "lost": dict(self._lost),
             "edges": {peer: {"sent": s, "received": r} for peer, s, r in engine.edges()},
         }

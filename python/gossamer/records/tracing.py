@@ -45,7 +45,7 @@ class Trace:
         self.recorder = _core.Recorder(world.rank, steps)
         self._folder = own_folder(world, folder)
         self._process = os.getpid()
-        if is_lowest_of_host(world):
+        if is_lowest_of_host(world, range(world.size)):
             with contextlib.suppress(OSError):  # then writing says it
                 self._folder.mkdir(exist_ok=True)
             _core.remove_traces(str(self._folder))
@@ -74,11 +74,20 @@ class Trace:
 
 def recipe(session: Session, optimizer: str) -> str:
     """What runs are compared by, as in the run.toml of `gossamer train`."""
-    settings, workers = session.settings, session.world.workers_per_host
-    is_allreduce = settings.pattern == "allreduce"
+    workers = session.world.workers_per_host
     is_even = len(set(workers)) == 1
     per_host = str(workers[0]) if is_even else ",".join(map(str, workers))
-    algorithm = {
+    algorithm = method(session, optimizer)
+    lines = ["[cluster]", f"hosts = {len(workers)}", f"per_host = {json.dumps(per_host)}"]
+    lines += ["[algorithm]", *(f"{key} = {json.dumps(value)}" for key, value in algorithm.items())]
+    return _MARK + "\n".join(lines) + "\n"
+
+
+def method(session: Session, optimizer: str) -> dict[str, str]:
+    """What every step does, by the words of a recipe."""
+    settings = session.settings
+    is_allreduce = settings.pattern == "allreduce"
+    return {
         "topology": "complete" if is_allreduce else settings.topology_name,
         "pattern": settings.pattern,
         "optimizer": optimizer,
@@ -86,9 +95,6 @@ def recipe(session: Session, optimizer: str) -> str:
         "update": settings.update,
         "late": settings.late,
     }
-    lines = ["[cluster]", f"hosts = {len(workers)}", f"per_host = {json.dumps(per_host)}"]
-    lines += ["[algorithm]", *(f"{key} = {json.dumps(value)}" for key, value in algorithm.items())]
-    return _MARK + "\n".join(lines) + "\n"
 
 
 def write_recipe(folder: Path, text: str) -> None:

@@ -11,7 +11,7 @@ from gossamer.session import patterns
 from gossamer.session.settings import Settings
 from gossamer.tensors.fused import Rule
 from gossamer.workers import roll_call
-from gossamer.workers.edges import make_transport
+from gossamer.workers.edges import Silence, make_transport
 from gossamer.workers.world import World, explain, schedule_for
 
 _BUCKETS = 32
@@ -56,6 +56,8 @@ class Session:
             skips_late=settings.late == "skip",
             staleness=settings.staleness,
             stagger=settings.stagger,
+            goes_on=settings.lost == "go_on",
+            min_workers=settings.min_workers,
             hyper=patterns.with_options(_core.Hyper(), settings.pattern_options),
         )
 
@@ -85,9 +87,16 @@ def begin(world: World, settings: Settings, rule: Rule | None) -> Session:
     session = Session(world, settings, _schedule(world, settings, rule))
     peers: Sequence[int] = _core.peers_of(session.engine_options(rule), world.rank)
     transport = make_transport(
-        world, peers, settings.timeout_s, settings.transport, tls=settings.tls
+        world,
+        peers,
+        settings.timeout_s,
+        settings.transport,
+        tls=settings.tls,
+        silence=Silence(_core.SUSPECTED_AFTER_S, settings.min_workers)
+        if settings.lost == "go_on"
+        else None,
     )
-    if transport is not None:
+    if transport is not None and settings.lost == "error":  # others may be lost, or come back
         waits = settings.late == "wait"
         roll_call.begin(transport, list(peers), world.rank, compares_steps=waits)
     return dataclasses.replace(session, transport=transport)

@@ -16,6 +16,7 @@ _WORDS = {
     "transport": ("auto", "net", "c10d"),
     "codec": ("fp32", "bf16", "int8"),
     "late": ("wait", "skip"),
+    "lost": ("error", "go_on"),
 }
 _PLANNED = {"pattern": "cwa", "codec": "fp32", "late": "wait"}
 """What a plan decides, with the defaults that say nothing."""
@@ -29,6 +30,8 @@ NO_OPTIMIZER: dict[str, Any] = {
     "update": "step",
     "late": "wait",
     "staleness": 1,
+    "lost": "error",
+    "min_workers": 0,
     "plan": None,
     "trace": None,
     "trace_steps": 1,
@@ -51,6 +54,8 @@ class Settings:
     codec: str
     late: str
     staleness: int
+    lost: str
+    min_workers: int
     timeout_s: float
     bucket_bytes: int | None
     transport: str
@@ -113,10 +118,32 @@ class Settings:
                 "[Gossip] tls is for Gossamer's own transport, got transport='c10d', whose Gloo "
                 "encrypts nothing; use transport='net'"
             )
+        self._check_going_on()
         if self.late == "skip" and self.pattern != "cwa":
             raise ValueError(
                 "[Gossip] late='skip' goes on with the parameters that have come, which only "
                 f"pattern 'cwa' bears, got pattern {self.pattern!r}; use that, or late='wait'"
+            )
+
+    def _check_going_on(self) -> None:
+        if self.min_workers < 0 or (self.min_workers > 0 and self.lost == "error"):
+            raise ValueError(
+                "[Gossip] min_workers is how many workers lost='go_on' needs, got "
+                f"min_workers={self.min_workers}, lost={self.lost!r}; leave it out: then one goes "
+                "on that hears more workers than it misses"
+            )
+        if self.lost == "error":
+            return
+        if not patterns.row_of(self.pattern).may_go_on:
+            valid = ", ".join(row.name for row in _core.patterns() if row.may_go_on)
+            raise ValueError(
+                "[Gossip] lost='go_on' is wrong for a pattern that needs all workers, got pattern "
+                f"{self.pattern!r}; use one of {valid}, or lost='error'"
+            )
+        if self.transport == "c10d":
+            raise ValueError(
+                "[Gossip] lost='go_on' needs Gossamer's own transport, got transport='c10d'; use "
+                "transport='net'"
             )
 
     def _check_plan(self) -> None:
@@ -156,6 +183,7 @@ def describe(settings: Settings) -> list[str]:
         f"seed {settings.seed}, stagger {settings.stagger}",
         f"codec {settings.codec}",
         f"late {settings.late}, staleness {settings.staleness}",
+        f"lost {settings.lost}, min_workers {settings.min_workers}",
         f"bucket_bytes {settings.bucket_bytes or 'chosen'}",
         f"transport {settings.transport}, tls {settings.tls}",
         f"trace of {settings.trace_steps} steps" if settings.trace is not None else "no trace",

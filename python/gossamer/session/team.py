@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
-from typing import Any
+from typing import TypeVar
 
 from gossamer import _core
 from gossamer.session.session import Session
 from gossamer.workers.cards import Card, checked, told
 from gossamer.workers.world import explain
+
+T = TypeVar("T")
 
 AVERAGED, UNEVEN = "averaged()", "uneven()"
 """The methods that go around a block."""
@@ -26,13 +28,15 @@ class Team:
     """The workers of one Gossip or Mixer, as each of them reaches the others.
 
     ``engine`` is the one that they mix with now; ``block`` the method in whose block this worker
-    is, empty outside of all.
+    is, empty outside of all. ``present`` are the ranks that took part in the last exchange: with
+    lost="go_on" those that are left.
     """
 
     def __init__(self, session: Session, engine: _core.Engine) -> None:
         self.session = session
         self.engine = engine
         self.block = ""
+        self.present = list(range(session.world.size))
 
     def follow(self, engine: _core.Engine) -> None:
         """Goes on with another engine over the same transport."""
@@ -74,13 +78,16 @@ class Team:
             raise
 
     def exchange(self, operation: str, card: Card, problem: Exception | None = None) -> list[Card]:
-        """As ``cards.exchange``, among workers that have begun. Collective."""
+        """As ``cards.exchange``, among workers that have begun, in the order of those that are
+        ``present``. Collective."""
         own = json.dumps(told(operation, card, problem))
         with self.within(operation):
             said = self.engine.call(operation, own.encode())
         if problem is not None:
             raise problem
-        return checked(self.session.world.rank, operation, [json.loads(each) for each in said])
+        told_by = {rank: json.loads(each) for rank, each in enumerate(said) if each}
+        self.present = list(told_by)
+        return checked(self.session.world.rank, operation, told_by)
 
     def agree(
         self,
@@ -103,27 +110,35 @@ class Team:
         if compares_steps is None:
             compares_steps = self.session.settings.late == "wait"
         if compares_steps:
-            _check_steps(operation, [card["steps"] for card in cards])
+            _check_steps(operation, self.by_rank([card["steps"] for card in cards]))
         if any(card["lines"] != cards[0]["lines"] for card in cards):
-            _refuse(operation, self.exchange(operation, {"lines": lines}))
+            told_lines = [each["lines"] for each in self.exchange(operation, {"lines": lines})]
+            _refuse(operation, self.by_rank(told_lines))
+
+    def by_rank(self, values: Sequence[T]) -> dict[int, T]:
+        """What those that are present have said in the last exchange."""
+        return dict(zip(self.present, values, strict=True))
 
 
-def _check_steps(operation: str, steps: list[int]) -> None:
-    other = next((rank for rank, count in enumerate(steps) if count != steps[0]), None)
+def _check_steps(operation: str, steps: Mapping[int, int]) -> None:
+    first = min(steps)
+    other = next((rank for rank, count in steps.items() if count != steps[first]), None)
     if other is not None:
         raise ValueError(
             f"[Gossip] all ranks must come to {operation} after equally many steps, got "
-            f"{steps[0]} on rank 0 and {steps[other]} on rank {other}; where they have unequal "
-            "numbers of batches, train inside of gossip.uneven()"
+            f"{steps[first]} on rank {first} and {steps[other]} on rank {other}; where they have "
+            "unequal numbers of batches, train inside of gossip.uneven()"
         )
 
 
-def _refuse(operation: str, cards: list[dict[str, Any]]) -> None:
-    expected = cards[0]["lines"]
-    rank, found = next((r, c["lines"]) for r, c in enumerate(cards) if c["lines"] != expected)
+def _refuse(operation: str, lines: Mapping[int, list[str]]) -> None:
+    first = min(lines)
+    expected = lines[first]
+    rank, found = next((r, said) for r, said in lines.items() if said != expected)
     pairs = zip_longest(expected, found, fillvalue="nothing")
     wanted, got = next(pair for pair in pairs if pair[0] != pair[1])
     raise ValueError(
-        f"[Gossip] all ranks must have the same in {operation}: rank 0 has {wanted}, got {got} on "
+        f"[Gossip] all ranks must have the same in {operation}: rank {first} has {wanted}, "
+        f"got {got} on "
         f"rank {rank}; make it the same on every rank, or leave it out of the model"
     )

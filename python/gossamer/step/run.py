@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
-from weakref import WeakKeyDictionary, WeakMethod, ref
+from weakref import WeakMethod
 
 import torch
 from torch import nn
@@ -20,6 +20,7 @@ from gossamer.session import patterns
 from gossamer.session.session import Session
 from gossamer.session.team import AVERAGED, UNEVEN, Team
 from gossamer.step import backward, consensus, replaced_step, restart
+from gossamer.step.back import Back
 from gossamer.step.carried import Carried, carried_by, carry, masters_of, take_masters
 from gossamer.step.losses import StepLoss
 from gossamer.step.own_steps import OwnSteps
@@ -27,6 +28,7 @@ from gossamer.step.turns import Turns
 from gossamer.tensors import devices, parameters, plain, shards
 from gossamer.tensors.fused import FusedState
 from gossamer.tensors.trained import Trained
+from gossamer.workers import roll_call
 
 
 class Run:
@@ -36,7 +38,9 @@ class Run:
     anew when parameters or values change under it. Collective to make.
     """
 
-    def __init__(self, session: Session, trained: Trained, *, trusts_versions: bool) -> None:
+    def __init__(
+        self, session: Session, trained: Trained, *, trusts_versions: bool, back: Back | None = None
+    ) -> None:
         settings = session.settings
         self.trained = trained
         self.totals = Totals()
@@ -47,6 +51,7 @@ class Run:
         self.trace = tracing.Trace(settings.trace, settings.trace_steps, session.world, recipe)
         self.metrics = Metrics(settings.metrics, session.world, recipe)
         self.loss = StepLoss(session.schedule)
+        self._between_steps: Callable[[Run], None] = lambda _: None
         self._late = backward.LateWatch()
         self._unsynced = 0  # blocks of no_sync() that are open
         self._trusts_versions = trusts_versions
@@ -57,10 +62,25 @@ class Run:
         engine = self._engine_for(session, trained)
         self.team = Team(session, engine)
         self.state = self._state_for(trained, engine)
-        engine.start()
+        self._start(engine) if back is None else self._start_back(engine, back)
         self._watch_backward()
-        self._share_what_nobody_trains()
         self._suspicions = Suspicions(session, trained)
+
+    def _start(self, engine: _core.Engine) -> None:
+        engine.start()
+        self._share_what_nobody_trains()
+
+    def _start_back(self, engine: _core.Engine, back: Back) -> None:
+        """With a neighbour's state, which is here, in a step that the others have yet to begin."""
+        engine.agreed_losses = back.carried.losses
+        engine.set_anchors()
+        carry(engine, self.trained, self._row(), back.carried)
+        engine.start_back(back.arrival)
+        self.metrics.restart(engine.steps_done)
+
+    def between_steps(self, call: Callable[[Run], None]) -> None:
+        """After each step from now on."""
+        self._between_steps = call
 
     @property
     def session(self) -> Session:
@@ -148,7 +168,7 @@ class Run:
             loss = replaced_step.with_step_hooks(
                 self.trained.fused, self._fused_step, *args, **kwargs
             )
-            self._write_line()
+            self._end_step()
             return loss
 
     def mix(self) -> None:
@@ -161,7 +181,7 @@ class Run:
             averaged = self.team.engine.averaged_gradients()
             self._advance(self._resting_groups(), skip=True)
             self.team.engine.take_as_averaged(averaged)  # for optimizers that have yet to step
-            self._write_line()
+            self._end_step()
 
     def step_all(self) -> None:
         """Every optimizer steps with the gradients that are there, whoever has stepped before."""
@@ -175,7 +195,7 @@ class Run:
             self._advance(self._resting_groups(), skip=True)
         if self.state is not None:
             self.state.after_step()
-        self._write_line()
+        self._end_step()
 
     def before_backward(self) -> list[_core.Hyper] | None:
         """What to step with in this backward; None: nothing, all is left to the step."""
@@ -225,7 +245,7 @@ class Run:
             self.loss.returned(loss)
         if self._turns.note(which):
             self._mix(self._resting_groups(), skip=True)
-            self._write_line()
+            self._end_step()
         return loss
 
     def _mix(self, groups: list[_core.Hyper], *, skip: bool) -> None:
@@ -246,6 +266,7 @@ class Run:
         self._turns.begin()
         self._passes_at_mix = engine.gradient_passes
         self.totals.add(self.last_step)
+        roll_call.say_changes(self.session.world.rank, self.last_step)
 
     def _stepping_groups(self, scale: float = 1.0) -> list[_core.Hyper]:
         """The groups of a fused optimizer as they are now; ``scale`` of the gradients."""
@@ -259,6 +280,10 @@ class Run:
         options = self.session.settings.pattern_options
         count = len(self.trained.optimizers.param_groups)
         return [patterns.with_options(_core.Hyper(), options) for _ in range(count)]
+
+    def _end_step(self) -> None:
+        self._write_line()
+        self._between_steps(self)
 
     def _write_line(self) -> None:
         if self.last_step is None or not self.metrics.is_on:
@@ -368,23 +393,3 @@ class Run:
         model, mixed = self.trained.model, {id(p) for p in self.trained.tensors}
         frozen = [each for each in model.named_parameters() if id(each[1]) not in mixed]
         self.team.engine.broadcast(plain.of_all([*frozen, *model.named_buffers()]))
-
-
-_runs: WeakKeyDictionary[object, ref[Run]] = WeakKeyDictionary()  # a run leads to its Gossip
-
-
-def remember(gossip: object, run: Run) -> None:
-    """The run is this Gossip's, which keeps it, for other objects that a user gives it to."""
-    _runs[gossip] = ref(run)
-
-
-def run_of(gossip: object, who: str) -> Run:
-    """Of a Gossip that was given to ``who``. Raises TypeError for another thing."""
-    found = _runs.get(gossip)
-    run = None if found is None else found()
-    if run is None:
-        raise TypeError(
-            f"[Gossip] {who} is for a gossamer.Gossip, got {type(gossip).__name__}; give it what "
-            "gossamer.Gossip(model, optimizer) returned"
-        )
-    return run

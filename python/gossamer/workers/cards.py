@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from gossamer import _core
@@ -37,28 +38,28 @@ def exchange(
         f"has not come to {operation} within {timeout_s:g} s; every rank of the group must call it "
         "after equally many steps; if it only takes longer, raise timeout_s of Gossip"
     )
-    all_told: list[Card] = []
+    all_told: dict[int, Card] = {}
     for peer in range(world.size):
         who = Waiting(world.rank, peer, operation, deadline, timeout_s)
-        all_told.append(json.loads(board.read(f"{place}/{peer}", who, late)))
+        all_told[peer] = json.loads(board.read(f"{place}/{peer}", who, late))
     return checked(world.rank, operation, all_told)
 
 
-def checked(rank: int, operation: str, all_told: list[Card]) -> list[Card]:
-    """The cards in what all have ``told``; raises what ``exchange`` does."""
-    for peer, other in enumerate(all_told):
+def checked(rank: int, operation: str, all_told: Mapping[int, Card]) -> list[Card]:
+    """The cards in what all have ``told``, by rank; raises what ``exchange`` does."""
+    for peer, other in all_told.items():
         if other["operation"] != operation:
             raise ValueError(
                 f"[Gossip] rank {rank}: {operation} is collective, got {other['operation']} "
                 f"on rank {peer}; call the same methods in the same order on every rank"
             )
-    for peer, other in enumerate(all_told):
+    for peer, other in all_told.items():
         if other["problem"] is not None:
             kind, text = other["problem"]
             is_its_own = text.startswith(f"[Gossip] rank {peer}")
             text = text if is_its_own else f"[Gossip] rank {peer} could not {operation}: {text}"
             raise _KINDS[kind](text)
-    return [other["card"] for other in all_told]
+    return [other["card"] for other in all_told.values()]
 
 
 def told(operation: str, card: Card, problem: Exception | None) -> Card:

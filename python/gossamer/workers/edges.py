@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch.distributed as dist
 
 from gossamer import _core
-from gossamer.workers import gloo_edges, machine
+from gossamer.workers import gloo_edges, machine, members
 from gossamer.workers.board import Waiting, next_number
 from gossamer.workers.cards import exchange
 from gossamer.workers.world import World, board_of, store_of
@@ -20,6 +21,14 @@ _OPEN_STORE = (
 )
 
 
+class Silence(NamedTuple):
+    """When a peer that sends nothing counts as lost: after ``longest_s``, but with ``least_heard``
+    not while this worker hears fewer workers than so many, or with 0 fewer than it misses."""
+
+    longest_s: float = 30.0
+    least_heard: int | None = None
+
+
 def make_transport(
     world: World,
     peers: Iterable[int],
@@ -27,6 +36,7 @@ def make_transport(
     kind: str = "auto",
     *,
     tls: bool = False,
+    silence: Silence | None = None,
 ) -> _core.Transport | None:
     """A transport to ``peers``, or None for a worker alone. Collective over the world.
 
@@ -35,15 +45,18 @@ def make_transport(
     """
     if world.size == 1:
         return None
+    silence = silence or Silence()
+    if world.comes_back:
+        return _net_again(world, tls, silence)
     if kind != "c10d":
-        return _net(world, timeout_s, tls)
+        return _net(world, timeout_s, tls, silence)
     number = next_number(board_of(world, timeout_s), world.rank, world.size)
     edges = dist.PrefixStore(f"gossamer/edges/{number}", store_of(world))
     groups = gloo_edges.connect(world.rank, peers, edges, timeout_s=timeout_s)
     return _core.c10d_transport(world.rank, world.size, groups)
 
 
-def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
+def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.Transport:
     mine: dict[str, str | bool] = {
         "reach": _core.reach_of_shared_memory(),
         "machine": _core.machine_of_this_process(),
@@ -73,8 +86,9 @@ def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
         exchange(world, "connect", {}, problem, timeout_s)
 
     def share(words: str) -> list[str]:
-        mine = {"words": _core.sealed(token, world.rank, words)}
-        told = exchange(world, "connect", mine, None, timeout_s)
+        sealed = _core.sealed(token, world.rank, words)
+        _put_card(world, sealed, address, cards[0]["nonce"], token if comes_from_store else "")
+        told = exchange(world, "connect", {"words": sealed}, None, timeout_s)
         if comes_from_store and world.rank == 0:
             board_of(world, timeout_s).forget(place)  # all have read it
         return [_core.opened(token, rank, card["words"]) for rank, card in enumerate(told)]
@@ -86,6 +100,56 @@ def _net(world: World, timeout_s: float, tls: bool) -> _core.Transport:
         share=share,
         address=address,
         tls=tls,
+        longest_silence_s=silence.longest_s,
+        least_heard=silence.least_heard,
+    )
+
+
+def _put_card(world: World, words: str, address: str, nonce: str, token: str) -> None:
+    """For workers that come back, see Note [Members]."""
+    if world.members is None:
+        return
+    card = {
+        "words": words,
+        "address": address,
+        "nonce": nonce,
+        "token": token,
+        "about": world.about,
+        "workers_per_host": world.workers_per_host,
+    }
+    members.put(world.members, world.rank, card)
+
+
+def _net_again(world: World, tls: bool, silence: Silence) -> _core.Transport:
+    """Of a worker that comes back: a later generation of what it was."""
+    assert world.members is not None
+    cards = dict(members.read(world.members, world.size))
+    former = cards[world.rank]
+    nonce = former["nonce"]
+    token = former["token"] or _core.token_by_secret(nonce)
+    if token is None:
+        raise ValueError(
+            f"[Gossip] rank {world.rank} comes back without the secret that the others have; give "
+            "it GOSSAMER_SECRET_FILE"
+        )
+    address = machine.address_for_peers() if former["address"] else ""
+
+    def share(words: str) -> list[str]:
+        mine = _core.sealed(token, world.rank, words)
+        _put_card(world, mine, address, nonce, former["token"])
+        cards[world.rank] = {"words": mine}
+        return [_core.opened(token, rank, cards[rank]["words"]) for rank in range(world.size)]
+
+    return _core.net_transport(
+        world.rank,
+        world.size,
+        token=token,
+        share=share,
+        address=address,
+        tls=tls,
+        generation=members.next_generation(),
+        longest_silence_s=silence.longest_s,
+        least_heard=silence.least_heard,
     )
 
 

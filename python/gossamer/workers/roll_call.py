@@ -23,7 +23,21 @@ def begin(transport: _core.Transport, peers: list[int], rank: int, *, compares_s
     )
 
 
+def say_changes(rank: int, report: _core.StepReport) -> None:
+    """A line for each worker that this one goes on without, and that comes back."""
+    for lost in report.lost:
+        _say(
+            f"rank {rank}: goes on without rank {lost.rank}, lost in step {report.step}: {lost.why}"
+        )
+    for back in report.back:
+        _say(f"rank {rank}: rank {back.rank} is back from step {back.steps + 1} on")
+
+
+def _say(text: str) -> None:
+    print(f"[Gossip] {text}", file=sys.stderr, flush=True)
+
+
 def say_waiting(rank: int, missing: list[int], where: str) -> None:
     """A line for whoever looks why nothing happens."""
     whom = f"rank{'s' if len(missing) > 1 else ''} {', '.join(map(str, missing))}"
-    print(f"[Gossip] rank {rank}: waiting for {whom} in {where}", file=sys.stderr, flush=True)
+    _say(f"rank {rank}: waiting for {whom} in {where}")

@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -17,6 +17,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
+from gossamer.workers import members
 from gossamer.workers.board import Board, Waiting, next_number
 from gossamer.workers.groups import group_of
 
@@ -40,6 +41,9 @@ class World(Seat):
     workers_per_host: tuple[int, ...]
     subfolder: str = ""
     place: str = ""
+    about: str = ""  # a digest of what all of them want
+    members: Path | None = None  # see Note [Members]
+    comes_back: bool = False
 
 
 def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> Seat:
@@ -48,7 +52,9 @@ def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> 
     Raises RuntimeError when the launcher started several processes but the process group is
     missing, ValueError on a rank outside of the group and for what is no group.
     """
-    members = group_of(group)
+    if members.is_coming_back():
+        return _seat_of_one_who_comes_back(group)
+    of = group_of(group)
     if not dist.is_available() or not dist.is_initialized():
         together = _core.started_together()
         if together is not None:
@@ -61,11 +67,20 @@ def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> 
                 f"{variable} where this process is to train alone"
             )
         return Seat(0, 1, None)
-    members = members or dist.group.WORLD
-    rank = dist.get_rank(members)
+    of = of or dist.group.WORLD
+    rank = dist.get_rank(of)
     if rank < 0:
         raise ValueError("[Gossip] this rank is not in the group; make Gossip only on its members")
-    return Seat(rank, dist.get_world_size(members), members)
+    return Seat(rank, dist.get_world_size(of), of)
+
+
+def _seat_of_one_who_comes_back(group: object) -> Seat:
+    if group is not None:
+        raise ValueError(
+            "[Gossip] a worker comes back to a job of one group of all ranks, got a group; leave "
+            "it out, or start the whole job again"
+        )
+    return Seat(*members.seat(), None)
 
 
 _PLACES = ("[Gossip]", "[Mixer]", "[engine]", "[net]", "[topology]", "[transport]")
@@ -97,9 +112,10 @@ def explain(
     error.args = (text,)
 
 
-def is_lowest_of_host(world: World) -> bool:
-    """Whether this is the first rank of its host."""
-    return world.rank in accumulate((0, *world.workers_per_host[:-1]))
+def is_lowest_of_host(world: World, present: Iterable[int]) -> bool:
+    """Whether this is the first rank of its host among those that are present."""
+    here = ranks_of_host(world)
+    return world.rank == min(rank for rank in present if rank in here)
 
 
 def ranks_of_host(world: World) -> range:
@@ -171,6 +187,11 @@ def meet(
         if problem is not None:
             raise problem
         return World(0, 1, seat.group, (1,), _subfolder(seat))
+    cards_place = members.next_place()
+    digest = hashlib.sha256(about.encode()).hexdigest()
+    if members.is_coming_back():
+        assert cards_place is not None
+        return _meet_again(seat, cards_place, digest, about, problem)
     board = board_of(seat, timeout_s)
     place = f"gossamer/meetings/{next_number(board, seat.rank, seat.size)}"
     board.set(f"{place}/about/{seat.rank}", about)
@@ -179,7 +200,7 @@ def meet(
         explain(problem, seat)
     card = {
         "place": place_of(seat),
-        "about": hashlib.sha256(about.encode()).hexdigest(),
+        "about": digest,
         "problem": message,
         "gpu": gpu,
     }
@@ -210,7 +231,43 @@ def meet(
             "is moved there",
             stacklevel=4,
         )
-    return World(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat), place)
+    return World(
+        *(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat), place),
+        about=digest,
+        members=cards_place,
+    )
+
+
+def _meet_again(
+    seat: Seat, place: Path, digest: str, about: str, problem: Exception | None
+) -> World:
+    """The world of a worker that comes back, as the others' cards say it."""
+    if problem is not None:
+        raise problem
+    if "lost go_on" not in about:
+        raise ValueError(
+            f"[Gossip] rank {seat.rank} was started again, but the others do not go on without "
+            "it, got lost='error'; use lost='go_on', or start the whole job again"
+        )
+    if "late skip" in about:
+        raise ValueError(
+            f"[Gossip] rank {seat.rank} was started again, but with late='skip' the others go on "
+            "without it for good; use late='wait', or start the whole job again"
+        )
+    cards = members.read(place, seat.size)
+    for rank, card in cards.items():
+        if card["about"] != digest and rank != seat.rank:
+            raise ValueError(
+                f"[Gossip] rank {seat.rank} comes back with another model or other arguments than "
+                f"rank {rank} has; start it with the program that the job began with"
+            )
+    hosts = next(iter(cards.values()))["workers_per_host"]
+    return World(
+        *(seat.rank, seat.size, None, tuple(hosts)),
+        about=digest,
+        members=place,
+        comes_back=True,
+    )
 
 
 def _sharing(gpus: Sequence[str]) -> list[int]:

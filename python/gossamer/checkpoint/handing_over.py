@@ -1,0 +1,120 @@
+"""State from a neighbour: what a worker that comes back is given by one that is there.
+
+It is a checkpoint of one worker, which travels instead of lying on a disk: what can be saved can be
+handed over, with the same bits.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from gossamer import _core
+from gossamer.checkpoint import loading, saving, worker_file
+from gossamer.checkpoint.worker_file import WorkerFile, understood
+from gossamer.session.session import Session, begin
+from gossamer.session.settings import Settings
+from gossamer.session.team import Team
+from gossamer.step.back import Back
+from gossamer.step.carried import Carried
+from gossamer.step.run import Run
+from gossamer.tensors import trained
+from gossamer.tensors.trained import Trained
+from gossamer.workers import members
+from gossamer.workers.world import World
+
+_MANIFEST, _FILE = "manifest.json", "worker-00000.safetensors"
+_MEMORY = Path("/dev/shm")
+_PAUSE_S = 2.0
+_HEAD = 8  # bytes of the length of the manifest, which comes first
+
+
+def give(run: Run) -> None:
+    """Between two steps: to all who wait for it. They alone wait for its way to them."""
+    engine = run.team.engine
+    guests = engine.waiting_for_state
+    if not guests:
+        return
+    try:
+        state = _packed(run.team, run.trained, run.carried())
+    except Exception as error:  # which would end this worker, where the other one can ask elsewhere
+        here = run.session.world.rank
+        print(f"[Gossip] rank {here}: has no state for rank {guests}: {error}", file=sys.stderr)
+        state = b""
+    for rank in guests:
+        engine.give_state(rank, state)
+
+
+def come_back(world: World, settings: Settings, found: Trained) -> tuple[Session, Back]:
+    """This worker comes back: model and optimizer are as those of a worker that is there.
+
+    Where nobody can be reached, it tries again for ``timeout_s``, unless one has finished. Raises
+    TransportError then, IoError or ValueError for a state that does not fit.
+    """
+    limit = time.monotonic() + settings.timeout_s
+    has_said = False
+    while True:
+        begun = begin(world, settings, found.rule)
+        try:
+            return begun, _take(begun, found)
+        except _core.TransportError as error:
+            if begun.transport is not None:
+                begun.transport.stop()
+            finished = members.who_has_finished()
+            if finished is not None:
+                raise RuntimeError(
+                    f"[Gossip] rank {world.rank} comes back, but rank {finished} has finished, so "
+                    "the job is over; nothing is left to do"
+                ) from error
+            if time.monotonic() > limit:
+                raise
+            if not has_said:
+                print(f"[Gossip] rank {world.rank}: {error}; it tries again", file=sys.stderr)
+            has_said = True
+        time.sleep(_PAUSE_S)
+
+
+def _take(session: Session, found: Trained) -> Back:
+    assert session.transport is not None
+    world = session.world
+    here = [rank for rank in _of_host(session) if rank != world.rank]
+    others = [rank for rank in range(world.size) if rank != world.rank and rank not in here]
+    arrival = _core.Arrival(session.transport, [*here, *others], session.settings.timeout_s)
+    carried = _put(session, found, arrival.take_state())
+    now = trained.read(found.model, found.optimizers, found.wanted)
+    return Back(now, carried, arrival)
+
+
+def _of_host(session: Session) -> range:
+    return saving.ranks_of_host(session.world)
+
+
+def _packed(team: Team, found: Trained, carried: Carried) -> bytes:
+    step = team.engine.steps_done
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
+        temporary, _ = _core.begin_checkpoint(place, step, "handed-over")
+        content = worker_file.collect(found, carried, team.session.row(found.rule).name)
+        written = content.write(temporary, 0)
+        manifest = saving.described(team, found, carried, saving.now(), [written])
+        path = Path(_core.commit_checkpoint(temporary, place, manifest, [0]))
+        said = (path / _MANIFEST).read_bytes()
+        return len(said).to_bytes(_HEAD, "big") + said + (path / _FILE).read_bytes()
+
+
+def _put(session: Session, found: Trained, state: bytes) -> Carried:
+    length = int.from_bytes(state[:_HEAD], "big")
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
+        (Path(place) / _MANIFEST).write_bytes(state[_HEAD : _HEAD + length])
+        (Path(place) / _FILE).write_bytes(state[_HEAD + length :])
+        manifest = _core.read_checkpoint(place)
+        loading.check_model(found, manifest)
+        source = WorkerFile(_core.open_worker_file(place, manifest, 0))
+        with understood("the state of a neighbour"):
+            restored = worker_file.restored(source, found)
+            loading.check_state(found, restored)
+            losses = Carried(losses=manifest.losses)
+            carried = loading.carried_in(session, found, source, losses)
+        restored.put(found.optimizers)
+    return carried

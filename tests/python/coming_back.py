@@ -1,0 +1,83 @@
+"""A program for `gossamer launch`: ranks named in DIES end once, by SIGKILL in that step."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+import gossamer
+
+STEPS_AFTER = 30
+
+
+def main() -> None:
+    folder, topology = Path(sys.argv[1]), sys.argv[2]
+    dies = json.loads(os.environ["DIES"])
+    life = int(os.environ["GOSSAMER_RESTARTS"])
+    rank, workers = gossamer.init()
+    torch.manual_seed(rank)
+    model = torch.nn.Linear(6, 3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    gossip = gossamer.Gossip(model, optimizer, topology=topology, lost="go_on", timeout_s=60)
+    first = gossip.steps_done
+    deaths = dies.get(str(rank), [])
+    if life == len(deaths):
+        (folder / f"there-{rank}").touch()  # for good
+    step, end = first, None
+    while end is None or step < end:
+        if life < len(deaths) and step - first == deaths[life]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        optimizer.zero_grad()
+        model(torch.randn(8, 6)).square().mean().backward()
+        optimizer.step()
+        step += 1
+        time.sleep(0.01)
+        if step % 10 == 0:
+            gossip.disagreement()
+        end = end or agreed_end(folder, workers, step)
+    own = torch.cat([p.detach().flatten() for p in model.parameters()])
+    with gossip.averaged():
+        mean = torch.cat([p.detach().flatten() for p in model.parameters()])
+    gossip.save(folder / "saved")
+    found = {
+        "first": first,
+        "steps": gossip.steps_done,
+        "own": own.tolist(),
+        "mean": mean.tolist(),
+        "updates": [int(optimizer.state[p]["step"]) for p in model.parameters()],
+        "lost": gossip.stats()["lost"],
+        "group": [dist.get_rank(), dist.get_world_size()],
+        "refused": refusal() if life > 0 else "",
+    }
+    (folder / f"found-{rank}.json").write_text(json.dumps(found))
+    gossip.close()
+    dist.destroy_process_group()
+
+
+def refusal() -> str:
+    """What a collective call of torch says."""
+    try:
+        dist.barrier()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def agreed_end(folder: Path, workers: int, step: int) -> int | None:
+    """All stop after the same step, once all are there for good: who sees that first says which."""
+    said = folder / "end"
+    if all((folder / f"there-{rank}").exists() for rank in range(workers)) and not said.exists():
+        own = folder / f"end-{os.getpid()}"
+        own.write_text(str(step + STEPS_AFTER))
+        with contextlib.suppress(FileExistsError):
+            said.hardlink_to(own)
+    return int(said.read_text()) if said.exists() else None
+
+
+main()

@@ -1,0 +1,261 @@
+"""What the workers of the tests of lost="go_on" do. One of them ends, or stands still."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+import torch.distributed as dist
+from gossip_scenarios_basic import TIMEOUT_S, numbers
+from gossip_scenarios_ends import attempt, attempt_to
+from gossip_scenarios_save import everything, folder
+from gossip_support import mlp, names_in, newest, train
+from torch import nn
+from torch.optim import SGD, AdamW, RMSprop
+
+from gossamer import Gossip, _core
+
+STEPS = 12
+LAST = 5
+"""The step that the lost worker does not end."""
+LONG_S = 120.0
+
+
+def die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_in_backward(model: nn.Module) -> None:
+    """In the middle of a step: what it sends in it has been announced and has not come."""
+    for parameter in model.parameters():
+        parameter.register_hook(die)
+        return
+
+
+@contextlib.contextmanager
+def dying_at(owner: Any, function: str, dies: bool) -> Iterator[None]:
+    """Where ``dies``, the process ends when the function is called."""
+    with mock.patch.object(owner, function, side_effect=die) if dies else contextlib.nullcontext():
+        yield
+
+
+def said_of_all(gossip: Gossip, model: nn.Module, rank: int) -> dict[str, Any]:
+    """What the collective methods give when a worker is lost."""
+    own = numbers(model)
+    with gossip.averaged():
+        mean = numbers(model)
+    return {
+        "own": own,
+        "mean": mean,
+        "is back": numbers(model) == own,
+        "rank mean": float(gossip.mean(torch.tensor([float(rank)]))),
+        "disagreement": gossip.disagreement(),
+        "steps": gossip.stats()["steps"],
+        "lost": gossip.stats()["lost"],
+    }
+
+
+def trained_without(
+    victim: int,
+    rank: int,
+    make: Callable[[nn.Module], torch.optim.Optimizer],
+    name: str = "",
+    **options: Any,
+) -> Any:
+    """The victim is killed inside a step; the others do all theirs, and save under the name."""
+    model = mlp()
+    optimizer = make(model)
+    gossip = Gossip(model, optimizer, timeout_s=TIMEOUT_S, lost="go_on", **options)
+    train(model, optimizer, range(LAST - 1), rank)
+    if rank == victim:
+        dies_in_backward(model)
+    train(model, optimizer, range(LAST - 1, STEPS), rank)
+    found = said_of_all(gossip, model, rank) | {"is fused": gossip.is_fused}
+    if name:
+        gossip.save(folder(name))
+        found["files"] = names_in(newest(folder(name)))
+        found["saved"] = everything(model, optimizer)
+    gossip.close()
+    return found
+
+
+def momentum(model: nn.Module) -> torch.optim.Optimizer:
+    return SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+
+def adamw(model: nn.Module) -> torch.optim.Optimizer:
+    return AdamW(model.parameters(), lr=0.01)
+
+
+def rmsprop(model: nn.Module) -> torch.optim.Optimizer:
+    return RMSprop(model.parameters(), lr=0.01)
+
+
+def lost_on_a_ring(rank: int, size: int) -> Any:
+    return trained_without(2, rank, momentum, "lost", topology="ring", metrics=folder("metrics"))
+
+
+def loads_what_is_left(rank: int, size: int) -> Any:
+    """Everything after the checkpoint of `lost_on_a_ring`, and some steps more."""
+    model = mlp(seed=7)
+    optimizer = momentum(model)
+    with Gossip(model, optimizer, topology="ring", timeout_s=TIMEOUT_S) as gossip:
+        gossip.load(folder("lost"))
+        found = {"loaded": everything(model, optimizer), "steps": gossip.stats()["steps"]}
+        train(model, optimizer, range(3), rank)
+        found["apart"] = gossip.disagreement()
+    return found
+
+
+def use_store_of_rank_0(rank: int, size: int) -> None:
+    """In place of the group over a file: as launchers do, rank 0 serves the store."""
+    place: list[int] = [0]
+    if rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, size, is_master=True, wait_for_workers=False)
+        place = [store.port]
+    dist.broadcast_object_list(place, src=0)
+    if rank != 0:
+        store = dist.TCPStore("127.0.0.1", place[0], size, is_master=False)
+    dist.destroy_process_group()
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size)
+
+
+def store_holder_lost(rank: int, size: int) -> Any:
+    use_store_of_rank_0(rank, size)
+    return trained_without(0, rank, adamw, "store-holder", topology="ring")
+
+
+def lost_beside_its_host(rank: int, size: int) -> Any:
+    """One of two workers of a host; all wait for late ones."""
+    return trained_without(3, rank, adamw, topology="alternating_exponential_ring")
+
+
+def lost_while_skipping(rank: int, size: int) -> Any:
+    options: dict[str, Any] = {"topology": "alternating_exponential_ring", "late": "skip"}
+    return trained_without(3, rank, adamw, "skipping", **options)
+
+
+def lost_among_own_steps(rank: int, size: int) -> Any:
+    return trained_without(1, rank, rmsprop, topology="ring", pattern="gradient_gossip")
+
+
+def lost_among_codes(rank: int, size: int) -> Any:
+    return trained_without(1, rank, momentum, topology="ring", codec="int8")
+
+
+def awaited(path: Path) -> bool:
+    """Whether it comes."""
+    deadline = time.monotonic() + LONG_S
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return path.exists()
+
+
+def stood_still(rank: int, size: int) -> Any:
+    """Rank 2 is stopped inside its steps, and continued when the others have ended theirs."""
+    processes: list[int] = [0] * size
+    dist.all_gather_object(processes, os.getpid())
+    model = mlp()
+    optimizer = momentum(model)
+    gossip = Gossip(model, optimizer, topology="ring", timeout_s=TIMEOUT_S, lost="go_on")
+    train(model, optimizer, range(LAST), rank)
+    ended = folder("stopped-has-ended")
+    if rank == 2:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        found = attempt_to(lambda: train(model, optimizer, range(LAST, 10 * STEPS), rank))
+        ended.touch()
+    else:
+        train(model, optimizer, range(LAST, STEPS), rank)
+        found = said_of_all(gossip, model, rank)
+        if rank == 0:
+            os.kill(processes[2], signal.SIGCONT)
+        found["other has ended"] = awaited(ended)
+    gossip.close()
+    return found
+
+
+def lost_in_calls(rank: int, size: int) -> Any:
+    """One worker after the other is lost, each inside of a call of all."""
+    model = mlp(hidden=50_000)
+    optimizer = SGD(model.parameters(), lr=0.05)
+    gossip = Gossip(
+        model, optimizer, topology="ring", timeout_s=TIMEOUT_S, lost="go_on", bucket_bytes=1 << 17
+    )
+    train(model, optimizer, range(3), rank)
+    found: dict[str, Any] = {"own": numbers(model)[:20]}
+    with dying_at(_core.Engine, "load_average", rank == 5), gossip.averaged():
+        found["begun"] = numbers(model)[:20]
+    if rank == 4:
+        threading.Timer(0.002, die).start()  # in the call, or where it was quick, right after it
+        with gossip.averaged():
+            time.sleep(LONG_S)
+    with gossip.averaged():
+        found["half done"] = [float(each.detach().double().sum()) for each in model.parameters()]
+    place = folder("lost-in-calls")
+    for victim, function in ((3, "write_worker_file"), (0, "commit_checkpoint")):
+        train(model, optimizer, range(3, 5), rank)
+        with dying_at(_core, function, rank == victim):
+            gossip.save(place)
+        found[function] = {"files": names_in(newest(place)), "folder": names_in(place)}
+    found["lost"] = sorted(gossip.stats()["lost"])
+    found["steps"] = gossip.stats()["steps"]
+    gossip.close()
+    return found
+
+
+def needs_all(rank: int, size: int) -> Any:
+    """By case: why lost="go_on" is not possible."""
+
+    def gossip(**options: Any) -> Gossip:
+        model = mlp()
+        options = {"topology": "ring", "timeout_s": TIMEOUT_S, **options}
+        return Gossip(model, SGD(model.parameters(), lr=0.1), lost="go_on", **options)
+
+    def uneven() -> None:
+        with gossip() as made, made.uneven():
+            pass
+
+    return {
+        "allreduce": attempt(lambda: gossip(pattern="allreduce")),
+        "exact_diffusion": attempt(lambda: gossip(pattern="exact_diffusion")),
+        "directed": attempt(lambda: gossip(topology="one_peer_exponential")),
+        "c10d": attempt(lambda: gossip(transport="c10d")),
+        "uneven": attempt_to(uneven),
+    }
+
+
+def lost_by_default(rank: int, size: int) -> Any:
+    """The last rank is killed, and nobody has asked to go on."""
+    model = mlp()
+    optimizer = momentum(model)
+    gossip = Gossip(model, optimizer, topology="ring", timeout_s=TIMEOUT_S)
+    train(model, optimizer, range(3), rank)
+    if rank == size - 1:
+        die()
+    found = attempt_to(lambda: train(model, optimizer, range(3, 100_000), rank))
+    gossip.close()
+    return found
+
+
+SCENARIOS: dict[str, Callable[[int, int], Any]] = {
+    function.__name__: function
+    for function in (
+        lost_on_a_ring,
+        loads_what_is_left,
+        store_holder_lost,
+        lost_beside_its_host,
+        lost_while_skipping,
+        lost_among_own_steps,
+        lost_among_codes,
+        stood_still,
+        lost_in_calls,
+        needs_all,
+        lost_by_default,
+    )
+}

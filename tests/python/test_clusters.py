@@ -1,0 +1,162 @@
+"""The files of docs/clusters, run on one machine with stand-ins for what schedulers give."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import yaml
+from example_runs import ROOT, free_port
+from package_runs import PACKAGE, with_package
+
+FILES = ROOT / "docs" / "clusters"
+LIMIT_S = 240
+
+# Takes srun's options off, and starts the rest once for each node.
+SRUN = """#!/bin/bash
+while [[ $1 == --* ]]; do shift; done
+for ((node = 0; node < SLURM_NNODES; ++node)); do SLURM_NODEID=$node "$@" & pids+=($!); done
+status=0
+for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
+exit $status
+"""
+
+
+def surroundings(folder: Path, dies: dict[str, list[int]]) -> dict[str, str]:
+    """A folder with train.py, and programs that are found."""
+    program = Path(__file__).with_name("coming_back.py")
+    found = folder / "found"
+    found.mkdir()
+    (folder / "train.py").write_text(
+        f"import runpy, sys\nsys.argv[1:] = [{str(found)!r}, 'ring']\n"
+        f"runpy.run_path({str(program)!r}, run_name='__main__')\n"
+    )
+    programs = folder / "bin"
+    programs.mkdir()
+    for name, text in (("srun", SRUN), ("scontrol", "#!/bin/bash\necho 127.0.0.1\n")):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    places = [programs, PACKAGE / "bin", Path(sys.executable).parent, os.environ["PATH"]]
+    return with_package({"DIES": json.dumps(dies), "PATH": os.pathsep.join(map(str, places))})
+
+
+def check_all_finished(folder: Path, workers: int, came_back: int) -> None:
+    found = [json.loads((folder / "found" / f"found-{r}.json").read_text()) for r in range(workers)]
+    assert len({rank["steps"] for rank in found}) == 1
+    assert [rank["first"] > 0 for rank in found] == [r == came_back for r in range(workers)]
+    assert all(rank["mean"] == found[0]["mean"] for rank in found)
+
+
+def test_slurm(tmp_path: Path) -> None:
+    environment = surroundings(tmp_path, {"2": [8]})
+    script = tmp_path / "slurm.sh"
+    script.write_text((FILES / "slurm.sh").read_text().replace("29500", str(free_port())))
+    said = subprocess.run(
+        ["bash", str(script)],
+        cwd=tmp_path,
+        env={
+            **environment,
+            "SLURM_JOB_NODELIST": "node[1-2]",
+            "SLURM_JOB_ID": "7",
+            "SLURM_NNODES": "2",
+            "SLURM_CPUS_PER_TASK": "2",
+            "SLURM_SUBMIT_DIR": str(tmp_path),
+            "WORKERS_PER_NODE": "2",
+        },
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    assert "rank 2 ended by SIGKILL" in said.stderr
+    check_all_finished(tmp_path, 4, came_back=2)
+    assert (tmp_path / "members-7-0").is_dir()
+
+
+def documents() -> dict[str, Any]:
+    texts = (FILES / "kubernetes.yaml").read_text()
+    return {each["kind"]: each for each in yaml.safe_load_all(texts)}
+
+
+def test_kubernetes_has_these_fields() -> None:
+    for each in documents().values():
+        kubernetes_validate.validate(each, "1.33", strict=True)
+
+
+def test_names_of_kubernetes_lead_to_each_other() -> None:
+    found = documents()
+    pod = found["Job"]["spec"]["template"]["spec"]
+    service = found["Service"]
+    assert pod["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["selector"] == {"job-name": found["Job"]["metadata"]["name"]}
+    claims = [each.get("persistentVolumeClaim", {}).get("claimName") for each in pod["volumes"]]
+    assert found["PersistentVolumeClaim"]["metadata"]["name"] in claims
+    (worker,) = pod["containers"]
+    mounts = {each["name"] for each in worker["volumeMounts"]}
+    assert mounts == {each["name"] for each in pod["volumes"]}
+    used = set(re.findall(r"\$\((\w+)\)", " ".join(worker["args"])))
+    assert used == {each["name"] for each in worker["env"]}
+    job = found["Job"]["spec"]
+    assert f"--hosts={job['completions']}" in worker["args"]
+    assert job["parallelism"] == job["completions"]
+
+
+def pod_command(index: int, hosts: int, shared: Path, port: int) -> list[str]:
+    (worker,) = documents()["Job"]["spec"]["template"]["spec"]["containers"]
+    words = [*worker["command"], *worker["args"]]
+    changes = {
+        "$(HOST)": str(index),
+        "$(JOB)": "0b1c",
+        "/shared": str(shared),
+        "gossip-0.gossip:29500": f"127.0.0.1:{port}",
+        "--hosts=4": f"--hosts={hosts}",
+        "--workers=4": "--workers=1",
+    }
+    for old, new in changes.items():
+        assert any(old in word for word in words), old
+        words = [word.replace(old, new) for word in words]
+    return words
+
+
+def end_all_of(pid: int) -> None:
+    """A pod with all its processes, at once."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for each in (pid, *map(int, children)):
+        os.kill(each, signal.SIGKILL)
+
+
+def test_a_new_pod_takes_the_place_of_one_that_failed(tmp_path: Path) -> None:
+    hosts, port = 3, free_port()
+    never = 1_000_000  # steps: rank 1's first life does not end by itself
+    environment = surroundings(tmp_path, {"1": [never]})
+
+    def start(index: int) -> subprocess.Popen[bytes]:
+        words = pod_command(index, hosts, tmp_path, port)
+        return subprocess.Popen(words, cwd=tmp_path, env=environment)
+
+    pods = [start(index) for index in range(hosts)]
+    try:
+        limit = time.monotonic() + LIMIT_S
+        card = tmp_path / "members-0b1c" / "0" / "1.json"
+        others = [tmp_path / "found" / f"there-{rank}" for rank in (0, 2)]
+        while not (card.exists() and all(each.exists() for each in others)):
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        time.sleep(1)
+        end_all_of(pods[1].pid)
+        pods[1].wait()
+        pods[1] = start(1)
+        assert [pod.wait(LIMIT_S) for pod in pods] == [0] * hosts
+    finally:
+        for pod in pods:
+            if pod.poll() is None:
+                end_all_of(pod.pid)
+                pod.wait()
+    check_all_finished(tmp_path, hosts, came_back=1)

@@ -1,0 +1,176 @@
+"""`gossamer launch`: a worker that is lost is started again, and takes part as before."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from gossip_support import gap
+from package_runs import with_package
+
+from gossamer import Gossip
+from gossamer.checkpoint import handing_over
+
+LAUNCH = [sys.executable, "-m", "gossamer", "launch"]
+PROGRAM = str(Path(__file__).with_name("coming_back.py"))
+
+
+def launched(folder: Path, dies: dict[str, list[int]], topology: str = "ring") -> tuple[Any, str]:
+    """By rank what was found, and what was said."""
+    done = subprocess.run(
+        [*LAUNCH, "-n", "4", "--", sys.executable, PROGRAM, str(folder), topology],
+        env=with_package({"DIES": json.dumps(dies)}),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads((folder / f"found-{rank}.json").read_text()) for rank in range(4)]
+    return found, done.stderr
+
+
+def check_all_are_there(found: list[Any], folder: Path) -> None:
+    for number, rank in enumerate(found):
+        assert rank["group"] == [number, 4]
+        came_back = "use gossip.mean" in rank["refused"]
+        assert came_back == (rank["first"] > 0)
+        assert rank["steps"] == found[0]["steps"]
+        assert rank["mean"] == found[0]["mean"]
+        assert rank["lost"] == {}
+    means = [sum(values) / 4 for values in zip(*(rank["own"] for rank in found), strict=True)]
+    assert gap(found[0]["mean"], means) < 1e-5
+    (saved,) = (folder / "saved").glob("step-*")
+    assert len(list(saved.glob("worker-*"))) == 4
+
+
+def test_a_worker_comes_back_with_a_neighbours_state(tmp_path: Path) -> None:
+    found, said = launched(tmp_path, {"2": [8]})
+    check_all_are_there(found, tmp_path)
+    assert [rank["first"] > 8 for rank in found] == [False, False, True, False]
+    assert "rank 2 ended by SIGKILL" in said
+    assert f"rank 2 is back from step {found[2]['first'] + 1} on" in said
+    # Adam goes on counting where the neighbour had got to, in some of the steps before.
+    assert found[2]["steps"] - 60 < found[2]["updates"][0] <= found[2]["steps"]
+
+
+def test_the_first_worker_comes_back_and_a_group_is_whole_again(tmp_path: Path) -> None:
+    found, said = launched(tmp_path, {"0": [6], "3": [9]}, "alternating_exponential_ring")
+    check_all_are_there(found, tmp_path)
+    assert "rank 0 ended by SIGKILL" in said
+    assert "rank 3 ended by SIGKILL" in said
+
+
+def test_what_is_handed_over_has_the_same_bits() -> None:
+    def made(seed: int) -> tuple[torch.nn.Module, torch.optim.Optimizer, Gossip]:
+        torch.manual_seed(seed)
+        model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.BatchNorm1d(3))
+        optimizer = torch.optim.AdamW(model.parameters())
+        return (
+            model,
+            optimizer,
+            Gossip(model, optimizer, pattern="noloco", pattern_options={"outer_every": 2}),
+        )
+
+    given, given_optimizer, donor = made(0)
+    for _ in range(3):
+        given_optimizer.zero_grad()
+        given(torch.randn(5, 4)).square().mean().backward()
+        given_optimizer.step()
+    taken, taken_optimizer, newcomer = made(1)
+    run, other = donor._run, newcomer._run
+    state = handing_over._packed(run.team, run.trained, run.carried())
+    carried = handing_over._put(other.session, other.trained, state)
+    for key, value in given.state_dict().items():
+        assert torch.equal(taken.state_dict()[key], value), key
+    for one, two in zip(given.parameters(), taken.parameters(), strict=True):
+        for key, value in given_optimizer.state[one].items():
+            assert torch.equal(
+                torch.as_tensor(taken_optimizer.state[two][key]), torch.as_tensor(value)
+            ), key
+    before = run.carried().state
+    assert before
+    assert {key: value.tolist() for key, value in carried.state.items()} == {
+        key: value.tolist() for key, value in before.items()
+    }
+    donor.close()
+    newcomer.close()
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LAUNCH, *arguments],
+        env=with_package(environment),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_program_that_fails_at_once_ends_all() -> None:
+    done = run("-n", "2", "--", sys.executable, "-c", "import os; 1 / int(os.environ['RANK'])")
+    assert done.returncode == 1
+    assert "rank 0 ended with exit code 1" in done.stderr
+    assert "before it had come to the others" in done.stderr
+
+
+def test_workers_have_what_torchrun_gives_them() -> None:
+    names = ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR"]
+    code = f"import os; print(*(os.environ[n] for n in {names}))"
+    found = run(
+        "-n",
+        "1",
+        "--hosts",
+        "3",
+        "--host",
+        "2",
+        "--master",
+        "h:5",
+        "--members",
+        "/tmp",
+        "--",
+        sys.executable,
+        "-c",
+        code,
+    )
+    assert found.stdout.split() == ["2", "3", "0", "1", "2", "h"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-n", "2"], "train.py"),
+        (["-n", "0", "--", "true"], "--workers 0"),
+        (["-n", "1", "--hosts", "2", "--", "true"], "--master HOST:PORT"),
+        (["-n", "1", "--master", "here", "--", "true"], "got here"),
+    ],
+)
+def test_mistakes_are_named(arguments: list[str], said: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_what_ends_the_launcher_ends_the_workers(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, time; "
+        f"pathlib.Path(r'{tmp_path}', os.environ['RANK']).write_text(str(os.getpid())); "
+        "time.sleep(100)"
+    )
+    launcher = [*LAUNCH, "-n", "2", "--", sys.executable, "-c", code]
+    process = subprocess.Popen(launcher, env=with_package())
+    limit = time.monotonic() + 60
+    while len([p for p in tmp_path.iterdir() if p.read_text()]) < 2 and time.monotonic() < limit:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 128 + signal.SIGTERM
+    for path in tmp_path.iterdir():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.read_text()), 0)
