@@ -3,12 +3,15 @@
     sudo python bench/faults/moments.py --moments 60 --seed 1
     sudo python bench/faults/moments.py --seed 1 --only 17     # that one again
     sudo python bench/faults/moments.py --loaders 2 --secret   # with data loaders and a secret
+    sudo python bench/faults/moments.py --lost go_on           # the others must finish
 
 Each moment is a training run of its own (training.py) on an emulated cluster, with one fault, which
 comes at a random time of the run or soon after a phase of it has begun. Every worker that is left
 must finish, or end with an error that names a rank, within timeout_s of the fault and a margin;
-after a short freeze or unplugging all must finish. Prints a line per moment and a summary in JSON;
-the exit status is 1 where something was wrong. Needs root.
+after a short freeze or unplugging all must finish. With `--lost go_on` all must finish that the
+lost ones do not take with them, see going_on.py. Whatever the fault, averages must be equal in all
+that have them. Prints a line per moment and a summary in JSON; the exit status is 1 where something
+was wrong. Needs root.
 """
 
 import argparse
@@ -32,6 +35,7 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = "1"  # so that there is one thread to fork
 
+import going_on  # noqa: E402
 import hosts  # noqa: E402
 
 PACKAGE = os.environ.get("GOSSAMER_PYTHON_PATH", str(hosts.ROOT / "build" / "python"))
@@ -73,17 +77,23 @@ class Moment:
     short_s: float
 
 
-def draw(seed: int, number: int, usual_s: float, loaders: int = 0) -> Moment:
+def draw(seed: int, number: int, usual_s: float, loaders: int = 0, lost: str = "error") -> Moment:
+    goes_on = lost == "go_on"
     dice = random.Random(f"{seed}/{number}")
     layout = dice.choice(LAYOUTS)
     size = sum(hosts.clusters.parse_hosts(layout))
-    fault = dice.choice(FAULTS if layout != "1x4" else FAULTS[:4])
+    faults = going_on.FAULTS if goes_on else FAULTS
+    fault = dice.choice([each for each in faults if layout != "1x4" or "unplug" not in each])
     phase = dice.choice(("", "", *training.PHASES))
     return Moment(
         number,
         layout,
-        {**dice.choice(HOWS), "closes": dice.random() < 0.5, "loaders": loaders},
-        dice.random() < 0.7,
+        {
+            **dice.choice(going_on.HOWS if goes_on else HOWS),
+            "closes": dice.random() < 0.5,
+            "loaders": loaders,
+        },
+        dice.random() < 0.7 or fault == "kill store",
         fault,
         dice.randrange(size),
         phase,
@@ -117,6 +127,8 @@ class Run:
         self.cluster, self.moment, self.folder = cluster, moment, folder
         self.children = hosts.Children()
         self.names = [str(rank) for rank in range(cluster.size)]
+        self.goes_on = moment.how.get("lost") == "go_on"
+        self.timeout_s = going_on.TIMEOUT_S if self.goes_on else TIMEOUT_S
         self.problems: list[str] = []
         self.torch_hangs: list[str] = []
 
@@ -138,7 +150,7 @@ class Run:
             diary = self.folder / f"{name}.jsonl"
 
             def run(diary: Path = diary) -> int:
-                return training.work(diary, self.folder, self.moment.how, TIMEOUT_S)
+                return training.work(diary, self.folder, self.moment.how, self.timeout_s)
 
             self.children.add(name, hosts.fork(place, variables, self.folder / f"{name}.err", run))
 
@@ -160,7 +172,7 @@ class Run:
         """Does what the moment says; with `ends`, undoes it."""
         fault, name = self.moment.fault, str(self.moment.rank)
         if "kill" in fault and not ends:
-            self.children.signal(name, signal.SIGKILL)
+            self.children.signal("store" if fault == "kill store" else name, signal.SIGKILL)
         elif "freeze" in fault:
             self.children.signal(name, signal.SIGCONT if ends else signal.SIGSTOP)
         elif "unplug" in fault:
@@ -206,26 +218,63 @@ class Run:
             if in_ours and not names_a_rank(end):
                 self.problems.append(f"{name} ended with {end}")
 
+    def see_all_end(self) -> list[str]:
+        """Those that were spared."""
+        moment, whole = self.moment, self.timeout_s + MARGIN_S
+        spared = [n for n in self.names if "unplug" in moment.fault or n != str(moment.rank)]
+        waits = moment.fault in ("none", "short freeze", "short unplug")
+        self.expect_end(
+            self.names if waits else spared, WHOLE_RUN_S if waits else whole, "after the fault"
+        )
+        self.check_endings(self.names if waits else spared, must_finish=waits)
+        if moment.fault == "freeze":
+            self.strike(ends=True)
+            self.expect_end([str(moment.rank)], whole, "after it went on")
+            self.check_endings([str(moment.rank)], must_finish=False)
+        return spared
+
+    def see_others_go_on(self, is_on: bool) -> list[str]:
+        """`is_on`: all had begun to train, else the fault is one of the start."""
+        per_host, moment = self.cluster.workers, self.moment
+        away = [str(rank) for rank in going_on.away(moment.fault, moment.rank, per_host)]
+        spared = [name for name in self.names if name not in away]
+        self.expect_end(spared, WHOLE_RUN_S, "after the fault")
+        self.check_endings(spared, must_finish=is_on)
+        if moment.fault in ("freeze", "unplug"):
+            self.strike(ends=True)
+            self.expect_end(away, WHOLE_RUN_S, "after it was back")
+            self.check_endings(away, must_finish=False)
+        return spared
+
+    def check_averages(self) -> None:
+        """All that have the average of a cycle have the same."""
+        for cycle in range(training.CYCLES):
+            found = {
+                line["average"]
+                for name in self.names
+                for line in self.diary(name)
+                if line.get("cycle") == cycle
+            }
+            if len(found) > 1:
+                self.problems.append(f"{len(found)} averages of cycle {cycle}")
+
     def play(self) -> None:
         moment = self.moment
         try:
             self.start()
             self.wait_for_moment()
+            is_on = all(going_on.trains(self.phase(name)) for name in self.names)
             self.strike()
             self.struck = time.monotonic()
             is_short = moment.fault.startswith("short")
             if is_short:
                 time.sleep(moment.short_s)
                 self.strike(ends=True)
-            spared = [n for n in self.names if "unplug" in moment.fault or n != str(moment.rank)]
-            waits = moment.fault in ("none", "short freeze", "short unplug")
-            limit_s = WHOLE_RUN_S if waits else TIMEOUT_S + MARGIN_S
-            self.expect_end(self.names if waits else spared, limit_s, "after the fault")
-            self.check_endings(self.names if waits else spared, must_finish=waits)
-            if moment.fault == "freeze":
-                self.strike(ends=True)
-                self.expect_end([str(moment.rank)], TIMEOUT_S + MARGIN_S, "after it went on")
-                self.check_endings([str(moment.rank)], must_finish=False)
+            if self.goes_on and moment.fault != "none":
+                spared = self.see_others_go_on(is_on)
+            else:
+                spared = self.see_all_end()
+            self.check_averages()
             self.last_s = max(
                 (self.children.ended.get(n, 0) - self.struck for n in spared), default=0
             )
@@ -281,6 +330,7 @@ def main() -> int:
     parser.add_argument("--usual", type=float, help="seconds of a run; else they are measured")
     parser.add_argument("--loaders", type=int, default=0, help="processes of each DataLoader")
     parser.add_argument("--secret", action="store_true", help="of the job, in the environment")
+    parser.add_argument("--lost", default="error", choices=("error", "go_on"))
     parser.add_argument("--out", type=Path, help="keep what workers wrote, and the result, here")
     arguments = parser.parse_args()
     if arguments.secret:
@@ -296,7 +346,7 @@ def main() -> int:
     numbers = range(arguments.moments) if only is None else [only]
     results = []
     for number in numbers:
-        moment = draw(arguments.seed, number, usual_s, arguments.loaders)
+        moment = draw(arguments.seed, number, usual_s, arguments.loaders, arguments.lost)
         result = play(moment, out / str(number))
         results.append(result)
         where = f"after {moment.phase or 'start'} {moment.after_s:.2f} s"
@@ -312,6 +362,7 @@ def main() -> int:
         "seed": arguments.seed,
         "loaders": arguments.loaders,
         "secret": arguments.secret,
+        "lost": arguments.lost,
         "usual_s": usual_s,
         "moments": len(results),
         "hangs": hangs,

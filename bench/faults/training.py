@@ -1,6 +1,7 @@
 """What each worker of moments.py does: a little training run with everything that is collective."""
 
 import faulthandler
+import hashlib
 import json
 import os
 import signal
@@ -59,6 +60,11 @@ def train(diary: Diary, model: nn.Module, optimizer: Any, batches: DataLoader[An
         optimizer.step()
 
 
+def digest(parameters: list[nn.Parameter]) -> str:
+    whole = torch.cat([parameter.detach().flatten() for parameter in parameters])
+    return hashlib.sha256(whole.numpy().tobytes()).hexdigest()
+
+
 def run(diary: Diary, folder: Path, how: dict[str, Any], timeout_s: float) -> None:
     diary.note(phase="join")
     dist.init_process_group("gloo", timeout=timedelta(seconds=timeout_s))
@@ -72,6 +78,8 @@ def run(diary: Diary, folder: Path, how: dict[str, Any], timeout_s: float) -> No
         topology=how["topology"],
         pattern=how["pattern"],
         update=how["update"],
+        lost=how.get("lost", "error"),
+        late=how.get("late", "wait"),
         timeout_s=timeout_s,
         bucket_bytes=64 << 10,
     )
@@ -85,7 +93,9 @@ def run(diary: Diary, folder: Path, how: dict[str, Any], timeout_s: float) -> No
         )
         diary.note(phase="average")
         with gossip.averaged():
-            assert all(bool(parameter.isfinite().all()) for parameter in model.parameters())
+            parameters = list(model.parameters())
+            assert all(bool(parameter.isfinite().all()) for parameter in parameters)
+            diary.note(cycle=cycle, average=digest(parameters))
         diary.note(phase="save")
         gossip.save(folder / "saved")
     diary.note(phase="close")

@@ -12,9 +12,7 @@ namespace gossamer {
 /// lowest rank. Who is known to have ended does not count. Two parts that both went on would each
 /// hear most of the workers, so some worker would be heard by both, and they would be one part.
 ///
-/// Where all are cut off at once, the quiet ones, last heard a beat earlier, would be silent first,
-/// and be given up while the busy ones still count as heard. So who decides about a silent worker
-/// counts those as heard that have said something in the later half of its silence.
+/// Who has been heard is not always easy to tell, see Note [Silence].
 ///
 /// The others wait: they keep what is under way, and go on with it where the network is back before
 /// anybody has gone on without them. Else they learn that, and end; they may come back, see

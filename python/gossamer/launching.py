@@ -22,6 +22,7 @@ from pathlib import Path
 
 _NAP_S = 0.05
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
+_SHORT_S = 30.0  # a process that ends sooner may fail again at once
 _GRACE_S = 30.0
 _DONE, _FAILED, _WRONG, _INTERRUPTED = 0, 1, 2, 130
 
@@ -34,6 +35,7 @@ class Worker:
     local_rank: int
     process: subprocess.Popen[bytes] | None = None
     restarts: int = 0  # by this launcher
+    in_a_row: int = 0  # of them after a short life
     starts: int = 0  # by any: how often it has been there before
     starts_at: float = 0.0
     began: float = 0.0
@@ -251,8 +253,9 @@ class _Supervisor:
             self._say(f"{ended}; it is not started again, the others go on")
             worker.is_over = True
             return True
-        pause = min(_FIRST_PAUSE_S * 2**worker.restarts, _LONGEST_PAUSE_S)
-        pause = 0.0 if worker.restarts == 0 else pause
+        worker.in_a_row = worker.in_a_row + 1 if took < _SHORT_S else 0
+        pause = min(_FIRST_PAUSE_S * 2**worker.in_a_row, _LONGEST_PAUSE_S)
+        pause = 0.0 if worker.in_a_row <= 1 else pause
         worker.restarts += 1
         worker.starts += 1
         worker.starts_at = time.monotonic() + pause

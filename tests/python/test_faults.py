@@ -15,6 +15,7 @@ sys.path[:0] = [str(FAULTS), str(ROOT / "tools")]
 
 import cluster as clusters  # noqa: E402
 import exchanger  # noqa: E402
+import going_on  # noqa: E402
 import moments  # noqa: E402
 import soak  # noqa: E402
 import training  # noqa: E402
@@ -44,6 +45,24 @@ def test_moments_are_the_same_for_the_same_seed_and_cover_everything() -> None:
     assert {moment.fault for moment in drawn} == set(moments.FAULTS)
     assert {moment.phase for moment in drawn} == {"", *training.PHASES}
     assert {moment.layout for moment in drawn} == set(moments.LAYOUTS)
+
+
+def test_moments_in_which_the_others_go_on_cover_everything() -> None:
+    drawn = [moments.draw(7, number, 2.0, lost="go_on") for number in range(70)]
+    assert {moment.fault for moment in drawn} == set(going_on.FAULTS)
+    assert {(moment.how["topology"], moment.how["late"]) for moment in drawn} == {
+        (how["topology"], how["late"]) for how in going_on.HOWS
+    }
+    assert all(moment.agent for moment in drawn if moment.fault == "kill store")
+
+
+def test_of_two_parts_the_larger_one_goes_on_or_that_with_the_lowest_rank() -> None:
+    assert going_on.away("kill", 2, [2, 2]) == [2]
+    assert going_on.away("kill store", 0, [2, 2]) == []
+    assert going_on.away("unplug", 3, [2, 2]) == [2, 3]
+    assert going_on.away("unplug", 1, [2, 2]) == [2, 3]
+    assert going_on.away("unplug", 0, [1, 1, 1, 1]) == [0]
+    assert going_on.away("unplug", 1, [3, 1]) == [3]
 
 
 def test_an_error_names_a_rank_or_does_not() -> None:
@@ -100,6 +119,22 @@ def test_a_worker_killed_at_a_random_moment(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     result = json.loads((tmp_path / "moments.json").read_text())
     assert (result["moments"], result["hangs"], result["wrong"]) == (1, 0, 0)
+
+
+@pytest.mark.usefixtures("rights")
+def test_the_others_finish_without_one_that_is_killed(tmp_path: Path) -> None:
+    number = next(
+        n
+        for n in range(99)
+        if (moment := moments.draw(4, n, 1.0, lost="go_on")).fault == "kill"
+        and moment.phase == "average"
+    )
+    words = ["--seed=4", f"--only={number}", "--usual=1", "--lost=go_on"]
+    done = run("moments.py", *words, f"--out={tmp_path}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = json.loads((tmp_path / "moments.json").read_text())["runs"]
+    ends = [end for rank, end in result["ends"].items() if int(rank) != result["rank"]]
+    assert all("finished" in end for end in ends)
 
 
 @pytest.mark.usefixtures("rights")

@@ -6,7 +6,6 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
-#include "gossamer/transport/cut_off.h"
 #include "gossamer/transport/net/acceptor.h"
 #include "gossamer/transport/net/endpoint.h"
 #include "gossamer/transport/net/event_loop.h"
@@ -14,6 +13,7 @@
 #include "gossamer/transport/net/local_wire.h"
 #include "gossamer/transport/net/newcomers.h"
 #include "gossamer/transport/net/peer.h"
+#include "gossamer/transport/net/silence_watch.h"
 #include "gossamer/transport/net/staging.h"
 #include "gossamer/transport/net/stream_wire.h"
 #include "gossamer/transport/request_table.h"
@@ -74,8 +74,6 @@ class NetTransport final : public Transport {
   const std::shared_ptr<const TlsKeys> keys_;  ///< none: streams are not over TLS
   const bool authenticates_;
   const std::uint64_t generation_;
-  const Clock::duration longest_silence_;
-  const std::optional<int> least_heard_;
   WakeUp wake_up_;
   std::atomic<int> waiting_{0};  ///< threads that wait for it
   RequestTable<NetOperation> requests_;
@@ -89,6 +87,7 @@ class NetTransport final : public Transport {
   Newcomers newcomers_;
   const StandstillWatch standstills_;
   Clock::time_point last_beat_;
+  SilenceWatch silences_;
   EventLoop loop_;
   Acceptor acceptor_;
 };
@@ -122,11 +121,10 @@ NetTransport::NetTransport(const NetOptions& options)
       keys_(options.tls ? std::make_shared<const TlsKeys>(token_) : nullptr),
       authenticates_(options.authenticates),
       generation_(options.generation),
-      longest_silence_(duration_of(options.longest_silence.count(), "net")),
-      least_heard_(options.least_heard),
       is_local_(static_cast<std::size_t>(options.workers)),
       newcomers_(static_cast<std::size_t>(options.workers)),
       last_beat_(Clock::now()),
+      silences_(duration_of(options.longest_silence.count(), "net"), options.least_heard),
       loop_(kBeat),
       acceptor_(acceptor_options(options, keys_), loop_) {
   mine_ = {.reach = options.share_memory ? reach_of_shared_memory() : "",
@@ -371,16 +369,18 @@ std::uint64_t NetTransport::generation(int rank) const {
 void NetTransport::beat() {
   const Turn turn(*this);
   const auto now = Clock::now();
-  const bool stood_still = now - last_beat_ > 3 * kBeat;
-  last_beat_ = now;
+  const bool stood_still = now - std::exchange(last_beat_, now) > 3 * kBeat;
   acceptor_.beat(now);
-  const Deadline silent_since = now - longest_silence_;
-  const bool waits = least_heard_ && !may_go_on(peers_, now, longest_silence_, *least_heard_);
-  for (const auto& peer : peers_) {
-    if (!peer) continue;
-    peer->beat({.idle_since = now - kBeat,
-                .silent_since = waits ? Deadline::min() : silent_since,
-                .forgives_silence = stood_still});
+  std::vector<LastHeard> heard(peers_.size());
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (peers_[rank]) heard[rank] = peers_[rank]->last_heard();
+  }
+  const std::vector<bool> silent = silences_.look(heard, rank_, now);
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (!peers_[rank]) continue;
+    peers_[rank]->beat({.idle_since = now - kBeat / 2,
+                        .gives_up = silent[rank] && !stood_still,
+                        .forgives_silence = stood_still});
   }
 }
 

@@ -71,9 +71,12 @@ void Peer::expire(const Pointer& operation, Deadline now) {
   settle();
 }
 
-bool Peer::is_unheard(Deadline since) const {
-  const bool is_silent = is_there() && state_.last_seen < since;
-  return is_silent || was_silent_ || state_.operations.has_ended_by(Fault::silent);
+LastHeard Peer::last_heard() const {
+  if (was_silent_ || state_.operations.has_ended_by(Fault::silent)) {
+    return {.state = LastHeard::State::given_up, .at = state_.last_seen};
+  }
+  return {.state = is_there() ? LastHeard::State::there : LastHeard::State::gone,
+          .at = state_.last_seen};
 }
 
 void Peer::beat(const Beat& beat) {
@@ -82,7 +85,7 @@ void Peer::beat(const Beat& beat) {
   state_.frames.refill();
   wire_->maintain(
       {.loop = loop_, .watches = !state_.frames.is_spent(), .idle_since = beat.idle_since});
-  if (state_.last_seen >= beat.silent_since) return;
+  if (!beat.gives_up) return;
   const auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - state_.last_seen);
   for (const Pointer& operation : state_.operations.all()) {
     was_silent_ = true;
@@ -106,21 +109,6 @@ void Peer::replace(Peer& former, const Ending& ending) {
   loop_.forget_process(static_cast<std::uint32_t>(state_.options.peer));
   state_.operations.continue_from(former.state_.operations);
   state_.frames.continue_from(former.state_.frames);
-}
-
-bool may_go_on(std::span<const std::shared_ptr<Peer>> peers, Deadline now,
-               Clock::duration longest_silence, int least) {
-  const Deadline heard_since = now - longest_silence / 2;
-  Heard heard;
-  for (std::size_t rank = 0; rank < peers.size(); ++rank) {
-    const auto& peer = peers[rank];
-    if (peer && peer->is_unheard(heard_since)) {
-      heard.unheard.push_back(static_cast<int>(rank));
-    } else if (!peer || peer->is_there()) {
-      heard.there.push_back(static_cast<int>(rank));
-    }
-  }
-  return may_go_on(heard, least);
 }
 
 }  // namespace gossamer

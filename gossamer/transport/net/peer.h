@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 
-#include "gossamer/transport/cut_off.h"
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/peer_state.h"
+#include "gossamer/transport/net/silence_watch.h"
 #include "gossamer/transport/net/wire.h"
 
 namespace gossamer {
@@ -16,7 +15,7 @@ namespace gossamer {
 /// What a beat of the transport compares with.
 struct Beat {
   Deadline idle_since;    ///< the peer gets `alive` over connections that have sent nothing since
-  Deadline silent_since;  ///< of a peer that sent nothing since, what is pending fails
+  bool gives_up = false;  ///< the peer has been silent for too long: what is pending fails
   /// This worker itself stood still until now: a peer that is silent may not be.
   bool forgives_silence = false;
 };
@@ -36,8 +35,7 @@ class Peer {
   std::optional<EdgeBytes> traffic() const { return state_.operations.traffic(); }
   /// It has been talked to, and has not ended.
   bool is_there() const { return traffic().has_value() && !state_.operations.has_ended(); }
-  /// Nothing has been heard of it since then, or its connection has ended by that.
-  bool is_unheard(Deadline since) const;
+  LastHeard last_heard() const;
   /// Operations have failed because nothing was heard of it.
   bool was_silent() const { return was_silent_; }
   /// It is not read until the next beat; see Note [Useless frames].
@@ -76,11 +74,5 @@ class Peer {
   bool is_retired_ = false;
   bool was_silent_ = false;
 };
-
-/// Whether this worker may go on without those peers that have been silent for so long, see
-/// Note [Cut off]. By rank; null is this worker. Peers that it has never talked to are left out, as
-/// those that have ended.
-bool may_go_on(std::span<const std::shared_ptr<Peer>> peers, Deadline now,
-               Clock::duration longest_silence, int least);
 
 }  // namespace gossamer

@@ -39,8 +39,7 @@ class PeerScript {
       peer_.expire(posted_[which % posted_.size()].operation, Deadline::max());
     }
     if (deed == 4) {
-      peer_.beat({.idle_since = Deadline::max(),
-                  .silent_since = which % 8 == 0 ? Deadline::max() : Deadline::min()});
+      peer_.beat({.idle_since = Deadline::max(), .gives_up = which % 8 == 0});
     }
     if (deed == 5) peer_.close({"this end closed it", "the peer closed it"});
     if (deed == 6) peer_.handle(which % 2 == 0 ? EventLoop::Kind::in : EventLoop::Kind::out);

@@ -1,0 +1,49 @@
+"""What the workers write down while they train, a line of JSON each, and how it is read."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import IO, Any
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Notes:
+    """Of one process, which is the worker of this rank from now on."""
+
+    def __init__(self, folder: Path, rank: int) -> None:
+        self._file: IO[str] = (folder / f"notes-{rank}.jsonl").open("a")
+        self._enough = folder / "enough"
+        self._add(what="imported", began=began(), pid=os.getpid())
+
+    def step(self, step: int) -> None:
+        """The worker has done so many steps, its last one just now."""
+        self._add(step=step)
+
+    def is_enough(self) -> bool:
+        return self._enough.exists()
+
+    def _add(self, **what: Any) -> None:
+        self._file.write(json.dumps({"at": time.monotonic(), **what}) + "\n")
+        self._file.flush()
+
+
+def began() -> float:
+    """When this process was started, on the monotonic clock."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    of_boot = int(fields[19]) / TICKS_PER_S
+    return of_boot - time.clock_gettime(time.CLOCK_BOOTTIME) + time.monotonic()
+
+
+def read(folder: Path, rank: int) -> list[dict[str, Any]]:
+    """A killed process may have left half a line, to which the next one adds its first."""
+    path = folder / f"notes-{rank}.jsonl"
+    found: list[dict[str, Any]] = []
+    for line in path.read_text().split("\n") if path.exists() else []:
+        begin = line.rfind('{"at"')
+        try:
+            found.append(json.loads(line[max(begin, 0) :]))
+        except json.JSONDecodeError:
+            continue
+    return found

@@ -1,0 +1,78 @@
+#include "gossamer/transport/net/silence_watch.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "gossamer/transport/cut_off.h"
+
+namespace gossamer {
+namespace {
+
+// A TCP connection sends again what was lost after at most so long.
+constexpr std::chrono::minutes kLongestBackoff{2};
+
+}  // namespace
+
+struct SilenceWatch::Look {
+  std::span<const LastHeard> heard;
+  int own;
+  Deadline now;
+
+  bool is_silent(std::size_t rank, Clock::duration longest) const {
+    return heard[rank].state != LastHeard::State::gone && heard[rank].at < now - longest;
+  }
+
+  /// Whether those are enough that have said something since then.
+  bool hears_enough(Deadline since, int least) const {
+    Heard found;
+    for (std::size_t rank = 0; rank < heard.size(); ++rank) {
+      const auto number = static_cast<int>(rank);
+      const auto& [state, at] = heard[rank];
+      if (number == own || (state == LastHeard::State::there && at > since)) {
+        found.there.push_back(number);
+      } else if (state != LastHeard::State::gone) {
+        found.unheard.push_back(number);
+      }
+    }
+    return may_go_on(found, least);
+  }
+};
+
+void SilenceWatch::suspect(const Look& look) {
+  suspected_at_.resize(look.heard.size());
+  for (std::size_t rank = 0; rank < look.heard.size(); ++rank) {
+    std::optional<Deadline>& since = suspected_at_[rank];
+    if (!look.is_silent(rank, longest_ / 5 * 4)) {
+      since.reset();
+    } else if (!since || *since < look.heard[rank].at) {
+      since = look.now;
+    }
+  }
+}
+
+bool SilenceWatch::is_patient(const Look& look) {
+  if (look.hears_enough(look.now - longest_ / 2, *least_)) {
+    waits_since_.reset();
+  } else {
+    if (!waits_since_) waits_since_ = look.now;
+    const Clock::duration missed = look.now - *waits_since_ + longest_;
+    patient_until_ = look.now + std::min<Clock::duration>(missed, kLongestBackoff);
+  }
+  return look.now < patient_until_;
+}
+
+std::vector<bool> SilenceWatch::look(std::span<const LastHeard> heard, int own, Deadline now) {
+  const Look look{heard, own, now};
+  std::vector<bool> given_up(heard.size());
+  suspect(look);
+  if (least_ && is_patient(look)) return given_up;
+  for (std::size_t rank = 0; rank < heard.size(); ++rank) {
+    if (static_cast<int>(rank) == own || !look.is_silent(rank, longest_)) continue;
+    const std::optional<Deadline> since = suspected_at_[rank];
+    given_up[rank] = !least_ || heard[rank].state == LastHeard::State::given_up ||
+                     (since && look.hears_enough(*since, *least_));
+  }
+  return given_up;
+}
+
+}  // namespace gossamer

@@ -1,0 +1,51 @@
+#pragma once
+/// SilenceWatch: which peers are given up because nothing was heard of them for long.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gossamer/base/clock.h"
+
+namespace gossamer {
+
+/// What one worker knows of another one.
+struct LastHeard {
+  enum class State { there, given_up, gone };
+  /// `gone`: it has ended, or was never talked to, and counts neither way. `given_up`: it has been
+  /// before, or its connection has ended by its silence; it counts as unheard from then on.
+  State state = State::gone;
+  Deadline at = {};  ///< when it last said something, unless it is gone
+};
+
+/// Note [Silence]: a peer is given up that has said nothing for the longest time allowed. Where a
+/// worker waits for others while it is cut off from them (Note [Cut off]), two things are asked
+/// beside that. All of them may have been cut off at once, and the quiet ones, last heard a beat
+/// earlier, would be given up while the busy ones still count as heard. So a peer is suspected
+/// first, and given up only where enough others have said something after that. And once the
+/// network is back, each connection says its next word when the system sends again what was lost,
+/// after up to as long as the network was away. So who has missed too many is patient for so long.
+class SilenceWatch {
+ public:
+  /// `longest`: so long a peer may be silent. `least`: of may_go_on(); none: whoever is silent is
+  /// given up, whatever the others are.
+  SilenceWatch(Clock::duration longest, std::optional<int> least)
+      : longest_(longest), least_(least) {}
+
+  /// At a beat: the peers to give up, by rank. `heard`: by rank; this worker's own entry is not
+  /// read.
+  std::vector<bool> look(std::span<const LastHeard> heard, int own, Deadline now);
+
+ private:
+  struct Look;
+  void suspect(const Look& look);
+  bool is_patient(const Look& look);
+
+  const Clock::duration longest_;
+  const std::optional<int> least_;
+  std::vector<std::optional<Deadline>> suspected_at_;  ///< by rank
+  std::optional<Deadline> waits_since_;
+  Deadline patient_until_ = {};
+};
+
+}  // namespace gossamer

@@ -1,0 +1,76 @@
+"""The bench of workers that are killed again and again: what its numbers mean."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "churn"))
+
+import goodput
+import notes
+
+STEP_S = 0.1
+
+
+def steps(first: int, begin: float, count: int) -> list[dict[str, Any]]:
+    return [{"at": begin + k * STEP_S, "step": first + k} for k in range(count)]
+
+
+def process(began: float, after_s: float, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"at": began + after_s, "what": "imported", "began": began, "pid": 1}, *lines]
+
+
+# Four workers in 10 s. Rank 1 is lost after 2 s and back after 4; the others step on, but rank 2
+# waits for .5 s.
+STEADY = process(-3, 2, steps(1, 0.0, 100))
+LOST = [*process(-3, 2, steps(1, 0.0, 20)), *process(2.0, 1.5, steps(40, 4.0, 60))]
+WAITS = process(-3, 2, [*steps(1, 0.0, 21), *steps(22, 2.5, 75)])
+FAULT = goodput.Fault(1.95, 1)
+
+
+def test_a_run_with_one_death() -> None:
+    found = goodput.summary([STEADY, LOST, WAITS, STEADY], [FAULT], 0.0, 10.0)
+    assert found["step_s"] == pytest.approx(STEP_S)
+    assert found["goodput"] == pytest.approx((100 + 80 + 96 + 100) / 400, abs=0.003)
+    assert found["longest_gap_s"] == pytest.approx(0.5)
+    assert found["median_recovery_s"] == pytest.approx(2.0)
+    assert found["median_recovery_after_import_s"] == pytest.approx(0.5)
+    assert (found["came_back"], found["others_started_again"]) == (1, 0)
+    assert found["step_at_the_end"] == 4
+
+
+def test_steps_done_again_count_once() -> None:
+    again = [*process(-3, 2, steps(1, 0.0, 50)), *process(5.0, 1.0, steps(31, 6.0, 40))]
+    found = goodput.summary([again, again], [goodput.Fault(4.9, 0)], 0.0, 10.0)
+    assert found["goodput"] == pytest.approx(70 / 100, abs=0.01)
+    assert found["others_started_again"] == 1
+
+
+def test_who_steps_no_more_is_a_gap_up_to_the_end() -> None:
+    stops = process(-3, 2, steps(1, 0.0, 21))
+    found = goodput.summary([stops, LOST], [FAULT], 0.0, 10.0)
+    assert found["longest_gap_s"] == pytest.approx(8.0)
+    assert found["step_at_the_end"] == 1
+
+
+def test_half_a_line_of_a_killed_process_is_passed_over(tmp_path: Path) -> None:
+    line = json.dumps({"at": 2.5, "what": "imported", "began": 1.0, "pid": 7})
+    (tmp_path / "notes-3.jsonl").write_text('{"at": 1.0, "step": 1}\n{"at": 1.1, "st' + line + "\n")
+    assert [note["at"] for note in notes.read(tmp_path, 3)] == [1.0, 2.5]
+
+
+def test_a_process_knows_when_it_began() -> None:
+    before = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", "import notes; print(notes.began())"],
+        cwd=Path(notes.__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert before - 0.02 <= float(done.stdout) <= time.monotonic()
