@@ -44,9 +44,9 @@ std::vector<std::string> unpacked(const std::string& all, int workers) {
 
 }  // namespace
 
-void Collectives::go_on_without(LostPeers& lost) {
-  council_ = std::make_unique<Council>(runner_.transport(), seating_, lost, runner_.timeout_s(),
-                                       [this] { runner_.while_waiting(); });
+void Collectives::go_on_without(LostPeers& lost, Lookout& lookout) {
+  council_ = std::make_unique<Council>(runner_.transport(), seating_, lost, lookout,
+                                       runner_.timeout_s(), [this] { runner_.while_waiting(); });
 }
 
 void Collectives::at_step(std::int64_t steps) {

@@ -28,8 +28,8 @@ class Collectives {
         calls_(first_call),
         circle_({seating_, tree_of(seating_)}) {}
 
-  /// From now on losing somebody is no error.
-  void go_on_without(LostPeers& lost);
+  /// From now on losing somebody is no error. Both must outlive this.
+  void go_on_without(LostPeers& lost, Lookout& lookout);
   /// All that take part have done so many steps. Then who has come back is in step with the others,
   /// where losing somebody is no error.
   void at_step(std::int64_t steps);

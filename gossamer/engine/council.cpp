@@ -19,11 +19,12 @@ int result_slot(int round) { return 2 * round + 1; }
 
 }  // namespace
 
-Council::Council(Transport& transport, Seating everybody, LostPeers& lost, double timeout_s,
-                 WhileWaiting while_waiting)
+Council::Council(Transport& transport, Seating everybody, LostPeers& lost, Lookout& lookout,
+                 double timeout_s, WhileWaiting while_waiting)
     : transport_(transport),
       everybody_(std::move(everybody)),
       lost_(lost),
+      lookout_(lookout),
       timeout_s_(timeout_s),
       while_waiting_(std::move(while_waiting)),
       losses_(at(everybody_.workers()), -1) {}
@@ -152,6 +153,7 @@ Seating Council::begin(std::int64_t call) {
   do {
     ++round_;
   } while (!decide());
+  lookout_.look_now();  // whoever is cut off decides nothing
   next_ = expect(losses_slot(round_ + 1));
   std::vector<int> ranks = peers_;
   ranks.insert(std::ranges::upper_bound(ranks, everybody_.rank()), everybody_.rank());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossamer/engine/exchange.h"
+#include "gossamer/engine/lookout.h"
 #include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/seating.h"
 #include "gossamer/transport/transport.h"
@@ -32,14 +33,14 @@ struct CallBegunAnew {};
 /// nobody knows whether it belongs to the end of the one or to the beginning of the other.
 class Council {
  public:
-  /// The transport and `lost` must outlive this.
-  Council(Transport& transport, Seating everybody, LostPeers& lost, double timeout_s,
-          WhileWaiting while_waiting);
+  /// The transport, `lost` and `lookout` must outlive this.
+  Council(Transport& transport, Seating everybody, LostPeers& lost, Lookout& lookout,
+          double timeout_s, WhileWaiting while_waiting);
 
   /// All have done so many steps: those who come back after them take part again.
   void at_step(std::int64_t steps);
   /// Begins a call, or begins it again: who takes part. Throws TransportError where this worker is
-  /// left out, or another one is late.
+  /// left out or cut off, or another one is late.
   Seating begin(std::int64_t call);
   /// How often this call has been begun before.
   int attempt() const { return round_; }
@@ -82,6 +83,7 @@ class Council {
   Transport& transport_;
   const Seating everybody_;
   LostPeers& lost_;
+  Lookout& lookout_;
   const double timeout_s_;
   const WhileWaiting while_waiting_;
   Losses losses_;

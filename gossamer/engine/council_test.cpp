@@ -73,7 +73,8 @@ std::vector<std::map<int, Answer>> answers_of(const Fleet& fleet) {
       ExchangeRunner runner(transport, 20, while_waiting);
       LostPeers lost(transport, peers);
       Collectives collectives(runner, {shape, rank});
-      collectives.go_on_without(lost);
+      Lookout lookout(transport, 0);
+      collectives.go_on_without(lost, lookout);
       for (int call = 0; call < kCalls; ++call) {
         Answer answer;
         answer.means.assign(37, 0);

@@ -57,10 +57,10 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
       step_(buckets.size()) {
   if (options_.lost == Lost::go_on) {
     lost_ = std::make_unique<LostPeers>(transport, neighbours_of(options_, collectives_.rank()));
-    collectives_.go_on_without(*lost_);
+    lookout_ = std::make_unique<Lookout>(transport, options_.min_workers);
+    collectives_.go_on_without(*lost_, *lookout_);
     transport.hold_back_newcomers();
     admission_ = std::make_unique<Admission>(transport, *lost_);
-    lookout_ = std::make_unique<Lookout>(transport, options_.min_workers);
   }
   if (options_.kernel_threads > 1) {
     pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);

@@ -134,12 +134,12 @@ class Engine {
   AlignedBytes own_outboxes_;  ///< where peers read none in place
   std::span<std::byte> outbox_memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::unique_ptr<LostPeers> lost_;  ///< null: each one is an error; the runner looks at it
+  std::unique_ptr<LostPeers> lost_;   ///< null: each one is an error; the runner looks at it
+  std::unique_ptr<Lookout> lookout_;  ///< null likewise
   ExchangeRunner runner_;
   Collectives collectives_;
   PlanBook plans_;
   std::unique_ptr<Admission> admission_;  ///< null likewise
-  std::unique_ptr<Lookout> lookout_;      ///< null likewise
   ConsensusAverage average_;
 
   bool started_ = false;

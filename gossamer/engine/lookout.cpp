@@ -34,9 +34,11 @@ Lookout::~Lookout() {
 }
 
 void Lookout::look() {
-  const Deadline now = Clock::now();
-  if (now < next_look_) return;
-  next_look_ = now + kBetweenAsking;
+  if (Clock::now() >= next_look_) look_now();
+}
+
+void Lookout::look_now() {
+  next_look_ = Clock::now() + kBetweenAsking;
   for (Watch& watch : watches_) {
     if (watch.peer != rank_) look(watch);
   }

@@ -20,8 +20,10 @@ class Lookout {
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
 
-  /// Between two steps. Throws TransportError where this worker is cut off.
+  /// Between two steps, as often as one likes. Throws TransportError where this worker is cut off.
   void look();
+  /// Where somebody was lost: before anything is decided without them.
+  void look_now();
 
  private:
   struct Watch {

@@ -375,11 +375,11 @@ void NetTransport::beat() {
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     if (peers_[rank]) heard[rank] = peers_[rank]->last_heard();
   }
-  const std::vector<bool> silent = silences_.look(heard, rank_, now);
+  const std::vector<Silence> silences = silences_.look(heard, rank_, now);
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     if (!peers_[rank]) continue;
     peers_[rank]->beat({.idle_since = now - kBeat / 2,
-                        .gives_up = silent[rank] && !stood_still,
+                        .silence = stood_still ? Silence::none : silences[rank],
                         .forgives_silence = stood_still});
   }
 }

@@ -85,7 +85,8 @@ void Peer::beat(const Beat& beat) {
   state_.frames.refill();
   wire_->maintain(
       {.loop = loop_, .watches = !state_.frames.is_spent(), .idle_since = beat.idle_since});
-  if (!beat.gives_up) return;
+  if (beat.silence != Silence::none) state_.suspected_at = now;
+  if (beat.silence != Silence::given_up) return;
   const auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - state_.last_seen);
   for (const Pointer& operation : state_.operations.all()) {
     was_silent_ = true;

@@ -14,8 +14,8 @@ namespace gossamer {
 
 /// What a beat of the transport compares with.
 struct Beat {
-  Deadline idle_since;    ///< the peer gets `alive` over connections that have sent nothing since
-  bool gives_up = false;  ///< the peer has been silent for too long: what is pending fails
+  Deadline idle_since;  ///< the peer gets `alive` over connections that have sent nothing since
+  Silence silence = Silence::none;  ///< of a peer that is given up, what is pending fails
   /// This worker itself stood still until now: a peer that is silent may not be.
   bool forgives_silence = false;
 };

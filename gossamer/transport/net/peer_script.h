@@ -39,7 +39,8 @@ class PeerScript {
       peer_.expire(posted_[which % posted_.size()].operation, Deadline::max());
     }
     if (deed == 4) {
-      peer_.beat({.idle_since = Deadline::max(), .gives_up = which % 8 == 0});
+      peer_.beat({.idle_since = Deadline::max(),
+                  .silence = which % 8 == 0 ? Silence::given_up : Silence::none});
     }
     if (deed == 5) peer_.close({"this end closed it", "the peer closed it"});
     if (deed == 6) peer_.handle(which % 2 == 0 ? EventLoop::Kind::in : EventLoop::Kind::out);

@@ -2,6 +2,7 @@
 /// PeerState: what a Peer and its Wire both know of one other worker.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -37,11 +38,18 @@ struct PeerState {
 
   /// The peer was there at this moment.
   void see(Deadline moment) { last_seen = std::max(last_seen, moment); }
+  /// Its connection ends now: because it has gone on without this worker, see Note [Silence].
+  bool ends_by_silence() const { return Clock::now() < suspected_at + kOfSuspicion; }
 
   const PeerOptions options;
   PendingOperations operations;
   FrameBudget frames;
   Deadline last_seen = {};
+  Deadline suspected_at = {};  ///< at the last such beat
+
+ private:
+  // So much of what it had said before may still come before the reset.
+  static constexpr std::chrono::seconds kOfSuspicion{3};
 };
 
 }  // namespace gossamer

@@ -61,18 +61,20 @@ bool SilenceWatch::is_patient(const Look& look) {
   return look.now < patient_until_;
 }
 
-std::vector<bool> SilenceWatch::look(std::span<const LastHeard> heard, int own, Deadline now) {
+std::vector<Silence> SilenceWatch::look(std::span<const LastHeard> heard, int own, Deadline now) {
   const Look look{heard, own, now};
-  std::vector<bool> given_up(heard.size());
+  std::vector<Silence> found(heard.size(), Silence::none);
   suspect(look);
-  if (least_ && is_patient(look)) return given_up;
+  const bool waits = least_ && is_patient(look);
   for (std::size_t rank = 0; rank < heard.size(); ++rank) {
-    if (static_cast<int>(rank) == own || !look.is_silent(rank, longest_)) continue;
     const std::optional<Deadline> since = suspected_at_[rank];
-    given_up[rank] = !least_ || heard[rank].state == LastHeard::State::given_up ||
-                     (since && look.hears_enough(*since, *least_));
+    if (static_cast<int>(rank) == own || !since) continue;
+    const bool is_known = !least_ || heard[rank].state == LastHeard::State::given_up;
+    const bool may_be = is_known || look.hears_enough(*since, *least_);
+    const bool is_given_up = look.is_silent(rank, longest_) && !waits && may_be;
+    found[rank] = is_given_up ? Silence::given_up : Silence::suspected;
   }
-  return given_up;
+  return found;
 }
 
 }  // namespace gossamer

@@ -18,6 +18,9 @@ struct LastHeard {
   Deadline at = {};  ///< when it last said something, unless it is gone
 };
 
+/// What is thought of a peer.
+enum class Silence { none, suspected, given_up };
+
 /// Note [Silence]: a peer is given up that has said nothing for the longest time allowed. Where a
 /// worker waits for others while it is cut off from them (Note [Cut off]), two things are asked
 /// beside that. All of them may have been cut off at once, and the quiet ones, last heard a beat
@@ -25,6 +28,10 @@ struct LastHeard {
 /// first, and given up only where enough others have said something after that. And once the
 /// network is back, each connection says its next word when the system sends again what was lost,
 /// after up to as long as the network was away. So who has missed too many is patient for so long.
+///
+/// A connection that is reset when the network is back says nothing of why: a worker that went on
+/// without this one, and has finished, leaves no other trace. So the end of one that was suspected
+/// is that of a silent one.
 class SilenceWatch {
  public:
   /// `longest`: so long a peer may be silent. `least`: of may_go_on(); none: whoever is silent is
@@ -32,9 +39,8 @@ class SilenceWatch {
   SilenceWatch(Clock::duration longest, std::optional<int> least)
       : longest_(longest), least_(least) {}
 
-  /// At a beat: the peers to give up, by rank. `heard`: by rank; this worker's own entry is not
-  /// read.
-  std::vector<bool> look(std::span<const LastHeard> heard, int own, Deadline now);
+  /// At a beat, by rank. `heard`: by rank; this worker's own entry is not read.
+  std::vector<Silence> look(std::span<const LastHeard> heard, int own, Deadline now);
 
  private:
   struct Look;

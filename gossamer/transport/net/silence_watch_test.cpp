@@ -89,7 +89,7 @@ std::vector<GivenUp> run(const Outage& outage, std::uint32_t seed) {
       beats[own] = now + 1000 + up_to(300);
       const auto silent = watches[own].look(heard[own], static_cast<int>(own), moment(now));
       for (std::size_t whom = 0; whom < kWorkers; ++whom) {
-        if (!silent[whom]) continue;
+        if (silent[whom] != Silence::given_up) continue;
         if (heard[own][whom].state == LastHeard::State::there) found.push_back({own, whom, now});
         heard[own][whom].state = LastHeard::State::given_up;
       }
@@ -129,8 +129,8 @@ TEST(SilenceWatch, AfterAnOutageOfAllOneThatStaysAwayIsGivenUp) {
   for (std::int64_t now = 0; now < 60'000; now += 1000) {
     if (now >= 20'000) heard[1].at = moment(now - 100);
     const auto silent = watch.look(heard, 0, moment(now));
-    EXPECT_FALSE(silent[1]);
-    if (silent[2] && !given_up_ms) given_up_ms = now;
+    EXPECT_NE(silent[1], Silence::given_up);
+    if (silent[2] == Silence::given_up && !given_up_ms) given_up_ms = now;
   }
   ASSERT_TRUE(given_up_ms);
   EXPECT_GT(*given_up_ms, 37'500);  // as patient as it had waited, and 5 s more
@@ -142,9 +142,11 @@ TEST(SilenceWatch, WithoutANumberOnlySilenceCounts) {
   const std::vector<LastHeard> heard{{.state = LastHeard::State::there, .at = moment(0)},
                                      {},
                                      {.state = LastHeard::State::there, .at = moment(2000)}};
-  EXPECT_EQ(watch.look(heard, 1, moment(5000)), std::vector({false, false, false}));
-  EXPECT_EQ(watch.look(heard, 1, moment(5001)), std::vector({true, false, false}));
-  EXPECT_EQ(watch.look(heard, 1, moment(7001)), std::vector({true, false, true}));
+  using enum Silence;
+  EXPECT_EQ(watch.look(heard, 1, moment(4000)), std::vector({none, none, none}));
+  EXPECT_EQ(watch.look(heard, 1, moment(5000)), std::vector({suspected, none, none}));
+  EXPECT_EQ(watch.look(heard, 1, moment(5001)), std::vector({given_up, none, none}));
+  EXPECT_EQ(watch.look(heard, 1, moment(7001)), std::vector({given_up, none, given_up}));
 }
 
 }  // namespace

@@ -175,7 +175,8 @@ void StreamWire::watch(const Upkeep& upkeep, Stream& stream, EventLoop::Kind kin
 void StreamWire::lose(EventLoop::Kind kind, const Stream& stream) {
   const bool has_met = kind == EventLoop::Kind::in || initiator_.is_verified() ||
                        state_.operations.has_ended(Direction::receive);
-  const Fault fault = stream.is_unheard() ? Fault::silent : Fault::lost;
+  const bool is_silent = stream.is_unheard() || state_.ends_by_silence();
+  const Fault fault = is_silent ? Fault::silent : Fault::lost;
   if (has_met) return end_over(kind, {stream.reason(), fault});
   if (!stream.tls_failure().empty()) {
     return close(

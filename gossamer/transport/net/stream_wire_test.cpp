@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <chrono>
 #include <functional>
+#include <optional>
 
+#include "gossamer/base/timeout.h"
 #include "gossamer/transport/conformance_fixture.h"
 #include "gossamer/transport/net/handshake.h"
 #include "gossamer/transport/net/net_transport.h"
@@ -28,8 +31,10 @@ struct ConnectingWorker {
   StreamListener listener = listen_for_streams(kLoopback);
   std::unique_ptr<Transport> transport;
 
-  ConnectingWorker() {
-    NetOptions options{.rank = 0, .workers = 2, .token = kToken};
+  explicit ConnectingWorker(NetOptions options = {}) {
+    options.rank = 0;
+    options.workers = 2;
+    options.token = kToken;
     options.address = kLoopback;
     options.share_memory = false;
     options.share = [this](const std::string& mine) {
@@ -107,6 +112,29 @@ TEST(StreamWire, DoesNotConnectAgainOnceTheyHaveMet) {
   }
   const Request after = lone.transport->receive(1, {.step = 1}, landing, patience());
   EXPECT_LT(finish_failed(*lone.transport, after).elapsed_s, 20);
+}
+
+/// How the end of the connection counts for worker 0, which has heard nothing of worker 1 for so
+/// long, and waits for it.
+Fault fault_of_end_after(double silence_s) {
+  const ConnectingWorker lone({.longest_silence = std::chrono::seconds(1), .least_heard = 2});
+  const Bytes payload = pattern(1000, 1);
+  Bytes landing(payload.size());
+  const Request received = lone.transport->receive(1, {}, landing, patience());
+  std::optional<Stream> stream(lone.accepted());
+  serve(*stream, payload);
+  EXPECT_EQ(finish(*lone.transport, received), payload);
+  const Request waits = lone.transport->receive(1, {.step = 1}, landing, patience());
+  const Deadline end = Clock::now() + duration_of(silence_s, "test");
+  while (Clock::now() < end) lone.transport->progress(end);
+  EXPECT_EQ(lone.transport->poll(waits).state, Status::State::pending);
+  stream.reset();
+  return finish_failed(*lone.transport, waits).fault;
+}
+
+TEST(StreamWire, TheEndOfOneThatWasSilentSaysNotThatItHasEnded) {
+  EXPECT_EQ(fault_of_end_after(0), Fault::lost);
+  EXPECT_EQ(fault_of_end_after(2.5), Fault::silent);
 }
 
 TEST(StreamWire, GivesUpWhereNobodyListens) {
