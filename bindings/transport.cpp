@@ -22,6 +22,8 @@ namespace gossamer::python {
 namespace {
 
 constexpr std::chrono::milliseconds kSignalPeriod{100};
+constexpr const char* kJob = "the word for a job";
+constexpr std::size_t kDigitsOfJob = 16;
 
 /// For as long as it lives, this thread is inside the transport and other threads may run Python.
 class Away {
@@ -219,7 +221,8 @@ std::shared_ptr<TransportHandle> make_net(int rank, int workers, const std::stri
                           .authenticates = wants_authentication(environment_variable),
                           .generation = generation,
                           .longest_silence = std::chrono::duration<double>(longest_silence_s),
-                          .least_heard = least_heard}));
+                          .least_heard = least_heard}),
+      token_of(token, kJob).substr(0, kDigitsOfJob));
   stop_at_exit(handle);
   return handle;
 }
@@ -273,6 +276,8 @@ void bind_handle(py::module_& module) {
 
     ValueError for a peer without an edge, a request that does not exist, and after ``stop``.
     )")
+      .def_property_readonly("job", &TransportHandle::job,
+                             "A word for the job that all its workers know; no secret.")
       .def("send", away(&send), py::arg("peer"), py::arg("tensor"), py::arg("tag"), py::kw_only(),
            py::arg("timeout_s"),
            "Starts sending a contiguous CPU tensor, which must not change until the request ended.")

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "bindings/process.h"
@@ -17,12 +18,14 @@ namespace gossamer::python {
 /// A transport with the tensors of its requests, which it keeps until their release.
 class TransportHandle {
  public:
-  explicit TransportHandle(std::unique_ptr<Transport> transport)
-      : transport_(std::move(transport)) {}
+  /// `job`: a word for the job that all its workers know, and that is no secret; may be empty.
+  explicit TransportHandle(std::unique_ptr<Transport> transport, std::string job = "")
+      : job_(std::move(job)), transport_(std::move(transport)) {}
   ~TransportHandle();
   TransportHandle(const TransportHandle&) = delete;
   TransportHandle& operator=(const TransportHandle&) = delete;
 
+  const std::string& job() const { return job_; }
   /// Throws std::invalid_argument after `stop`.
   std::shared_ptr<Transport> get() const;
   /// From now on its workers tell each other what they have come to.
@@ -44,6 +47,7 @@ class TransportHandle {
 
  private:
   const HomeProcess home_;
+  const std::string job_;
   std::atomic<int> inside_ = 0;  // threads
   mutable std::mutex mutex_;     // guards all below
   std::unordered_map<Request, at::Tensor> tensors_;

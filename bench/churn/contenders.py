@@ -6,8 +6,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import notes
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -44,12 +47,18 @@ def free_port() -> int:
 
 
 class Job:
-    """Its workers, and whatever coordinates them."""
+    """Its workers, and whatever coordinates them. `options`: of gossip_worker.py."""
 
     def __init__(
-        self, contender: Contender, workers: int, folder: Path, torchft_python: str
+        self,
+        contender: Contender,
+        workers: int,
+        folder: Path,
+        torchft_python: str = "",
+        options: Sequence[str] = (),
     ) -> None:
         self.contender, self.workers, self.folder = contender, workers, folder
+        self._options = options
         self._torchft_python = torchft_python
         self._log = (folder / "said").open("w")
         self._coordinator: subprocess.Popen[bytes] | None = None
@@ -82,6 +91,7 @@ class Job:
         if contender.topology:
             words = [sys.executable, "-m", "gossamer", "launch", *each, "--restarts", MANY, "--"]
             words += [sys.executable, str(HERE / "gossip_worker.py"), folder, contender.topology]
+            words += self._options
             return self._start(words, path)
         # Without the variable a group that is started again reads the addresses of the one before.
         words = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
@@ -119,7 +129,8 @@ class Job:
 
     def end(self, pids: list[int]) -> None:
         """Workers see that it is enough; who does not within some seconds is ended, by its id."""
-        (self.folder / "enough").touch()
+        if not (self.folder / "enough").exists():
+            notes.end_all(self.folder)
         limit = time.monotonic() + TO_END_S
         mine = [process for process in (self._coordinator, *self._replicas.values()) if process]
         waited_for = mine if self.contender.topology else [*self._replicas.values()]

@@ -18,7 +18,8 @@ def main() -> None:
     rank = int(os.environ["RANK"])
     diary = notes.Notes(folder, rank)
     dist.init_process_group("gloo")
-    model = task.model()
+    trained = task.Pause()
+    model = trained.model
     optimizer = task.optimizer(model)
     saved, step = folder / "saved.pt", 0
     if saved.exists():
@@ -30,12 +31,12 @@ def main() -> None:
     ends = torch.zeros(1)
     while ends.item() == 0:
         optimizer.zero_grad()
-        task.compute(network, step * dist.get_world_size() + rank)
+        trained.compute(network, step * dist.get_world_size() + rank)
         optimizer.step()
         step += 1
         diary.step(step)
         if step % STEPS_PER_SAVE == 0:
-            ends.fill_(float(rank == 0 and diary.is_enough()))
+            ends.fill_(float(rank == 0 and diary.is_enough(step)))
             dist.broadcast(ends, 0)
             if rank == 0:
                 state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}

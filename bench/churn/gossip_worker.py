@@ -1,6 +1,6 @@
 """Gossamer: the others go on, and the lost worker comes back with a neighbour's state."""
 
-import sys
+import argparse
 from pathlib import Path
 
 import notes
@@ -10,19 +10,31 @@ import gossamer
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("topology")
+    parser.add_argument("--metrics", type=Path)
+    parser.add_argument("--text", type=int, help="train a model of bytes, from this seed")
+    given = parser.parse_args()
     rank, workers = gossamer.init()
-    diary = notes.Notes(folder, rank)
-    model = task.model()
-    optimizer = task.optimizer(model)
-    gossip = gossamer.Gossip(model, optimizer, topology=sys.argv[2], lost="go_on")
+    diary = notes.Notes(given.folder, rank)
+    trained = task.Pause() if given.text is None else task.Text(given.text, rank)
+    optimizer = task.optimizer(trained.model)
+    gossip = gossamer.Gossip(
+        trained.model, optimizer, topology=given.topology, lost="go_on", metrics=given.metrics
+    )
     step = gossip.steps_done
-    while not diary.is_enough():
+    while not diary.is_enough(step):
         optimizer.zero_grad()
-        task.compute(model, step * workers + rank)
+        loss = trained.compute(trained.model, step * workers + rank)
+        if given.metrics:
+            gossip.log(loss=loss)
         optimizer.step()
         step += 1
         diary.step(step)
+    if isinstance(trained, task.Text):
+        with gossip.averaged():
+            diary.loss(trained.validate())
     gossip.close()
 
 

@@ -21,12 +21,25 @@ class Notes:
         """The worker has done so many steps, its last one just now."""
         self._add(step=step)
 
-    def is_enough(self) -> bool:
-        return self._enough.exists()
+    def loss(self, loss: float) -> None:
+        """Of the average over all workers, on what nobody trains with."""
+        self._add(loss=loss)
+
+    def is_enough(self, step: int) -> bool:
+        """Now, or after the step that all end with."""
+        if not self._enough.exists():
+            return False
+        return step >= int(self._enough.read_text() or 0)
 
     def _add(self, **what: Any) -> None:
         self._file.write(json.dumps({"at": time.monotonic(), **what}) + "\n")
         self._file.flush()
+
+
+def end_all(folder: Path, step: int = 0) -> None:
+    """All end; with a step, together after it."""
+    (folder / "new").write_text(str(step))
+    (folder / "new").rename(folder / "enough")
 
 
 def began() -> float:

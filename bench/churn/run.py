@@ -5,6 +5,8 @@
     python bench/churn/run.py --fault freeze --every 30
     python bench/churn/run.py --fault coordinator --seconds 90
     python bench/churn/run.py --torchft-python VENV/bin/python    # an environment with torchft
+    python bench/churn/run.py --contenders "gossamer ring" --seeds 1 --metrics churn
+    gossamer report churn    # a picture of who was there
 
 Each run trains a small network with a pause of 50 ms per step on this machine. After some steps a
 worker drawn by the seed is killed every so many seconds, and started again at once by whatever the
@@ -113,7 +115,8 @@ def play(
     contender: contenders.Contender, given: argparse.Namespace, every_s: float, seed: int
 ) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="gossamer-churn-"))
-    job = contenders.Job(contender, given.workers, folder, given.torchft_python)
+    metrics = [f"--metrics={given.metrics.absolute()}"] if given.metrics else []
+    job = contenders.Job(contender, given.workers, folder, given.torchft_python, metrics)
     found = Run(job, given.fault, every_s, seed).play(given.seconds)
     return {
         "contender": contender.name,
@@ -153,6 +156,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--seeds", type=int, default=3, help="of Gossamer; the others have one")
     parser.add_argument("--torchft-python", default="", help="an interpreter that has torchft")
+    parser.add_argument("--metrics", type=Path, help="a folder for Gossamer's own, of its last run")
     parser.add_argument("--out", type=Path, default=contenders.ROOT / "build/bench/churn.json")
     return parser.parse_args()
 

@@ -19,7 +19,8 @@ def main() -> None:
     rank, workers = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     diary = notes.Notes(folder, rank)
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    model = task.model()
+    trained = task.Pause()
+    model = trained.model
     inner = task.optimizer(model)
 
     def load(state: dict[str, Any]) -> None:
@@ -41,10 +42,10 @@ def main() -> None:
     wrap = DistributedDataParallel if wrapper == "ddp" else PureDistributedDataParallel
     network = wrap(manager, model)
     optimizer = OptimizerWrapper(manager, inner)
-    while not diary.is_enough():
+    while not diary.is_enough(manager.current_step()):
         before = manager.current_step()
         optimizer.zero_grad()
-        task.compute(network, before * workers + rank)
+        trained.compute(network, before * workers + rank)
         optimizer.step()
         if manager.current_step() > before:
             diary.step(manager.current_step())

@@ -21,7 +21,8 @@ constexpr Clock::duration kStandstill = std::chrono::seconds(3);
 std::atomic<bool> is_watched = false;
 std::atomic<Clock::rep> last_look = 0;  // by the system's clock, as all here
 std::atomic<Clock::rep> stood_still = 0;
-std::mutex looking;  // guards writing of the above
+std::atomic<Clock::rep> went_on = 0;  // after the last time it stood still; 0: never
+std::mutex looking;                   // guards writing of the above
 
 Clock::rep steady_now() { return Clock::duration(Steady::now().time_since_epoch()).count(); }
 
@@ -31,7 +32,10 @@ void look(Clock::rep now) {
   const std::lock_guard lock(looking);
   const Clock::rep gap = now - last_look;
   if (gap <= 0) return;
-  if (gap > kStandstill.count()) stood_still += gap - kTick.count();
+  if (gap > kStandstill.count()) {
+    stood_still += gap - kTick.count();
+    went_on = now;
+  }
   last_look = now;
 }
 
@@ -41,6 +45,11 @@ Clock::time_point Clock::now() noexcept {
   const rep now = steady_now();
   if (is_watched && now - last_look > kStandstill.count()) look(now);
   return time_point(duration(now - stood_still));
+}
+
+Clock::time_point Clock::after_standstill() noexcept {
+  const time_point when = now();  // it may have been just now
+  return went_on == 0 ? time_point() : when - duration(steady_now() - went_on);
 }
 
 class StandstillWatch::Ticker {

@@ -22,6 +22,8 @@ struct Clock {
   static constexpr bool is_steady = true;
 
   static time_point now() noexcept;
+  /// When the last standstill had ended; long ago where there was none.
+  static time_point after_standstill() noexcept;
 };
 
 using Deadline = Clock::time_point;

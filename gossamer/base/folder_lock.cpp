@@ -75,14 +75,18 @@ Said said_in(int file) {
 }
 
 /// What a holder says that has just taken the lock, and may be about to say it.
-std::string who_holds(int file) {
+Said holder_of(int file) {
   const auto limit = std::chrono::steady_clock::now() + kPatience;
   Said said = said_in(file);
   while (said.owner.empty() && std::chrono::steady_clock::now() < limit) {
     std::this_thread::sleep_for(kNap);
     said = said_in(file);
   }
-  return said.who;
+  return said;
+}
+
+bool is_of(const std::string& job, const Said& said) {
+  return !job.empty() && said.owner.starts_with(job);
 }
 
 void say(int file, const std::string& who, const std::string& owner) {
@@ -105,8 +109,12 @@ bool is_named(int file, const std::filesystem::path& path) {
 }  // namespace
 
 FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& who,
-                       std::string_view place)
-    : path_(folder / kName), place_(place), owner_(random_word()), process_(::getpid()) {
+                       std::string_view place, const std::string& job)
+    : path_(folder / kName),
+      place_(place),
+      job_(job.empty() ? "" : job + "-"),
+      owner_(job_ + random_word()),
+      process_(::getpid()) {
   while (!file_) {
     Descriptor file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
                            S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
@@ -118,10 +126,15 @@ FolderLock::FolderLock(const std::filesystem::path& folder, const std::string& w
     }
     const bool is_held = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
     if (!is_held && errno == EWOULDBLOCK) {
-      fail_io({.place = place_,
-               .what = "another job uses " + folder.string(),
-               .got = who_holds(file.get()),
-               .remedy = "wait for its end, or give another folder"});
+      const Said holder = holder_of(file.get());
+      if (!is_of(job_, holder)) {
+        fail_io({.place = place_,
+                 .what = "another job uses " + folder.string(),
+                 .got = holder.who,
+                 .remedy = "wait for its end, or give another folder"});
+      }
+      if (is_named(file.get(), path_)) ::unlink(path_.c_str());
+      continue;
     }
     if (!is_held || is_named(file.get(), path_)) file_ = std::move(file);
   }
@@ -133,7 +146,7 @@ void FolderLock::check() const {
   const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return;  // nobody says that they have it
   const Said said = said_in(file.get());
-  if (said.owner.empty() || said.owner == owner_) return;
+  if (said.owner.empty() || said.owner == owner_ || is_of(job_, said)) return;
   fail_io({.place = place_,
            .what = "another job has taken over " + path_.parent_path().string(),
            .got = said.who,
@@ -150,6 +163,7 @@ FolderLock::~FolderLock() {
 FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(place_, other.place_);
+  std::swap(job_, other.job_);
   std::swap(owner_, other.owner_);
   std::swap(process_, other.process_);
   std::swap(file_, other.file_);

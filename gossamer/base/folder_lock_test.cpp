@@ -141,6 +141,29 @@ TEST(FolderLock, FindsOutWhoHasTakenTheFolderOver) {
   EXPECT_TRUE(std::filesystem::exists(folder.path / ".lock"));  // it is the other's
 }
 
+TEST(FolderLock, IsTakenOverByAProcessOfTheSameJob) {
+  const Folder folder;
+  {
+    const FolderLock frozen(folder.path, "a worker", "test", "job1");
+    const FolderLock next(folder.path, "another worker", "test", "job1");
+    EXPECT_NO_THROW(frozen.check());  // it is of the same job, which ends it in other ways
+    EXPECT_NO_THROW(next.check());
+    for (const std::string job : {"job2", "job", ""}) {
+      const std::string told = message_of<IoError>(
+          [&] { const FolderLock other(folder.path, "a stranger", "test", job); });
+      EXPECT_NE(told.find("another worker"), std::string::npos) << told;
+    }
+    EXPECT_FALSE(is_free(folder));
+  }
+  EXPECT_TRUE(is_free(folder));
+}
+
+TEST(FolderLock, IsTakenFromAWorkerWhoseJobHasNoWordByNobody) {
+  const Folder folder;
+  const FolderLock lock(folder.path, "a run", "test");
+  EXPECT_THROW(FolderLock(folder.path, "a worker", "test", "job1"), IoError);
+}
+
 TEST(FolderLock, IsKeptWhereItsTextIsLost) {
   const Folder folder;
   const FolderLock lock(folder.path, "a run", "test");

@@ -173,6 +173,12 @@ def _free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def pause_s(in_a_row: int) -> float:
+    """Before the next start of a worker that has ended so often after a short life."""
+    doubled = min(in_a_row - 1, 10)  # a float has no room for all
+    return min(_FIRST_PAUSE_S * 2.0**doubled, _LONGEST_PAUSE_S) if in_a_row > 1 else 0.0
+
+
 class _Supervisor:
     """The processes of this host. They are in process groups of their own: what ends this one does
     not end them, and signals to it are passed on."""
@@ -254,11 +260,9 @@ class _Supervisor:
             worker.is_over = True
             return True
         worker.in_a_row = worker.in_a_row + 1 if took < _SHORT_S else 0
-        pause = min(_FIRST_PAUSE_S * 2**worker.in_a_row, _LONGEST_PAUSE_S)
-        pause = 0.0 if worker.in_a_row <= 1 else pause
         worker.restarts += 1
         worker.starts += 1
-        worker.starts_at = time.monotonic() + pause
+        worker.starts_at = time.monotonic() + pause_s(worker.in_a_row)
         again = f"{worker.restarts} of {self._job.restarts}"
         self._say(f"{ended}; it is started again ({again}), the others go on")
         return True

@@ -1,6 +1,7 @@
 """The bench of workers that are killed again and again: what its numbers mean."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -8,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from package_runs import PACKAGE
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "churn"))
+CHURN = Path(__file__).resolve().parents[2] / "bench" / "churn"
+sys.path.append(str(CHURN))
 
-import goodput
-import notes
+import goodput  # noqa: E402
+import notes  # noqa: E402
 
 STEP_S = 0.1
 
@@ -74,3 +77,19 @@ def test_a_process_knows_when_it_began() -> None:
         check=True,
     )
     assert before - 0.02 <= float(done.stdout) <= time.monotonic()
+
+
+def test_a_short_run_in_which_a_worker_is_killed(tmp_path: Path) -> None:
+    words = ["--contenders=gossamer ring", "--every=6", "--seconds=6", "--seeds=1"]
+    done = subprocess.run(
+        [sys.executable, str(CHURN / "run.py"), *words, f"--out={tmp_path / 'churn.json'}"],
+        env={**os.environ, "GOSSAMER_PYTHON_PATH": str(PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = json.loads((tmp_path / "churn.json").read_text())["runs"]
+    assert (run["faults"], run["others_started_again"]) == (1, 0)
+    assert run["goodput"] > 0

@@ -14,7 +14,7 @@ import torch
 from gossip_support import gap
 from package_runs import with_package
 
-from gossamer import Gossip
+from gossamer import Gossip, launching
 from gossamer.checkpoint import handing_over
 
 LAUNCH = [sys.executable, "-m", "gossamer", "launch"]
@@ -48,6 +48,11 @@ def check_all_are_there(found: list[Any], folder: Path) -> None:
     assert gap(found[0]["mean"], means) < 1e-5
     (saved,) = (folder / "saved").glob("step-*")
     assert len(list(saved.glob("worker-*"))) == 4
+
+
+def test_only_workers_that_fail_again_and_again_have_to_wait() -> None:
+    pauses = [launching.pause_s(count) for count in (0, 1, 2, 3, 4, 7, 8, 5000)]
+    assert pauses == [0, 0, 1, 2, 4, 30, 30, 30]
 
 
 def test_a_worker_comes_back_with_a_neighbours_state(tmp_path: Path) -> None:

@@ -3,18 +3,14 @@
 GOSSAMER_REPETITIONS=20 pytest -s tests/python/test_two_jobs.py    # as for docs/results/faults.md
 """
 
-import fcntl
 import os
 import re
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import gossip_ranks
 import pytest
 from gossip_scenarios_jobs import SAVES
-
-from gossamer.checkpoint.folder_locks import FolderLocks
 
 REPETITIONS = int(os.environ.get("GOSSAMER_REPETITIONS", "3"))
 SAID = re.compile(r"another job uses .*a job that saves with gossamer.Gossip, process \d+")
@@ -37,15 +33,3 @@ def test_no_save_is_lost(repetition: int, tmp_path: Path, monkeypatch: pytest.Mo
             assert [text for text in rank["refused"] if not SAID.search(text)] == []
     assert min(refused) == 0, "who has the folder first keeps it"
     assert max(refused) > 0, "the other one is told"
-
-
-def test_a_job_that_is_about_to_end_is_waited_for(tmp_path: Path) -> None:
-    """Whoever goes on without a worker that was killed may save before the system gives back what
-    that worker held."""
-    held = (tmp_path / ".lock").open("w")
-    fcntl.flock(held, fcntl.LOCK_EX)
-    threading.Timer(0.1, held.close).start()
-    locks = FolderLocks()
-    locks.take(tmp_path)
-    locks.check()
-    locks.release()

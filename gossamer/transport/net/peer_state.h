@@ -38,8 +38,12 @@ struct PeerState {
 
   /// The peer was there at this moment.
   void see(Deadline moment) { last_seen = std::max(last_seen, moment); }
-  /// Its connection ends now: because it has gone on without this worker, see Note [Silence].
-  bool ends_by_silence() const { return Clock::now() < suspected_at + kOfSuspicion; }
+  /// Its connection ends now: perhaps because it has gone on without this worker, see
+  /// Note [Silence].
+  bool ends_by_silence() const {
+    const Deadline since = std::max(suspected_at, Clock::after_standstill());
+    return Clock::now() < since + kOfSuspicion;
+  }
 
   const PeerOptions options;
   PendingOperations operations;

@@ -31,7 +31,7 @@ enum class Silence { none, suspected, given_up };
 ///
 /// A connection that is reset when the network is back says nothing of why: a worker that went on
 /// without this one, and has finished, leaves no other trace. So the end of one that was suspected
-/// is that of a silent one.
+/// is that of a silent one; and so are all ends where this worker itself has just stood still.
 class SilenceWatch {
  public:
   /// `longest`: so long a peer may be silent. `least`: of may_go_on(); none: whoever is silent is

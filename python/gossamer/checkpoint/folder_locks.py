@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from gossamer import _core
 
-_PATIENCE_S = 1.0
-"""So long the system may take to give back the lock of a worker that was killed: its connections
-may end before, and whoever goes on without it is here then."""
-
-
-def _lock(folder: Path) -> _core.FolderLock:
-    limit = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return _core.FolderLock(str(folder), "a job that saves with gossamer.Gossip")
-        except _core.IoError:
-            if time.monotonic() > limit:
-                raise
-        time.sleep(0.02)
-
-
 class _Held:
     """A lock that several of a process share."""
 
-    def __init__(self, folder: Path) -> None:
-        self.lock = _lock(folder)
+    def __init__(self, folder: Path, job: str) -> None:
+        self.lock = _core.FolderLock(str(folder), "a job that saves with gossamer.Gossip", job)
 
 
 _held: WeakValueDictionary[tuple[int, str], _Held] = WeakValueDictionary()
@@ -41,10 +24,11 @@ class FolderLocks:
     def __init__(self) -> None:
         self._mine: dict[tuple[int, str], _Held] = {}
 
-    def take(self, folder: Path) -> None:
-        """Until ``release``. Raises IoError where another job has it, and says which."""
+    def take(self, folder: Path, job: str = "") -> None:
+        """Until ``release``. Raises IoError where another job has it, and says which. ``job``: its
+        workers' common word, where one of them goes on for another one, which may hold it still."""
         place = (os.getpid(), str(folder.resolve()))
-        held = self._mine.get(place) or _held.get(place) or _Held(folder)
+        held = self._mine.get(place) or _held.get(place) or _Held(folder, job)
         self._mine[place] = _held[place] = held
 
     def check(self) -> None:

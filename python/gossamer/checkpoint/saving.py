@@ -85,10 +85,18 @@ def _taken(team: Team, trained: Trained, folders: FolderLocks, path: Path, keep:
     with as_problem(problems, rank, "use the folder"):
         if rank == min(team.present):
             path.mkdir(parents=True, exist_ok=True)
-            folders.take(path)
+            folders.take(path, _job_of(team))
     if problems:
         raise problems[0]
     return [f"keep {keep}", worker_file.optimizer_word(trained), *worker_file.model_lines(trained)]
+
+
+def _job_of(team: Team) -> str:
+    """Where workers go on for each other; empty: one of them has the folder from start to end."""
+    transport = team.session.transport
+    if transport is None or team.session.settings.lost != "go_on":
+        return ""
+    return transport.job
 
 
 def now() -> str:

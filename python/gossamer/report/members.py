@@ -15,7 +15,7 @@ from .figures import thinned
 from .measure import Figures
 from .metrics import Metrics
 from .run import Run
-from .words import listed, milliseconds, plain
+from .words import listed, milliseconds
 
 _MOST_WORKERS = 64
 _MOST_EVENTS = 20
@@ -44,7 +44,7 @@ class Members:
 
 def stays_of(metrics: Metrics) -> list[Stay]:
     """By rank, then by step."""
-    found = []
+    found: list[Stay] = []
     for rank, steps in sorted(metrics.own_step_ms.items()):
         for step in sorted(steps):
             if found and found[-1].rank == rank and found[-1].last == step - 1:
@@ -63,6 +63,17 @@ def deaths(stays: list[Stay], last: int) -> list[Stay]:
 def returns(stays: list[Stay]) -> list[Stay]:
     """Those that follow another one of the same worker."""
     return [after for before, after in pairwise(stays) if before.rank == after.rank]
+
+
+def values(run: Run) -> dict[str, Any]:
+    """For JSON: which workers were lost after which step, and came back with which."""
+    metrics = run.metrics
+    stays = stays_of(metrics) if metrics and metrics.lost else []
+    gone = deaths(stays, metrics.steps[-1]) if metrics and stays else []
+    return {
+        "lost": [{"worker": stay.rank, "last_step": stay.last} for stay in gone],
+        "back": [{"worker": stay.rank, "first_step": stay.first} for stay in returns(stays)],
+    }
 
 
 def members(run: Run, own: Figures, index: int) -> Members | None:
@@ -169,7 +180,7 @@ def _events(metrics: Metrics, gone: list[Stay], back: list[Stay]) -> list[str]:
         seen = f", seen by {listed([str(rank) for rank in by])}" if by else ""
         found.append((stay.last, f"worker {stay.rank} did step {stay.last} last{seen}"))
     for stay in back:
-        found.append((stay.first, f"worker {stay.rank} is back from step {plain_step(stay)} on"))
+        found.append((stay.first, f"worker {stay.rank} is back from step {stay.first} on"))
     return [words for _, words in sorted(found)]
 
 
@@ -177,7 +188,3 @@ def _is_of(step: int, stay: Stay) -> bool:
     """Whether a loss noticed in this step is that of the stay's end: a neighbour that is behind may
     notice it some steps earlier."""
     return step >= stay.last - 2
-
-
-def plain_step(stay: Stay) -> str:
-    return plain(float(stay.first), 1) if stay.first < 10 else str(stay.first)

@@ -29,6 +29,15 @@ class Check:
 
 
 @dataclass
+class Loss:
+    """What rank `by` said in `step`: it goes on without `rank`."""
+
+    step: int
+    by: int
+    rank: int
+
+
+@dataclass
 class Metrics:
     """Means over the workers, by step in ascending order; None where no worker has a value."""
 
@@ -40,6 +49,9 @@ class Metrics:
     checks: list[Check] = field(default_factory=list)
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Bytes by (from, to) between the start of the run's last process and its last validation."""
+    own_step_ms: dict[int, dict[int, float]] = field(default_factory=dict)
+    """Of every worker, by the step."""
+    lost: list[Loss] = field(default_factory=list)
 
     def times_s(self) -> list[float]:
         """When each step ended, in seconds of training: without validation and checkpoints."""
@@ -59,17 +71,23 @@ def read_metrics(folder: Path) -> Metrics | None:
     by_step: dict[int, list[Line]] = {}
     checks: dict[int, Line] = {}
     sent: dict[tuple[int, int], int] = {}
+    own_step_ms: dict[int, dict[int, float]] = {}
+    lost: list[Loss] = []
     for rank, path in sorted(paths.items()):
         own: dict[int, Line] = {}
         for line in _lines(path):
             own[line["step"]] = {**own.get(line["step"], {}), **line}
             for edge in line.get("edges", []):
                 sent[rank, edge["peer"]] = edge["sent"]
+        own_step_ms[rank] = {
+            step: ms for step, line in own.items() if (ms := number(line, "step_ms")) is not None
+        }
         for step, line in own.items():
+            lost += [Loss(step, rank, other) for other in line.get("lost", [])]
             by_step.setdefault(step, []).append(line)
             if "val_loss" in line or "disagreement" in line:
                 checks.setdefault(step, line)
-    metrics = Metrics(workers=len(paths), sent=sent)
+    metrics = Metrics(workers=len(paths), sent=sent, own_step_ms=own_step_ms, lost=lost)
     for step, lines in sorted(by_step.items()):
         if not any("step_ms" in line for line in lines):
             continue
@@ -119,6 +137,8 @@ def _check(line: Any) -> None:
     for key in ("loss", "step_ms", "exposed_ms", "val_loss", "disagreement"):
         if line.get(key) is not None and type(line[key]) not in (int, float):
             raise TypeError(f"{key} is not a number")
+    if any(type(rank) is not int for rank in line.get("lost", [])):
+        raise TypeError("lost is not a list of ranks")
     for edge in line.get("edges", []):
         if type(edge["peer"]) is not int or type(edge["sent"]) is not int:
             raise TypeError("an edge without whole numbers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import figures, pages, style, timeline, words
+from . import figures, members, pages, style, timeline, words
 from .compare import Comparison
 from .measure import Figures, sent_per_step
 from .run import Run
@@ -40,9 +40,11 @@ def render(comparison: Comparison, version: str, choice: Choice | None = None) -
 def _figures(comparison: Comparison) -> dict[str, Any]:
     is_one_task = comparison.is_one_task
     each = list(zip(comparison.runs, comparison.figures, strict=True))
+    changed = [members.members(run, own, index) for index, (run, own) in enumerate(each)]
     matrices = [figures.links(run, own, index) for index, (run, own) in enumerate(each)]
     return {
         "no_trace": [run.name for run in comparison.runs if run.trace is None],
+        "members": [found for found in changed if found is not None],
         "parts": figures.parts(comparison),
         "has_hidden": any(own.parts and own.parts.hidden_ms is not None for _, own in each),
         "no_hidden": [own.label for _, own in each if own.parts and own.parts.hidden_ms is None],
@@ -190,6 +192,7 @@ def _values_of(comparison: Comparison, index: int) -> dict[str, Any]:
         "val_loss": own.val_loss,
         "disagreement": own.disagreement,
         "bytes_per_host_per_step": own.bytes_per_host,
+        **members.values(run),
         "parts_ms": None
         if parts is None
         else {
