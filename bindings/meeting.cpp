@@ -75,13 +75,12 @@ void bind_hosts(py::module_& module) {
 void bind_meeting(py::module_& module) {
   py::class_<FolderLock>(module, "FolderLock",
                          "One job at a time in a folder, until this or its process ends.")
-      .def(
-          py::init([](const std::string& folder, const std::string& who, const std::string& job) {
-            return FolderLock(folder, who, "Gossip", job);
-          }),
-          py::arg("folder"), py::arg("who"), py::arg("job") = "",
-          "IoError, which says who has it, where another job uses the folder. ``job``: a word that "
-          "processes of one job have in common, any of which takes the folder over.")
+      .def(py::init([](const std::string& folder, const std::string& who, const std::string& job) {
+             return FolderLock(folder, who, "Gossip", job);
+           }),
+           py::arg("folder"), py::arg("who"), py::arg("job") = "", R"(
+    IoError, which says who has it, where another job uses the folder. ``job``: a word that
+    processes of one job have in common, any of which takes the folder over.)")
       .def("check", &FolderLock::check,
            "IoError where another job has taken it over, on a file system without locks.");
   module.def(

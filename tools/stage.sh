@@ -7,6 +7,11 @@ logs=$root/.cache/logs
 jobs=$(nproc)
 mkdir -p "$logs"
 
+# Python keeps what it compiles, in this folder alone: each `import torch` would take some seconds
+# more. Images often forbid it for the sake of their size.
+unset PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX=$root/.cache/pycache
+
 # One line per finished stage: name, result, seconds, and seconds of all processors.
 stage_names=() stage_results=() stage_seconds=() stage_cpu=()
 

@@ -29,7 +29,7 @@ def processes_of(notes: Sequence[Note]) -> list[Process]:
     for note in notes:
         if note.get("what") == "imported":
             found.append(Process(note["began"], note["at"], ()))
-        elif found:
+        elif found and "step" in note:
             last = found[-1]
             found[-1] = Process(
                 last.began, last.imported, (*last.steps, (note["at"], note["step"]))
@@ -61,14 +61,22 @@ def goodput_of(
     return done * usual_s / ((end - begin) * len(by_rank))
 
 
-def gap_s(by_rank: Sequence[Sequence[Process]], fault: Fault, until: float) -> float:
-    """The longest time between two steps of a worker that is not the lost one, the first of them
+def is_away(rank: int, moments: Sequence[float], faults: Sequence[Fault], at: float) -> bool:
+    """Whether an earlier fault has befallen this worker, after which it has not stepped yet."""
+    own = [fault.at for fault in faults if fault.rank == rank and fault.at <= at]
+    return bool(own) and not any(own[-1] < moment <= at for moment in moments)
+
+
+def gap_s(
+    by_rank: Sequence[Sequence[Process]], faults: Sequence[Fault], fault: Fault, until: float
+) -> float:
+    """The longest time between two steps of a worker that no fault keeps away, the first of them
     before `until`. A worker that steps no more counts up to then."""
     longest = 0.0
     for rank, processes in enumerate(by_rank):
-        if rank == fault.rank:
-            continue
         moments = sorted(at for process in processes for at, _ in process.steps)
+        if is_away(rank, moments, faults, fault.at):
+            continue
         before = [at for at in moments if at <= fault.at][-1:]
         after = [at for at in moments if fault.at < at]
         inside = [*before, *after]
@@ -108,7 +116,7 @@ def summary(
     gaps, recoveries = [], []
     for fault, following in zip(faults, [*faults[1:], None], strict=False):
         limit = min(end, fault.at + AFTER_S, following.at if following else end)
-        gaps.append(gap_s(by_rank, fault, limit))
+        gaps.append(gap_s(by_rank, faults, fault, limit))
         recoveries.append(recovery_s(by_rank[fault.rank], fault))
     came = [each for each in recoveries if each]
     last = [[at for process in each for at, _ in process.steps][-1:] for each in by_rank]

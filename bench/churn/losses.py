@@ -10,6 +10,7 @@ build/bench/churn_losses.json.
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -74,6 +75,7 @@ def main() -> int:
         "--out", type=Path, default=contenders.ROOT / "build/bench/churn_losses.json"
     )
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the workers are ended, too
     results = []
     for seed in range(1, given.seeds + 1):
         quiet, killed = train(given, seed, None), train(given, seed, given.every)

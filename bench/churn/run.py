@@ -108,7 +108,8 @@ class Run:
             end = time.monotonic()
         finally:
             self.job.end(self.pids(self.notes()))
-        return goodput.summary(self.notes(), self.faults, begin, end)
+        found = goodput.summary(self.notes(), self.faults, begin, end)
+        return {**found, "when": [[fault.at - begin, fault.rank] for fault in self.faults]}
 
 
 def play(
@@ -162,6 +163,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the workers are ended, too
     given = parsed()
     by_name = {contender.name: contender for contender in contenders.CONTENDERS}
     chosen = [by_name[name] for name in given.contenders.split(",")]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._dynamo  # seconds that the first optimizer of a process would take
 from torch import nn
 
 PAUSE_S = 0.05

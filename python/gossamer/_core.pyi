@@ -50,6 +50,10 @@ class Transport:
     ValueError for a peer without an edge, a request that does not exist, and after ``stop``.
     """
 
+    @property
+    def job(self) -> str:
+        """A word for the job that all its workers know; no secret."""
+
     def send(self, peer: int, tensor: torch.Tensor, tag: Tag, *, timeout_s: float) -> int:
         """Starts sending a contiguous CPU tensor, which must not change until the request ended."""
 
@@ -137,8 +141,9 @@ def net_transport(
 class FolderLock:
     """One job at a time in a folder, until this or its process ends."""
 
-    def __init__(self, folder: str, who: str) -> None:
-        """IoError, which says who has it, where another job uses the folder."""
+    def __init__(self, folder: str, who: str, job: str = "") -> None:
+        """IoError, which says who has it, where another job uses the folder. ``job``: a word that
+        processes of one job have in common, any of which takes the folder over."""
 
     def check(self) -> None:
         """IoError where another job has taken it over, on a file system without locks."""

@@ -22,7 +22,7 @@ from pathlib import Path
 
 _NAP_S = 0.05
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
-_SHORT_S = 30.0  # a process that ends sooner may fail again at once
+_SHORT_S = 10.0  # a process that ends sooner may fail again at once
 _GRACE_S = 30.0
 _DONE, _FAILED, _WRONG, _INTERRUPTED = 0, 1, 2, 130
 

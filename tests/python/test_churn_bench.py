@@ -61,6 +61,13 @@ def test_who_steps_no_more_is_a_gap_up_to_the_end() -> None:
     assert found["step_at_the_end"] == 1
 
 
+def test_who_is_away_since_an_earlier_fault_is_no_gap() -> None:
+    faults = [FAULT, goodput.Fault(3.05, 0)]
+    found = goodput.summary([STEADY, LOST, WAITS, STEADY], faults, 0.0, 10.0)
+    assert found["longest_gap_s"] == pytest.approx(0.5)
+    assert found["median_gap_s"] == pytest.approx((0.5 + STEP_S) / 2)
+
+
 def test_half_a_line_of_a_killed_process_is_passed_over(tmp_path: Path) -> None:
     line = json.dumps({"at": 2.5, "what": "imported", "began": 1.0, "pid": 7})
     (tmp_path / "notes-3.jsonl").write_text('{"at": 1.0, "step": 1}\n{"at": 1.1, "st' + line + "\n")

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from gossamer import _core
 
+
 class _Held:
     """A lock that several of a process share."""
 
