@@ -13,8 +13,15 @@ namespace {
 using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
-/// How long both clocks say that a child took, which is stopped for four seconds meanwhile.
-std::pair<double, double> of_a_stopped_child(bool is_watched) {
+/// How long both clocks say that a child took, which is stopped for four seconds meanwhile, and how
+/// long ago that was in its end.
+struct Took {
+  double own;
+  double system;
+  double since_standstill;
+};
+
+Took of_a_stopped_child(bool is_watched) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
   const pid_t child = ::fork();
@@ -24,9 +31,11 @@ std::pair<double, double> of_a_stopped_child(bool is_watched) {
     const auto own = Clock::now();
     const auto system = Steady::now();
     while (Steady::now() < system + 4s) std::this_thread::sleep_for(10ms);
-    const std::pair<double, double> took = {
-        std::chrono::duration<double>(Clock::now() - own).count(),
-        std::chrono::duration<double>(Steady::now() - system).count()};
+    const Deadline went_on = Clock::after_standstill();
+    const Deadline end = Clock::now();
+    const Took took = {std::chrono::duration<double>(end - own).count(),
+                       std::chrono::duration<double>(Steady::now() - system).count(),
+                       std::chrono::duration<double>(end - went_on).count()};
     [[maybe_unused]] const auto written = ::write(ends[1], &took, sizeof(took));
     ::_exit(0);
   }
@@ -34,7 +43,7 @@ std::pair<double, double> of_a_stopped_child(bool is_watched) {
   ::kill(child, SIGSTOP);
   std::this_thread::sleep_for(4s);
   ::kill(child, SIGCONT);
-  std::pair<double, double> took;
+  Took took = {};
   EXPECT_EQ(::read(ends[0], &took, sizeof(took)), static_cast<ssize_t>(sizeof(took)));
   for (const int end : ends) ::close(end);
   ::waitpid(child, nullptr, 0);
@@ -45,15 +54,17 @@ TEST(Clock, LeavesOutTheTimeInWhichTheProcessStoodStill) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "threads after a fork are not for this sanitizer";
 #endif
-  const auto [own, system] = of_a_stopped_child(true);
+  const auto [own, system, since_standstill] = of_a_stopped_child(true);
   EXPECT_GE(system, 4.0);
   EXPECT_LT(own, system - 2.5);
   EXPECT_GT(own, 0.1);
+  EXPECT_LE(since_standstill, own);
 }
 
 TEST(Clock, IsTheSystemsWhereNobodyWatches) {
-  const auto [own, system] = of_a_stopped_child(false);
+  const auto [own, system, since_standstill] = of_a_stopped_child(false);
   EXPECT_NEAR(own, system, 0.5);
+  EXPECT_GT(since_standstill, system);  // there was none that it knows of
 }
 
 TEST(Clock, GoesOnWithTheSystemsWhileItIsWatched) {
