@@ -21,19 +21,16 @@ class Process:
 
     began: float
     imported: float
-    steps: tuple[tuple[float, int], ...]  # when, and how many the worker had done then
+    steps: list[tuple[float, int]]  # when, and how many the worker had done then
 
 
 def processes_of(notes: Sequence[Note]) -> list[Process]:
     found: list[Process] = []
     for note in notes:
         if note.get("what") == "imported":
-            found.append(Process(note["began"], note["at"], ()))
+            found.append(Process(note["began"], note["at"], []))
         elif found and "step" in note:
-            last = found[-1]
-            found[-1] = Process(
-                last.began, last.imported, (*last.steps, (note["at"], note["step"]))
-            )
+            found[-1].steps.append((note["at"], note["step"]))
     return found
 
 

@@ -23,7 +23,7 @@ import notes
 import run
 
 AHEAD = 30  # steps between the decision to end and the end
-LOOK_S = 0.5
+LOOK_S = 2.0  # each look reads all that was noted
 MOST_S = 1800.0
 
 
@@ -56,10 +56,11 @@ def train(given: argparse.Namespace, seed: int, every_s: float | None) -> dict[s
     losses = {note["loss"] for each in faults.notes() for note in each if "loss" in note}
     if len(losses) != 1:
         raise SystemExit(f"the workers have {len(losses)} averages, see {folder / 'said'}")
+    worker_steps, last_step = done(job)
     return {
         "loss": losses.pop(),
-        "worker_steps": done(job)[0],
-        "last_step": done(job)[1],
+        "worker_steps": worker_steps,
+        "last_step": last_step,
         "kills": len(faults.faults),
         "seconds": time.monotonic() - begin,
     }

@@ -28,18 +28,14 @@ def trains(phase: str) -> bool:
     )
 
 
-def away(fault: str, rank: int, per_host: Sequence[int]) -> list[int]:
-    """Who need not finish. Of two parts the larger one goes on, of equal ones that with rank 0."""
+def away(fault: str, rank: int, hosts: Sequence[int]) -> list[int]:
+    """Who need not finish; ``hosts``: of each rank. Of two parts the larger one goes on, of equal
+    ones that with rank 0."""
     if fault in ("kill", "freeze"):
         return [rank]
     if fault != "unplug":
         return []
-    first = 0
-    for workers in per_host:
-        if rank < first + workers:
-            break
-        first += workers
-    cut_off = list(range(first, first + workers))
-    others = [each for each in range(sum(per_host)) if each not in cut_off]
+    cut_off = [each for each, host in enumerate(hosts) if host == hosts[rank]]
+    others = [each for each, host in enumerate(hosts) if host != hosts[rank]]
     is_small = len(cut_off) < len(others) or (len(cut_off) == len(others) and 0 in others)
     return cut_off if is_small else others

@@ -235,8 +235,9 @@ class Run:
 
     def see_others_go_on(self, is_on: bool) -> list[str]:
         """`is_on`: all had begun to train, else the fault is one of the start."""
-        per_host, moment = self.cluster.workers, self.moment
-        away = [str(rank) for rank in going_on.away(moment.fault, moment.rank, per_host)]
+        moment = self.moment
+        places = [hosts.host_of(self.cluster, rank) for rank in range(self.cluster.size)]
+        away = [str(rank) for rank in going_on.away(moment.fault, moment.rank, places)]
         spared = [name for name in self.names if name not in away]
         self.expect_end(spared, WHOLE_RUN_S, "after the fault")
         self.check_endings(spared, must_finish=is_on)

@@ -57,12 +57,13 @@ def test_moments_in_which_the_others_go_on_cover_everything() -> None:
 
 
 def test_of_two_parts_the_larger_one_goes_on_or_that_with_the_lowest_rank() -> None:
-    assert going_on.away("kill", 2, [2, 2]) == [2]
-    assert going_on.away("kill store", 0, [2, 2]) == []
-    assert going_on.away("unplug", 3, [2, 2]) == [2, 3]
-    assert going_on.away("unplug", 1, [2, 2]) == [2, 3]
-    assert going_on.away("unplug", 0, [1, 1, 1, 1]) == [0]
-    assert going_on.away("unplug", 1, [3, 1]) == [3]
+    two_and_two = [0, 0, 1, 1]
+    assert going_on.away("kill", 2, two_and_two) == [2]
+    assert going_on.away("kill store", 0, two_and_two) == []
+    assert going_on.away("unplug", 3, two_and_two) == [2, 3]
+    assert going_on.away("unplug", 1, two_and_two) == [2, 3]
+    assert going_on.away("unplug", 0, [0, 1, 2, 3]) == [0]
+    assert going_on.away("unplug", 1, [0, 0, 0, 1]) == [3]
 
 
 def test_an_error_names_a_rank_or_does_not() -> None:
