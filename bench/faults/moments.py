@@ -35,12 +35,12 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[name] = "1"  # so that there is one thread to fork
 
-import going_on  # noqa: E402
 import hosts  # noqa: E402
 
 PACKAGE = os.environ.get("GOSSAMER_PYTHON_PATH", str(hosts.ROOT / "build" / "python"))
 sys.path.insert(0, PACKAGE)
 
+import going_on  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  seconds that each worker would take
 import torch.distributed as dist  # noqa: E402
 import training  # noqa: E402

@@ -25,6 +25,8 @@ BUILD = Path(_core.__file__).resolve().parents[3]
 LIMIT_S = 240
 # Scripts that other tests start, with the test's file.
 ELSEWHERE = {
+    "churn/losses.py": "test_churn_bench.py",
+    "churn/run.py": "test_churn_bench.py",
     "cluster/run.py": "test_cluster.py",
     "cluster/predict.py": "test_cluster.py",
     "faults/hostile.py": "test_faults.py",
@@ -39,6 +41,9 @@ ELSEWHERE = {
 }
 # What scripts start for themselves, with the script that does.
 STARTED = {
+    "churn/elastic_worker.py": "churn/contenders.py",
+    "churn/gossip_worker.py": "churn/contenders.py",
+    "churn/torchft_worker.py": "churn/contenders.py",
     "cluster/worker.py": "cluster/run.py",
     "gpu/worker.py": "gpu/run.py",
     "python/memory_worker.py": "python/memory.py",

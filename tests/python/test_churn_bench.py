@@ -86,10 +86,11 @@ def test_a_process_knows_when_it_began() -> None:
     assert before - 0.02 <= float(done.stdout) <= time.monotonic()
 
 
-def test_a_short_run_in_which_a_worker_is_killed(tmp_path: Path) -> None:
-    words = ["--contenders=gossamer ring", "--every=6", "--seconds=6", "--seeds=1"]
+def measured(script: str, folder: Path, *words: str) -> Any:
+    """What the script's short form writes."""
+    out = folder / "churn.json"
     done = subprocess.run(
-        [sys.executable, str(CHURN / "run.py"), *words, f"--out={tmp_path / 'churn.json'}"],
+        [sys.executable, str(CHURN / script), *words, "--seeds=1", f"--out={out}"],
         env={**os.environ, "GOSSAMER_PYTHON_PATH": str(PACKAGE.parent)},
         capture_output=True,
         text=True,
@@ -97,6 +98,21 @@ def test_a_short_run_in_which_a_worker_is_killed(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (run,) = json.loads((tmp_path / "churn.json").read_text())["runs"]
+    return json.loads(out.read_text())
+
+
+def test_a_short_run_in_which_a_worker_is_killed(tmp_path: Path) -> None:
+    words = ["--contenders=gossamer ring", "--every=6", "--seconds=6"]
+    (run,) = measured("run.py", tmp_path, *words)["runs"]
     assert (run["faults"], run["others_started_again"]) == (1, 0)
     assert run["goodput"] > 0
+
+
+def test_a_short_comparison_of_losses(tmp_path: Path) -> None:
+    words = ["--workers=2", "--steps=60", "--every=2"]
+    (found,) = measured("losses.py", tmp_path, *words)
+    for how in ("quiet", "killed"):
+        assert found[how]["worker_steps"] >= 60  # who was away has fewer than the others
+        assert 0 < found[how]["loss"] < 6  # 256 bytes, all equally likely: 5.5
+    assert found["quiet"]["kills"] == 0
+    assert found["killed"]["kills"] >= 1
