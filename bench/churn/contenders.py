@@ -21,11 +21,12 @@ TO_END_S = 20.0
 
 @dataclass(frozen=True)
 class Contender:
-    """`topology`: of Gossamer. `lighthouse_ms`: after how long without a heartbeat torchft's
-    lighthouse takes a worker for dead; `wrapper`: its model's wrapper."""
+    """`topology` and `spares`: of Gossamer. `lighthouse_ms`: after how long without a heartbeat
+    torchft's lighthouse takes a worker for dead; `wrapper`: its model's wrapper."""
 
     name: str
     topology: str = ""
+    spares: int = 0
     lighthouse_ms: int = 0
     wrapper: str = ""
 
@@ -33,6 +34,7 @@ class Contender:
 CONTENDERS = (
     Contender("gossamer ring", topology="ring"),
     Contender("gossamer aer", topology="alternating_exponential_ring"),
+    Contender("gossamer spare", topology="ring", spares=1),
     Contender("torchft", lighthouse_ms=5000, wrapper="ddp"),
     Contender("torchft tuned", lighthouse_ms=1000, wrapper="ddp"),
     Contender("torchft pure tuned", lighthouse_ms=1000, wrapper="pure"),
@@ -89,7 +91,8 @@ class Job:
         path = {"PYTHONPATH": os.pathsep.join([str(BUILT), os.environ.get("PYTHONPATH", "")])}
         each = ["-n", str(self.workers)]
         if contender.topology:
-            words = [sys.executable, "-m", "gossamer", "launch", *each, "--restarts", MANY, "--"]
+            words = [sys.executable, "-m", "gossamer", "launch", *each, "--restarts", MANY]
+            words += ["--spares", str(contender.spares), "--"]
             words += [sys.executable, str(HERE / "gossip_worker.py"), folder, contender.topology]
             words += self._options
             return self._start(words, path)

@@ -85,11 +85,12 @@ def gap_s(
 
 def recovery_s(processes: Sequence[Process], fault: Fault) -> tuple[float, float] | None:
     """Of the process that comes in place of the lost one: from its start to its first step, and the
-    part after its imports. None where none has come so far."""
+    part after its imports. One that was there before, as a spare, starts with the fault. None where
+    none has come so far."""
     for process in processes:
-        if process.began > fault.at and process.steps:
+        if process.steps and process.steps[0][0] > fault.at:
             first = process.steps[0][0]
-            return first - process.began, first - process.imported
+            return first - max(process.began, fault.at), first - process.imported
     return None
 
 
@@ -100,7 +101,7 @@ def others_started_again(
     nothing had befallen them."""
     found = 0
     for rank, processes in enumerate(by_rank):
-        followed = [p for p in processes[1:] if begin < p.began < end]
+        followed = [p for p in processes[1:] if begin < p.imported < end]
         found += max(0, len(followed) - sum(fault.rank == rank for fault in faults))
     return found
 

@@ -8,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-import torch.distributed as dist
+HAD_TORCH = "torch" in sys.modules
 
-import gossamer
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import gossamer  # noqa: E402
 
 STEPS_AFTER = 30
 
@@ -54,6 +56,7 @@ def main() -> None:
         "updates": [int(optimizer.state[p]["step"]) for p in model.parameters()],
         "lost": gossip.stats()["lost"],
         "group": [dist.get_rank(), dist.get_world_size()],
+        "had_torch": HAD_TORCH,
         "refused": refusal() if life > 0 else "",
     }
     (folder / f"found-{rank}.json").write_text(json.dumps(found))

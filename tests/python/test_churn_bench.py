@@ -61,6 +61,14 @@ def test_who_steps_no_more_is_a_gap_up_to_the_end() -> None:
     assert found["step_at_the_end"] == 1
 
 
+def test_a_spare_that_was_there_before_starts_with_the_fault() -> None:
+    spare = process(-1.0, 3.25, steps(40, 2.5, 75))
+    found = goodput.summary([STEADY, [*LOST[:21], *spare]], [FAULT], 0.0, 10.0)
+    assert found["median_recovery_s"] == pytest.approx(2.5 - 1.95)
+    assert found["median_recovery_after_import_s"] == pytest.approx(0.25)
+    assert found["others_started_again"] == 0
+
+
 def test_who_is_away_since_an_earlier_fault_is_no_gap() -> None:
     faults = [FAULT, goodput.Fault(3.05, 0)]
     found = goodput.summary([STEADY, LOST, WAITS, STEADY], faults, 0.0, 10.0)

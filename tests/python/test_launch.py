@@ -14,17 +14,21 @@ import torch
 from gossip_support import gap
 from package_runs import with_package
 
-from gossamer import Gossip, launching
+from gossamer import Gossip
 from gossamer.checkpoint import handing_over
+from gossamer.launching.supervisor import pause_s
 
 LAUNCH = [sys.executable, "-m", "gossamer", "launch"]
 PROGRAM = str(Path(__file__).with_name("coming_back.py"))
 
 
-def launched(folder: Path, dies: dict[str, list[int]], topology: str = "ring") -> tuple[Any, str]:
+def launched(
+    folder: Path, dies: dict[str, list[int]], topology: str = "ring", spares: int = 0
+) -> tuple[Any, str]:
     """By rank what was found, and what was said."""
+    command = [sys.executable, PROGRAM, str(folder), topology]
     done = subprocess.run(
-        [*LAUNCH, "-n", "4", "--", sys.executable, PROGRAM, str(folder), topology],
+        [*LAUNCH, "-n4", f"--spares={spares}", "--", *command],
         env=with_package({"DIES": json.dumps(dies)}),
         capture_output=True,
         text=True,
@@ -51,7 +55,7 @@ def check_all_are_there(found: list[Any], folder: Path) -> None:
 
 
 def test_only_workers_that_fail_again_and_again_have_to_wait() -> None:
-    pauses = [launching.pause_s(count) for count in (0, 1, 2, 3, 4, 7, 8, 5000)]
+    pauses = [pause_s(count) for count in (0, 1, 2, 3, 4, 7, 8, 5000)]
     assert pauses == [0, 0, 1, 2, 4, 30, 30, 30]
 
 
@@ -70,6 +74,14 @@ def test_the_first_worker_comes_back_and_a_group_is_whole_again(tmp_path: Path) 
     check_all_are_there(found, tmp_path)
     assert "rank 0 ended by SIGKILL" in said
     assert "rank 3 ended by SIGKILL" in said
+
+
+def test_lost_workers_come_back_as_spares(tmp_path: Path) -> None:
+    found, said = launched(tmp_path, {"1": [40], "3": [300]}, spares=1)
+    check_all_are_there(found, tmp_path)
+    assert "rank 1 ended by SIGKILL" in said
+    assert "rank 3 ended by SIGKILL" in said
+    assert [rank["had_torch"] for rank in found] == [False, True, False, True]
 
 
 def test_what_is_handed_over_has_the_same_bits() -> None:

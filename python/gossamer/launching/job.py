@@ -1,0 +1,89 @@
+"""One host's part of a job: its workers, and what they are told."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Worker:
+    """One rank: the process that it is now, or when it is started again."""
+
+    rank: int
+    local_rank: int
+    process: subprocess.Popen[bytes] | None = None
+    restarts: int = 0  # by this launcher
+    in_a_row: int = 0  # of them after a short life
+    starts: int = 0  # by any: how often it has been there before
+    starts_at: float = 0.0
+    began: float = 0.0
+    is_over: bool = False
+    has_finished: bool = False
+
+
+@dataclass
+class Job:
+    """All that the workers of this host are told."""
+
+    command: Sequence[str]
+    per_host: int
+    hosts: int
+    host: int
+    master: tuple[str, int]
+    members: Path
+    restarts: int
+    spares: int = 0
+    comes_back: bool = False
+    workers: list[Worker] = field(default_factory=list)
+
+    def variables_of_all(self) -> dict[str, str]:
+        """Of the environment; as torchrun's, and what a worker needs to come back."""
+        return {
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+            "WORLD_SIZE": str(self.hosts * self.per_host),
+            "LOCAL_WORLD_SIZE": str(self.per_host),
+            "GROUP_RANK": str(self.host),
+            "MASTER_ADDR": self.master[0],
+            "MASTER_PORT": str(self.master[1]),
+            "GOSSAMER_MEMBERS": str(self.members),
+        }
+
+    def variables_of(self, worker: Worker) -> dict[str, str]:
+        """What is this worker's alone."""
+        return {
+            "RANK": str(worker.rank),
+            "LOCAL_RANK": str(worker.local_rank),
+            "GOSSAMER_RESTARTS": str(worker.starts),
+        }
+
+    def has_joined(self, worker: Worker) -> bool:
+        """Whether it had connected to the others; before that nobody can go on without it."""
+        return (self.members / "0" / f"{worker.rank}.json").exists()
+
+    def starts_before(self, worker: Worker) -> int:
+        """How often other launchers of this host have started it, where it had joined."""
+        count = self.members / f"{worker.rank}.starts"
+        text = count.read_text() if self.has_joined(worker) and count.exists() else ""
+        return int(text) if text.isdecimal() else 0
+
+    def count_start(self, worker: Worker) -> None:
+        self.members.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.members / f"{worker.rank}.starts").write_text(str(worker.starts + 1))
+
+    def forget(self, worker: Worker) -> None:
+        """What an earlier job has left."""
+        for card in self.members.glob(f"*/{worker.rank}.json"):
+            card.unlink()
+        self.mark_of(worker).unlink(missing_ok=True)
+
+    def mark_of(self, worker: Worker) -> Path:
+        """Says that its program has ended as it should."""
+        return self.members / f"{worker.rank}.finished"
+
+    def is_over(self) -> bool:
+        """Whether a worker has finished, on whatever host."""
+        return any(self.members.glob("*.finished"))

@@ -1,0 +1,148 @@
+"""Watches the workers of one host, and starts a lost one again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from gossamer.launching.job import Job, Worker
+from gossamer.launching.spares import Spares, spare_command
+
+_NAP_S = 0.05
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
+_SHORT_S = 10.0  # a process that ends sooner may fail again at once
+_GRACE_S = 30.0
+_DONE, _FAILED, _INTERRUPTED = 0, 1, 130
+
+
+def pause_s(in_a_row: int) -> float:
+    """Before the next start of a worker that has ended so often after a short life."""
+    doubled = min(in_a_row - 1, 10)  # a float has no room for all
+    return min(_FIRST_PAUSE_S * 2.0**doubled, _LONGEST_PAUSE_S) if in_a_row > 1 else 0.0
+
+
+class Supervisor:
+    """The processes of this host. They are in process groups of their own: what ends this one does
+    not end them, and signals to it are passed on."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._told = 0  # the signal that has come
+        self._spares = Spares(job.spares, spare_command(job.command) or [], job.variables_of_all())
+        first = job.host * job.per_host
+        job.workers = [Worker(first + k, k) for k in range(job.per_host)]
+
+    def run(self) -> int:
+        """Until all are over, or a signal comes; the exit code."""
+        try:
+            return self._run()
+        finally:
+            self._spares.end()
+
+    def _run(self) -> int:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._take)
+        for worker in self._job.workers:
+            if self._job.comes_back:
+                worker.starts = self._job.starts_before(worker)
+            else:
+                self._job.forget(worker)
+        for worker in self._job.workers:
+            if not self._start(worker):
+                self._end_all()
+                return _FAILED
+        while not all(worker.is_over for worker in self._job.workers):
+            if self._told:
+                self._end_all()
+                return _INTERRUPTED if self._told == signal.SIGINT else 128 + self._told
+            for worker in self._job.workers:
+                if not self._look(worker):
+                    self._end_all()
+                    return _FAILED
+            if all(map(self._job.has_joined, self._job.workers)):
+                self._spares.look()  # not before: the workers' own start needs the processors
+            time.sleep(_NAP_S)
+        return _DONE if any(w.has_finished for w in self._job.workers) else _FAILED
+
+    def _take(self, number: int, _: object) -> None:
+        self._told = number
+
+    def _start(self, worker: Worker) -> bool:
+        worker.began = time.monotonic()
+        try:
+            self._job.count_start(worker)
+            variables = self._job.variables_of(worker)
+            worker.process = self._spares.take(variables) or subprocess.Popen(
+                list(self._job.command),
+                env={**os.environ, **self._job.variables_of_all(), **variables},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._say(f"cannot start {self._job.command[0]}: {error}")
+            return False
+        return True
+
+    def _look(self, worker: Worker) -> bool:
+        """False: the job cannot go on."""
+        if worker.is_over:
+            return True
+        if worker.process is None:
+            return time.monotonic() < worker.starts_at or self._start(worker)
+        code = worker.process.poll()
+        if code is None:
+            return True
+        worker.process = None
+        if code == 0:
+            worker.is_over = worker.has_finished = True
+            with contextlib.suppress(OSError):
+                self._job.mark_of(worker).touch()
+            return True
+        took = time.monotonic() - worker.began
+        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+        ended = f"rank {worker.rank} ended {how} after {took:.0f} s"
+        if not self._job.has_joined(worker):
+            self._say(f"{ended}, before it had come to the others, who are ended as well")
+            return False
+        if self._job.is_over():
+            self._say(f"{ended}; it is not started again, others have finished")
+            worker.is_over = True
+            return True
+        if worker.restarts >= self._job.restarts:
+            self._say(f"{ended}; it is not started again, the others go on")
+            worker.is_over = True
+            return True
+        worker.in_a_row = worker.in_a_row + 1 if took < _SHORT_S else 0
+        worker.restarts += 1
+        worker.starts += 1
+        worker.starts_at = time.monotonic() + pause_s(worker.in_a_row)
+        again = f"{worker.restarts} of {self._job.restarts}"
+        self._say(f"{ended}; it is started again ({again}), the others go on")
+        return True
+
+    def _say(self, text: str) -> None:
+        print(f"[launch] {text}", file=sys.stderr, flush=True)
+
+    def _end_all(self) -> None:
+        """Passes the signal on, and waits."""
+        number = self._told or signal.SIGTERM
+        running = [w.process for w in self._job.workers if w.process is not None]
+        for process in running:
+            _signal(process, number)
+        limit = time.monotonic() + _GRACE_S
+        for process in running:
+            try:
+                process.wait(max(0.0, limit - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _signal(process, signal.SIGKILL)
+                process.wait()
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    """To all of its process group."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
