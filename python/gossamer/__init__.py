@@ -23,6 +23,7 @@ from gossamer.mixer import Mixer
 from gossamer.optim import AccumAdam, AccumAdamW
 from gossamer.own_schedules import schedule_from_matrices
 from gossamer.probing import Probe, probe
+from gossamer.shares import Shares
 from gossamer.stopping import StopOnSignal
 from gossamer.uneven_epochs import uneven
 
@@ -37,6 +38,7 @@ __all__ = [
     "Mixer",
     "Probe",
     "Schedule",
+    "Shares",
     "StopOnSignal",
     "TransportError",
     "__version__",

@@ -152,7 +152,7 @@ class Gossip(habits.NoModule, Closing):
         found = back.trained if back is not None else met.trained
         self._run = Run(begun, found, trusts_versions=ddp is None, back=back)
         if met.settings.lost == "go_on":
-            self._run.between_steps(handing_over.give)
+            self._run.after_step(handing_over.give)
         self._folders = FolderLocks()
         self._patch(inner, met.trained.optimizers.each)
         remember(self, self._run)

@@ -102,8 +102,8 @@ def test_what_is_handed_over_has_the_same_bits() -> None:
         given_optimizer.step()
     taken, taken_optimizer, newcomer = made(1)
     run, other = donor._run, newcomer._run
-    state = handing_over._packed(run.team, run.trained, run.carried())
-    carried = handing_over._put(other.session, other.trained, state)
+    state = handing_over._packed(run.team, run.trained, run.carried(), [{"place": 7}])
+    carried, beside = handing_over._put(other.session, other.trained, state)
     for key, value in given.state_dict().items():
         assert torch.equal(taken.state_dict()[key], value), key
     for one, two in zip(given.parameters(), taken.parameters(), strict=True):
@@ -111,6 +111,7 @@ def test_what_is_handed_over_has_the_same_bits() -> None:
             assert torch.equal(
                 torch.as_tensor(taken_optimizer.state[two][key]), torch.as_tensor(value)
             ), key
+    assert beside == [{"place": 7}]
     before = run.carried().state
     assert before
     assert {key: value.tolist() for key, value in carried.state.items()} == {

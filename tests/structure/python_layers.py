@@ -23,6 +23,7 @@ ARROWS: dict[str, set[str]] = {
     "checkpoint": {"base", "workers", "tensors", "session", "step"},
     "habits": {"step"},
     "uneven_epochs": {"workers", "tensors", "session", "step"},
+    "shares": {"step"},
     "stopping": {"base", "step"},
     "trackers": {"base", "workers", "records", "step"},
     "mixer": {"base", "workers", "tensors", "session", "step"},
@@ -39,7 +40,7 @@ ARROWS: dict[str, set[str]] = {
     "doctor": {"_built", "workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),
-        *("gossip", "mixer", "probing", "stopping", "uneven_epochs", "job"),
+        *("gossip", "mixer", "probing", "shares", "stopping", "uneven_epochs", "job"),
     },
     "__main__": set(),
 }

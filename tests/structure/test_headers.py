@@ -1,20 +1,32 @@
 """Every header compiles alone, and no two of them give two types one name."""
 
+import hashlib
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 
+import pytest
 from layers import SEES_TORCH
 from project import ROOT, project_files, relative
 
 EIGEN = "/usr/include/eigen3"  # where Debian and Ubuntu put it
 FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror"]
 FOLDERS = [f"-I{ROOT}", "-isystem", EIGEN]
+# As in cmake/GossamerLayer.cmake; a precompiled header is known by the file beside it.
+CCACHE = {
+    "CCACHE_SLOPPINESS": "pch_defines,time_macros",
+    "CCACHE_DEPEND": "1",
+    "CCACHE_BASEDIR": str(ROOT),
+    "CCACHE_NOHASHDIR": "1",
+    "CCACHE_PCH_EXTSUM": "1",
+}
 # The headers that cost seconds per file: each is precompiled for the headers that include it.
 HEAVY = ("torch/csrc/utils/pybind.h", "ATen/core/Tensor.h")
 
@@ -29,8 +41,17 @@ def torch_flags() -> list[str]:
 
 
 def compiler(*flags: str) -> subprocess.CompletedProcess[str]:
+    """Through ccache where it is installed: most headers are as they were."""
     command = [os.environ.get("CXX", "g++"), *FLAGS, *FOLDERS, *flags]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    if "-c" in flags and (ccache := shutil.which("ccache")):
+        command = [ccache, *command]
+    return subprocess.run(
+        command,
+        env={**os.environ, **CCACHE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @cache
@@ -50,7 +71,11 @@ def precompile(name: str, flags: list[str], folder: Path) -> list[str]:
     copy.write_text(f"#include <{name}>\n")
     done = compiler(*flags, "-x", "c++-header", str(copy), "-o", f"{copy}.gch")
     assert done.returncode == 0, done.stderr
-    return ["-Winvalid-pch", "-include", str(copy)]
+    # In place of the file's own bytes, which no two runs of the compiler give alike.
+    version = metadata.version("torch") + compiler("--version").stdout
+    digest = hashlib.sha256(f"{version} {flags} {FLAGS} {name}".encode()).hexdigest()
+    Path(f"{copy}.gch.sum").write_text(digest)
+    return ["-Winvalid-pch", "-fpch-preprocess", "-include", str(copy)]
 
 
 def compile_alone(header: Path, flags: list[str], folder: Path) -> str:
@@ -58,7 +83,7 @@ def compile_alone(header: Path, flags: list[str], folder: Path) -> str:
     source = folder / (relative(header).replace("/", "_") + ".cpp")
     line = f'#include "{relative(header)}"\n'
     source.write_text(line + line)
-    done = compiler("-fsyntax-only", *flags, str(source))
+    done = compiler("-c", "-MD", *flags, str(source), "-o", f"{source}.o")
     return "" if done.returncode == 0 else f"{relative(header)}\n{done.stderr[:2000]}"
 
 
@@ -87,20 +112,28 @@ def compiled_by_the_build(header: Path) -> bool:
     return header.with_suffix(".cpp").exists() and not needs_torch(header)
 
 
-def test_every_header_compiles_alone(tmp_path: Path) -> None:
+@pytest.fixture
+def folder() -> Path:
+    """The same in every run, for ccache."""
+    place = ROOT / "build" / "headers"
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def test_every_header_compiles_alone(folder: Path) -> None:
     headers = [path for path in project_files(".h") if not needs_torch(path)]
     alone = [path for path in headers if not compiled_by_the_build(path)]
     assert 0 < len(alone) < len(headers)
-    assert failures(alone, [], tmp_path) == []
+    assert failures(alone, [], folder) == []
 
 
-def test_every_header_over_torch_compiles_alone(tmp_path: Path) -> None:
+def test_every_header_over_torch_compiles_alone(folder: Path) -> None:
     """And one that does not is found, although others have the precompiled header it lacks."""
     headers = [path for path in project_files(".h") if needs_torch(path)]
     lacking = ROOT / "build" / "lacks_an_include.h"
     lacking.write_text("#pragma once\nat::Tensor tensor();\n")
     try:
-        said = failures([*headers, lacking], torch_flags(), tmp_path)
+        said = failures([*headers, lacking], torch_flags(), folder)
     finally:
         lacking.unlink()
     assert [text.splitlines()[0] for text in said] == [relative(lacking)], "\n".join(said)

@@ -6,10 +6,13 @@ handed over, with the same bits.
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gossamer import _core
 from gossamer.checkpoint import loading, saving, worker_file
@@ -28,7 +31,7 @@ from gossamer.workers.world import World
 _MANIFEST, _FILE = "manifest.json", "worker-00000.safetensors"
 _MEMORY = Path("/dev/shm")
 _PAUSE_S = 2.0
-_HEAD = 8  # bytes of the length of the manifest, which comes first
+_HEAD = 8  # bytes of the length of each part before the file
 
 
 def give(run: Run) -> None:
@@ -38,7 +41,7 @@ def give(run: Run) -> None:
     if not guests:
         return
     try:
-        state = _packed(run.team, run.trained, run.carried())
+        state = _packed(run.team, run.trained, run.carried(), run.beside())
     except Exception as error:  # which would end this worker, where the other one can ask elsewhere
         here = run.session.world.rank
         print(f"[Gossip] rank {here}: has no state for rank {guests}: {error}", file=sys.stderr)
@@ -82,16 +85,16 @@ def _take(session: Session, found: Trained) -> Back:
     here = [rank for rank in _of_host(session) if rank != world.rank]
     others = [rank for rank in range(world.size) if rank != world.rank and rank not in here]
     arrival = _core.Arrival(session.transport, [*here, *others], session.settings.timeout_s)
-    carried = _put(session, found, arrival.take_state())
+    carried, beside = _put(session, found, arrival.take_state())
     now = trained.read(found.model, found.optimizers, found.wanted)
-    return Back(now, carried, arrival)
+    return Back(now, carried, beside, arrival)
 
 
 def _of_host(session: Session) -> range:
     return saving.ranks_of_host(session.world)
 
 
-def _packed(team: Team, found: Trained, carried: Carried) -> bytes:
+def _packed(team: Team, found: Trained, carried: Carried, beside: Sequence[Any]) -> bytes:
     step = team.engine.steps_done
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
         temporary, _ = _core.begin_checkpoint(place, step, "handed-over")
@@ -99,15 +102,26 @@ def _packed(team: Team, found: Trained, carried: Carried) -> bytes:
         written = content.write(temporary, 0)
         manifest = saving.described(team, found, carried, saving.now(), [written])
         path = Path(_core.commit_checkpoint(temporary, place, manifest, [0]))
-        said = (path / _MANIFEST).read_bytes()
-        return len(said).to_bytes(_HEAD, "big") + said + (path / _FILE).read_bytes()
+        heads = [(path / _MANIFEST).read_bytes(), json.dumps(beside).encode()]
+        sized = [len(head).to_bytes(_HEAD, "big") + head for head in heads]
+        return b"".join([*sized, (path / _FILE).read_bytes()])
 
 
-def _put(session: Session, found: Trained, state: bytes) -> Carried:
-    length = int.from_bytes(state[:_HEAD], "big")
+def _unpacked(state: bytes) -> tuple[bytes, list[Any], bytes]:
+    """The manifest, what is handed over beside, and the worker's file."""
+    heads = []
+    for _ in range(2):
+        end = _HEAD + int.from_bytes(state[:_HEAD], "big")
+        heads.append(state[_HEAD:end])
+        state = state[end:]
+    return heads[0], json.loads(heads[1]), state
+
+
+def _put(session: Session, found: Trained, state: bytes) -> tuple[Carried, list[Any]]:
+    said, beside, content = _unpacked(state)
     with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
-        (Path(place) / _MANIFEST).write_bytes(state[_HEAD : _HEAD + length])
-        (Path(place) / _FILE).write_bytes(state[_HEAD + length :])
+        (Path(place) / _MANIFEST).write_bytes(said)
+        (Path(place) / _FILE).write_bytes(content)
         manifest = _core.read_checkpoint(place)
         loading.check_model(found, manifest)
         source = WorkerFile(_core.open_worker_file(place, manifest, 0))
@@ -117,4 +131,4 @@ def _put(session: Session, found: Trained, state: bytes) -> Carried:
             losses = Carried(losses=manifest.losses)
             carried = loading.carried_in(session, found, source, losses)
         restored.put(found.optimizers)
-    return carried
+    return carried, beside

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from gossamer import _core
 from gossamer.step.carried import Carried
@@ -10,8 +11,10 @@ from gossamer.tensors.trained import Trained
 
 
 class Back(NamedTuple):
-    """``arrival`` has yet to agree with the others on the step to begin with."""
+    """``beside``: of those who have asked the other worker's run to hand it over. ``arrival`` has
+    yet to agree with the others on the step to begin with."""
 
     trained: Trained
     carried: Carried
+    beside: Sequence[Any]
     arrival: _core.Arrival

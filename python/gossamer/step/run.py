@@ -51,7 +51,10 @@ class Run:
         self.trace = tracing.Trace(settings.trace, settings.trace_steps, session.world, recipe)
         self.metrics = Metrics(settings.metrics, session.world, recipe)
         self.loss = StepLoss(session.schedule)
-        self._between_steps: Callable[[Run], None] = lambda _: None
+        self._after_step: list[Callable[[Run], None]] = []
+        self._handed_over: list[Callable[[], Any]] = []
+        self._received = list(back.beside) if back is not None else []
+        self.came_back = back is not None
         self._late = backward.LateWatch()
         self._unsynced = 0  # blocks of no_sync() that are open
         self._trusts_versions = trusts_versions
@@ -78,9 +81,21 @@ class Run:
         engine.start_back(back.arrival)
         self.metrics.restart(engine.steps_done)
 
-    def between_steps(self, call: Callable[[Run], None]) -> None:
-        """After each step from now on."""
-        self._between_steps = call
+    def after_step(self, call: Callable[[Run], None]) -> None:
+        """After each step from now on, beside what else is called then."""
+        self._after_step.append(call)
+
+    def hand_over(self, state: Callable[[], Any]) -> Any:
+        """From now on whoever comes back is given this as well, as JSON. Returns what this worker
+        was given, where it came back itself and the other one had as many calls before; or None.
+        """
+        place = len(self._handed_over)
+        self._handed_over.append(state)
+        return self._received[place] if place < len(self._received) else None
+
+    def beside(self) -> list[Any]:
+        """What is handed over beside the model and the optimizer."""
+        return [state() for state in self._handed_over]
 
     @property
     def session(self) -> Session:
@@ -283,7 +298,8 @@ class Run:
 
     def _end_step(self) -> None:
         self._write_line()
-        self._between_steps(self)
+        for call in self._after_step:
+            call(self)
 
     def _write_line(self) -> None:
         if self.last_step is None or not self.metrics.is_on:

@@ -1,0 +1,54 @@
+"""A program for `gossamer launch`: one epoch by Shares, in which the ranks of DIE end by SIGKILL,
+each once the one before is back."""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+import gossamer
+
+STEPS_OF_A_LIFE = 15
+
+
+def main() -> None:
+    folder, size, batch = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    life = int(os.environ["GOSSAMER_RESTARTS"])
+    rank, _ = gossamer.init()
+    victims = [int(word) for word in os.environ["DIE"].split(",")]
+    torch.manual_seed(rank)
+    model = torch.nn.Linear(6, 3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    gossip = gossamer.Gossip(model, optimizer, topology="ring", lost="go_on", timeout_s=60)
+    shares = gossamer.Shares(gossip, size, batch, every=100)
+    out = (folder / f"trained-{rank}-{life}.jsonl").open("w")
+    steps = 0
+    while shares.deal():
+        for samples in shares:
+            if steps == STEPS_OF_A_LIFE and life > 0:
+                (folder / f"back-{len(list(folder.glob('back-*')))}").touch()
+            turn = len(list(folder.glob("back-*")))
+            is_next = victims[turn : turn + 1] == [rank] and life == victims[:turn].count(rank)
+            if is_next and steps > STEPS_OF_A_LIFE:
+                os.kill(os.getpid(), signal.SIGKILL)
+            optimizer.zero_grad()
+            model(torch.randn(8, 6)).square().mean().backward()
+            optimizer.step()
+            knows = shares._round is not None
+            line = {"rank": rank, "life": life, "step": gossip.steps_done, "knows": knows}
+            out.write(json.dumps({**line, "samples": samples}) + "\n")
+            out.flush()
+            steps += 1
+            time.sleep(0.02)
+    out.write(json.dumps({"rank": rank, "life": life, "end": gossip.steps_done}) + "\n")
+    out.close()
+    gossip.close()
+    dist.destroy_process_group()
+
+
+main()

@@ -1,0 +1,223 @@
+"""gossamer.Shares: every sample once in each epoch, whoever is lost or comes back."""
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from package_runs import with_package
+from torch.utils.data import DataLoader
+
+import gossamer
+from gossamer import shares
+from gossamer.shares import Round, Said, Timeline, Work
+
+PROGRAM = str(Path(__file__).with_name("sharing.py"))
+
+
+def trained_in(work: Work, of: Round, ranks: dict[int, tuple[int, int]]) -> Counter[int]:
+    """Places by how often they are trained on; ranks with the steps of their share."""
+    places = shares.dealt(work, of)
+    return Counter(
+        place
+        for rank, (first, end) in ranks.items()
+        for step in range(first, end)
+        for place in shares.share(work, of, places, rank, step)
+    )
+
+
+@pytest.mark.parametrize("total", [1, 7, 64, 1000, 1024])
+@pytest.mark.parametrize(("workers", "per_step", "every"), [(1, 4, 3), (4, 8, 5), (8, 1, 100)])
+def test_without_losses_each_is_dealt_once_in_the_least_steps(
+    total: int, workers: int, per_step: int, every: int
+) -> None:
+    work = Work(total, workers, per_step)
+    timeline, of = shares.begin(work, 10, every)
+    counts: Counter[int] = Counter()
+    while shares.dealt(work, of):
+        counts += trained_in(work, of, {r: (of.begin, of.end) for r in range(workers)})
+        of = shares.following(work, timeline, of, {r: Said(of.begin) for r in range(workers)})
+    assert counts == Counter(range(total))
+    assert of.begin - 10 == -(-total // (workers * per_step))
+    assert of.left == ()
+
+
+def test_a_round_that_is_not_full_has_about_equal_steps() -> None:
+    work = Work(50, 4, 8)
+    _, of = shares.begin(work, 0, 10)
+    places = shares.dealt(work, of)
+    sizes = [len(shares.share(work, of, places, r, s)) for s in range(2) for r in range(4)]
+    assert sum(sizes) == 50
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_lost_worker_has_not_done_is_dealt_again(seed: int) -> None:
+    """In each round a worker may die, and come back, with its share or without knowing it. What
+    those that are there have done, or the dead one some steps before its death, is never dealt
+    again; all else is."""
+    dice = random.Random(seed)
+    work = Work(dice.randrange(1, 3000), dice.randrange(2, 7), dice.randrange(1, 9))
+    timeline, of = shares.begin(work, 0, dice.randrange(4, 40))
+    counted: Counter[int] = Counter()
+    lost_now: set[int] = set()
+    deaths = rounds = 0
+    while shares.dealt(work, of):
+        rounds += 1
+        assert rounds < 3000
+        there = {r: (of.begin, of.end) for r in range(work.workers) if r not in lost_now}
+        said: dict[int, Said] = {r: Said(of.begin) for r in there}
+        effects = trained_in(work, of, there)
+        if len(there) > 1 and dice.random() < 0.5:  # one dies after some steps
+            deaths += 1
+            dead = dice.choice(sorted(there))
+            died_at = dice.randrange(of.begin, of.end)
+            effects = trained_in(work, of, there | {dead: (of.begin, max(of.begin, died_at - 1))})
+            noticed = died_at + 1
+            del said[dead]
+            lost_now.add(dead)
+            witness = dice.choice(sorted(said))
+            if noticed <= of.end:
+                said[witness] = Said(of.begin, {dead: noticed})
+            else:  # in the call at the end of the round
+                effects = trained_in(work, of, there | {dead: (of.begin, of.end - 1)})
+        if lost_now and dice.random() < 0.5:  # one comes back
+            back = dice.choice(sorted(lost_now))
+            first = dice.randrange(of.begin, of.end)
+            was_noticed = any(back in each.lost for each in said.values())
+            if back in of.absent or was_noticed:
+                lost_now.discard(back)
+                knows = dice.random() < 0.5
+                latest = [each.lost[back] for each in said.values() if back in each.lost]
+                first = max([first, *latest])
+                said[back] = Said(first if knows and first < of.end else None)
+                if knows and first < of.end:
+                    effects += trained_in(work, of, {back: (first, of.end)})
+        counted += effects
+        of = shares.following(work, timeline, of, said)
+    assert set(counted) == set(range(work.total))
+    assert max(counted.values()) == 1
+    assert of.left == ()
+
+
+def test_rounds_end_where_everybody_expects_it() -> None:
+    timeline = Timeline(origin=3, every=10, planned_end=30)
+    assert [timeline.next_end(s) for s in (3, 12, 13, 22, 23, 29)] == [13, 13, 23, 23, 30, 30]
+    assert [timeline.next_end(s) for s in (30, 31, 37, 38)] == [38, 38, 38, 46]
+
+
+def alone(**options: Any) -> tuple[gossamer.Gossip, torch.optim.Optimizer, gossamer.Shares]:
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gossip = gossamer.Gossip(model, optimizer)
+    return gossip, optimizer, gossamer.Shares(gossip, 23, 4, **options)
+
+
+def batches(sampler: gossamer.Shares, optimizer: torch.optim.Optimizer, each: int = 1) -> list[Any]:
+    found = []
+    loader = DataLoader(torch.arange(23), batch_sampler=sampler)
+    while sampler.deal():
+        assert len(loader) > 0
+        for k, batch in enumerate(loader):
+            found.append((sampler.epoch, batch.tolist()))
+            if k % each == each - 1:
+                optimizer.step()
+    return found
+
+
+def test_a_loader_has_every_sample_of_every_epoch() -> None:
+    gossip, optimizer, sampler = alone(epochs=2, every=3)
+    found = [sample for _, batch in batches(sampler, optimizer) for sample in batch]
+    assert sorted(found[:23]) == sorted(found[23:]) == list(range(23))
+    assert found[:23] != found[23:]
+    assert found[:23] != list(range(23))
+    assert gossip.steps_done == -(-46 // 4)
+    gossip.close()
+
+
+def test_several_batches_make_a_step_and_nothing_is_shuffled() -> None:
+    gossip, optimizer, sampler = alone(batches_per_step=2, shuffle=False)
+    found = batches(sampler, optimizer, each=2)
+    assert [sample for _, batch in found for sample in batch] == list(range(23))
+    assert gossip.steps_done == 3
+    gossip.close()
+
+
+def test_a_state_goes_on_in_the_middle_of_a_round(tmp_path: Path) -> None:
+    gossip, optimizer, sampler = alone(every=4)
+    assert sampler.deal()
+    seen = []
+    for batch in sampler:
+        seen += batch
+        optimizer.step()
+        if gossip.steps_done == 2:
+            break
+    gossip.save(tmp_path)
+    state = json.loads(json.dumps(sampler.state_dict()))
+    gossip.close()
+    gossip, optimizer, sampler = alone(every=4)
+    with pytest.raises(ValueError, match="after 2 steps, got 23 after 0"):
+        sampler.load_state_dict(state)
+    gossip.load(tmp_path)
+    sampler.load_state_dict(state)
+    seen += [sample for _, batch in batches(sampler, optimizer) for sample in batch]
+    assert sorted(seen) == list(range(23))
+    gossip.close()
+
+
+def test_a_state_of_other_workers_is_dealt_anew() -> None:
+    was, now = Work(1000, 4, 8), Work(1000, 3, 16)
+    _, of = shares.begin(was, 0, 10)
+    done = trained_in(was, of, {r: (0, 6) for r in range(4)})
+    timeline, of = shares.begin(now, 6, 10, shares.rest_of(was, of, 6))
+    while shares.dealt(now, of):
+        done += trained_in(now, of, {r: (of.begin, of.end) for r in range(3)})
+        of = shares.following(now, timeline, of, {r: Said(of.begin) for r in range(3)})
+    assert done == Counter(range(1000))
+
+
+def test_mistakes_are_named() -> None:
+    gossip, optimizer, sampler = alone(every=4)
+    with pytest.raises(RuntimeError, match="nothing has been dealt"):
+        list(sampler)
+    assert sampler.deal()
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="got 1 steps in place of 4"):
+        sampler.deal()
+    with pytest.raises(ValueError, match="batch_size of Shares is 1 or more, got 0"):
+        gossamer.Shares(gossip, 5, 0)
+    with pytest.raises(TypeError, match="got Linear"):
+        gossamer.Shares(torch.nn.Linear(1, 1), 5, 1)
+    gossip.close()
+
+
+def test_an_epoch_in_which_workers_die_and_come_back(tmp_path: Path) -> None:
+    """Every sample once, but for two batches for each death, and those of workers that come back to
+    a round that they do not know."""
+    size, workers, batch = 10000, 4, 4
+    launch = [sys.executable, "-m", "gossamer", "launch", "-n", str(workers), "--spares", "1"]
+    done = subprocess.run(
+        [*launch, "--", sys.executable, PROGRAM, str(tmp_path), str(size), str(batch)],
+        env=with_package({"DIE": "2,0,1,3"}),
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [
+        json.loads(line)
+        for path in tmp_path.glob("trained-*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    deaths = done.stderr.count("ended by SIGKILL")
+    assert deaths > 0
+    assert sum("end" in line for line in lines) == workers, done.stderr
+    counts = Counter(sample for line in lines if line.get("knows") for sample in line["samples"])
+    assert len(counts) == size
+    assert counts.total() - size <= 2 * batch * deaths
