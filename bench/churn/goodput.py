@@ -67,8 +67,8 @@ def is_away(rank: int, moments: Sequence[float], faults: Sequence[Fault], at: fl
 def gap_s(
     by_rank: Sequence[Sequence[Process]], faults: Sequence[Fault], fault: Fault, until: float
 ) -> float:
-    """The longest time between two steps of a worker that no fault keeps away, the first of them
-    before `until`. A worker that steps no more counts up to then."""
+    """The longest time up to `until`, when the next fault may come, between two steps of a worker
+    that no fault keeps away."""
     longest = 0.0
     for rank, processes in enumerate(by_rank):
         moments = sorted(at for process in processes for at, _ in process.steps)
@@ -79,7 +79,7 @@ def gap_s(
         inside = [*before, *after]
         for first, second in zip(inside, [*inside[1:], until], strict=False):
             if first < until:
-                longest = max(longest, second - first)
+                longest = max(longest, min(second, until) - first)
     return longest
 
 

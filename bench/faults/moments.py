@@ -9,9 +9,9 @@ Each moment is a training run of its own (training.py) on an emulated cluster, w
 comes at a random time of the run or soon after a phase of it has begun. Every worker that is left
 must finish, or end with an error that names a rank, within timeout_s of the fault and a margin;
 after a short freeze or unplugging all must finish. With `--lost go_on` all must finish that the
-lost ones do not take with them, see going_on.py. Whatever the fault, averages must be equal in all
-that have them. Prints a line per moment and a summary in JSON; the exit status is 1 where something
-was wrong. Needs root.
+lost ones do not take with them, see going_on.py, and say of nobody else that he is lost. Whatever
+the fault, averages must be equal in all that have them. Prints a line per moment and a summary in
+JSON; the exit status is 1 where something was wrong. Needs root.
 """
 
 import argparse
@@ -60,6 +60,7 @@ HOWS = (
     {"topology": "complete", "pattern": "allreduce", "update": "step"},
 )
 RANK_NAMED = re.compile(r"\b(rank|worker) \d+")
+BLAMED = re.compile(r"goes on without rank (\d+)")
 
 
 @dataclass(frozen=True)
@@ -241,11 +242,20 @@ class Run:
         spared = [name for name in self.names if name not in away]
         self.expect_end(spared, WHOLE_RUN_S, "after the fault")
         self.check_endings(spared, must_finish=is_on)
+        if is_on:
+            self.check_blame(spared, away)
         if moment.fault in ("freeze", "unplug"):
             self.strike(ends=True)
             self.expect_end(away, WHOLE_RUN_S, "after it was back")
             self.check_endings(away, must_finish=False)
         return spared
+
+    def check_blame(self, names: Sequence[str], away: Sequence[str]) -> None:
+        """Whoever goes on says so of those that the fault takes away, and of nobody else."""
+        for name in names:
+            for rank in BLAMED.findall((self.folder / f"{name}.err").read_text()):
+                if rank not in away:
+                    self.problems.append(f"{name} says that it goes on without rank {rank}")
 
     def check_averages(self) -> None:
         """All that have the average of a cycle have the same."""

@@ -25,6 +25,7 @@ BUILD = Path(_core.__file__).resolve().parents[3]
 LIMIT_S = 240
 # Scripts that other tests start, with the test's file.
 ELSEWHERE = {
+    "churn/flat.py": "test_churn_bench.py",
     "churn/losses.py": "test_churn_bench.py",
     "churn/run.py": "test_churn_bench.py",
     "cluster/run.py": "test_cluster.py",

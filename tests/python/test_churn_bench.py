@@ -69,6 +69,13 @@ def test_a_spare_that_was_there_before_starts_with_the_fault() -> None:
     assert found["others_started_again"] == 0
 
 
+def test_the_next_fault_is_no_gap_of_this_one() -> None:
+    faults = [FAULT, goodput.Fault(6.0, 2)]
+    waits = [*WAITS[:58], *process(6.0, 1.5, steps(70, 8.0, 20))]  # is lost, too, and back
+    found = goodput.summary([STEADY, LOST, waits, STEADY], faults, 0.0, 10.0)
+    assert found["longest_gap_s"] == pytest.approx(0.5)
+
+
 def test_who_is_away_since_an_earlier_fault_is_no_gap() -> None:
     faults = [FAULT, goodput.Fault(3.05, 0)]
     found = goodput.summary([STEADY, LOST, WAITS, STEADY], faults, 0.0, 10.0)
@@ -114,6 +121,24 @@ def test_a_short_run_in_which_a_worker_is_killed(tmp_path: Path) -> None:
     (run,) = measured("run.py", tmp_path, *words)["runs"]
     assert (run["faults"], run["others_started_again"]) == (1, 0)
     assert run["goodput"] > 0
+
+
+def test_a_worker_that_outlives_two_others_is_looked_at(tmp_path: Path) -> None:
+    out = tmp_path / "flat.json"
+    done = subprocess.run(
+        [sys.executable, str(CHURN / "flat.py"), "--workers=2", "--cycles=2", f"--out={out}"],
+        env={**os.environ, "GOSSAMER_PYTHON_PATH": str(PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    sizes = json.loads(out.read_text())["sizes"]
+    assert len(sizes) == 2
+    for size in sizes:
+        assert size["rss_mib"] > 100  # torch
+        assert size["files"] > size["sockets"] > 0
 
 
 def test_a_short_comparison_of_losses(tmp_path: Path) -> None:
