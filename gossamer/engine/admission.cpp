@@ -12,8 +12,9 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenPolls{2};
 /// Who is there may have begun so many steps more than it has done.
 constexpr std::int64_t kBegun = 2;
-/// A newcomer begins so many steps, and so much later than those that are there have come to.
-constexpr std::int64_t kMargin = 6;
+/// A newcomer begins so many steps, and so much later than those that are there have come to. The
+/// furthest of them may answer after two more steps, of which it has begun kBegun more.
+constexpr std::int64_t kMargin = 5;
 constexpr double kMargin_s = 0.1;
 
 /// Of the questions of one generation.
@@ -279,8 +280,14 @@ std::vector<int> Arrival::there() const {
   return peers;
 }
 
+void Arrival::ask_how_far() {
+  const std::vector<AdmissionWord> answers = ask_all({.kind = AdmissionWord::Kind::where});
+  heard_ = {.at = Clock::now(),
+            .furthest = std::ranges::max(answers, {}, &AdmissionWord::steps).steps};
+}
+
 std::string Arrival::take_state() {
-  ask_all({.kind = AdmissionWord::Kind::where});
+  ask_how_far();
   for (Host& host : hosts_) {
     if (!host.is_there || host.is_coming) continue;
     AdmissionWord answer;
@@ -300,16 +307,13 @@ std::string Arrival::take_state() {
 }
 
 std::int64_t Arrival::agree_on_start() {
-  const auto furthest = [](const std::vector<AdmissionWord>& answers) {
-    return std::ranges::max(answers, {}, &AdmissionWord::steps).steps;
-  };
-  const auto begin = Clock::now();
-  const std::int64_t first = furthest(ask_all({.kind = AdmissionWord::Kind::where}));
-  const std::int64_t second = furthest(ask_all({.kind = AdmissionWord::Kind::where}));
-  const std::chrono::duration<double> taken = Clock::now() - begin;
-  const double steps_per_s = static_cast<double>(second - first) / taken.count();
+  if (!heard_) ask_how_far();
+  const Heard first = *heard_;
+  ask_how_far();
+  const std::chrono::duration<double> taken = heard_->at - first.at;
+  const double steps_per_s = static_cast<double>(heard_->furthest - first.furthest) / taken.count();
   const auto margin = static_cast<std::int64_t>(std::ceil(steps_per_s * kMargin_s));
-  const std::int64_t start = second + std::max(kMargin, margin);
+  const std::int64_t start = heard_->furthest + std::max(kMargin, margin);
   for (const AdmissionWord& answer :
        ask_all({.kind = AdmissionWord::Kind::begin, .steps = start})) {
     if (answer.is_yes == 0)

@@ -5,10 +5,12 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "gossamer/base/clock.h"
 #include "gossamer/engine/exchange.h"
 #include "gossamer/engine/lost_peers.h"
 #include "gossamer/transport/scoped_request.h"
@@ -133,7 +135,14 @@ class Arrival {
     bool is_coming = false;  ///< it comes back itself
   };
 
+  /// How far the furthest was when all had answered.
+  struct Heard {
+    Clock::time_point at;
+    std::int64_t furthest = 0;
+  };
+
   std::vector<AdmissionWord> ask_all(const AdmissionWord& question);
+  void ask_how_far();
   void wait_for_those_before();
   bool ask(Host& host, const AdmissionWord& question, AdmissionWord& answer);
   void answer_others();
@@ -148,6 +157,7 @@ class Arrival {
   const std::uint64_t generation_;
   std::vector<Host> hosts_;
   std::vector<int> absent_;
+  std::optional<Heard> heard_;
   std::unique_ptr<Reception> reception_;
   const double timeout_s_;
   const WhileWaiting while_waiting_;
