@@ -211,8 +211,8 @@ class Shares(Sampler[list[int]]):
         self._lost: dict[int, int] = {}
         self._orders: dict[int, torch.Tensor] = {}
         run.after_step(self._note)
-        handed = run.hand_over(self._state)
-        if run.came_back:
+        handed = run.handed_over.add(self._state)
+        if run.handed_over.came_back:
             self._come_back(handed)
 
     @property

@@ -41,7 +41,7 @@ def give(run: Run) -> None:
     if not guests:
         return
     try:
-        state = _packed(run.team, run.trained, run.carried(), run.beside())
+        state = _packed(run.team, run.trained, run.carried(), run.handed_over.states())
     except Exception as error:  # which would end this worker, where the other one can ask elsewhere
         here = run.session.world.rank
         print(f"[Gossip] rank {here}: has no state for rank {guests}: {error}", file=sys.stderr)

@@ -11,8 +11,8 @@ from gossamer.tensors.trained import Trained
 
 
 class Back(NamedTuple):
-    """``beside``: of those who have asked the other worker's run to hand it over. ``arrival`` has
-    yet to agree with the others on the step to begin with."""
+    """``beside``: see HandedOver. ``arrival`` has yet to agree with the others on the step to begin
+    with."""
 
     trained: Trained
     carried: Carried

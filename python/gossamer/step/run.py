@@ -22,6 +22,7 @@ from gossamer.session.team import AVERAGED, UNEVEN, Team
 from gossamer.step import backward, consensus, replaced_step, restart
 from gossamer.step.back import Back
 from gossamer.step.carried import Carried, carried_by, carry, masters_of, take_masters
+from gossamer.step.handed_over import HandedOver
 from gossamer.step.losses import StepLoss
 from gossamer.step.own_steps import OwnSteps
 from gossamer.step.turns import Turns
@@ -52,9 +53,7 @@ class Run:
         self.metrics = Metrics(settings.metrics, session.world, recipe)
         self.loss = StepLoss(session.schedule)
         self._after_step: list[Callable[[Run], None]] = []
-        self._handed_over: list[Callable[[], Any]] = []
-        self._received = list(back.beside) if back is not None else []
-        self.came_back = back is not None
+        self.handed_over = HandedOver(None if back is None else back.beside)
         self._late = backward.LateWatch()
         self._unsynced = 0  # blocks of no_sync() that are open
         self._trusts_versions = trusts_versions
@@ -84,18 +83,6 @@ class Run:
     def after_step(self, call: Callable[[Run], None]) -> None:
         """After each step from now on, beside what else is called then."""
         self._after_step.append(call)
-
-    def hand_over(self, state: Callable[[], Any]) -> Any:
-        """From now on whoever comes back is given this as well, as JSON. Returns what this worker
-        was given, where it came back itself and the other one had as many calls before; or None.
-        """
-        place = len(self._handed_over)
-        self._handed_over.append(state)
-        return self._received[place] if place < len(self._received) else None
-
-    def beside(self) -> list[Any]:
-        """What is handed over beside the model and the optimizer."""
-        return [state() for state in self._handed_over]
 
     @property
     def session(self) -> Session:
