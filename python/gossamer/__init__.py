@@ -23,7 +23,7 @@ from gossamer.mixer import Mixer
 from gossamer.optim import AccumAdam, AccumAdamW
 from gossamer.own_schedules import schedule_from_matrices
 from gossamer.probing import Probe, probe
-from gossamer.shares import Shares
+from gossamer.shares.sampler import Shares
 from gossamer.stopping import StopOnSignal
 from gossamer.uneven_epochs import uneven
 

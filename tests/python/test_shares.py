@@ -14,20 +14,20 @@ from package_runs import with_package
 from torch.utils.data import DataLoader
 
 import gossamer
-from gossamer import shares
-from gossamer.shares import Round, Said, Timeline, Work
+from gossamer.shares import rounds
+from gossamer.shares.rounds import Round, Said, Timeline, Work
 
 PROGRAM = str(Path(__file__).with_name("sharing.py"))
 
 
 def trained_in(work: Work, of: Round, ranks: dict[int, tuple[int, int]]) -> Counter[int]:
     """Places by how often they are trained on; ranks with the steps of their share."""
-    places = shares.dealt(work, of)
+    places = rounds.dealt(work, of)
     return Counter(
         place
         for rank, (first, end) in ranks.items()
         for step in range(first, end)
-        for place in shares.share(work, of, places, rank, step)
+        for place in rounds.share(work, of, places, rank, step)
     )
 
 
@@ -37,11 +37,11 @@ def test_without_losses_each_is_dealt_once_in_the_least_steps(
     total: int, workers: int, per_step: int, every: int
 ) -> None:
     work = Work(total, workers, per_step)
-    timeline, of = shares.begin(work, 10, every)
+    timeline, of = rounds.begin(work, 10, every)
     counts: Counter[int] = Counter()
-    while shares.dealt(work, of):
+    while rounds.dealt(work, of):
         counts += trained_in(work, of, {r: (of.begin, of.end) for r in range(workers)})
-        of = shares.following(work, timeline, of, {r: Said(of.begin) for r in range(workers)})
+        of = rounds.following(work, timeline, of, {r: Said(of.begin) for r in range(workers)})
     assert counts == Counter(range(total))
     assert of.begin - 10 == -(-total // (workers * per_step))
     assert of.left == ()
@@ -49,9 +49,9 @@ def test_without_losses_each_is_dealt_once_in_the_least_steps(
 
 def test_a_round_that_is_not_full_has_about_equal_steps() -> None:
     work = Work(50, 4, 8)
-    _, of = shares.begin(work, 0, 10)
-    places = shares.dealt(work, of)
-    sizes = [len(shares.share(work, of, places, r, s)) for s in range(2) for r in range(4)]
+    _, of = rounds.begin(work, 0, 10)
+    places = rounds.dealt(work, of)
+    sizes = [len(rounds.share(work, of, places, r, s)) for s in range(2) for r in range(4)]
     assert sum(sizes) == 50
     assert max(sizes) - min(sizes) <= 1
 
@@ -63,13 +63,13 @@ def test_what_a_lost_worker_has_not_done_is_dealt_again(seed: int) -> None:
     again; all else is."""
     dice = random.Random(seed)
     work = Work(dice.randrange(1, 3000), dice.randrange(2, 7), dice.randrange(1, 9))
-    timeline, of = shares.begin(work, 0, dice.randrange(4, 40))
+    timeline, of = rounds.begin(work, 0, dice.randrange(4, 40))
     counted: Counter[int] = Counter()
     lost_now: set[int] = set()
-    deaths = rounds = 0
-    while shares.dealt(work, of):
-        rounds += 1
-        assert rounds < 3000
+    deaths = played = 0
+    while rounds.dealt(work, of):
+        played += 1
+        assert played < 3000
         there = {r: (of.begin, of.end) for r in range(work.workers) if r not in lost_now}
         said: dict[int, Said] = {r: Said(of.begin) for r in there}
         effects = trained_in(work, of, there)
@@ -84,6 +84,9 @@ def test_what_a_lost_worker_has_not_done_is_dealt_again(seed: int) -> None:
             witness = dice.choice(sorted(said))
             if noticed <= of.end:
                 said[witness] = Said(of.begin, {dead: noticed})
+                if len(said) > 1 and dice.random() < 0.5:  # as those do that come back later
+                    other = dice.choice([r for r in said if r != witness])
+                    said[other] = Said(of.begin, {dead: noticed + dice.randrange(30)})
             else:  # in the call at the end of the round
                 effects = trained_in(work, of, there | {dead: (of.begin, of.end - 1)})
         if lost_now and dice.random() < 0.5:  # one comes back
@@ -93,13 +96,15 @@ def test_what_a_lost_worker_has_not_done_is_dealt_again(seed: int) -> None:
             if back in of.absent or was_noticed:
                 lost_now.discard(back)
                 knows = dice.random() < 0.5
-                latest = [each.lost[back] for each in said.values() if back in each.lost]
+                latest = [of.begin] + [
+                    each.lost[back] for each in said.values() if back in each.lost
+                ]
                 first = max([first, *latest])
                 said[back] = Said(first if knows and first < of.end else None)
                 if knows and first < of.end:
                     effects += trained_in(work, of, {back: (first, of.end)})
         counted += effects
-        of = shares.following(work, timeline, of, said)
+        of = rounds.following(work, timeline, of, said)
     assert set(counted) == set(range(work.total))
     assert max(counted.values()) == 1
     assert of.left == ()
@@ -148,6 +153,19 @@ def test_several_batches_make_a_step_and_nothing_is_shuffled() -> None:
     gossip.close()
 
 
+def test_a_step_with_fewer_samples_than_batches_has_others_beside_them() -> None:
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gossip = gossamer.Gossip(model, optimizer)
+    sampler = gossamer.Shares(gossip, 3, 1, batches_per_step=4)
+    optimizer.step()  # one before the first deal counts for nothing
+    assert sampler.deal()
+    found = list(sampler)
+    assert [len(batch) for batch in found] == [1, 1, 1, 1]
+    assert {batch[0] for batch in found} == {0, 1, 2}
+    gossip.close()
+
+
 def test_a_state_goes_on_in_the_middle_of_a_round(tmp_path: Path) -> None:
     gossip, optimizer, sampler = alone(every=4)
     assert sampler.deal()
@@ -172,12 +190,12 @@ def test_a_state_goes_on_in_the_middle_of_a_round(tmp_path: Path) -> None:
 
 def test_a_state_of_other_workers_is_dealt_anew() -> None:
     was, now = Work(1000, 4, 8), Work(1000, 3, 16)
-    _, of = shares.begin(was, 0, 10)
+    _, of = rounds.begin(was, 0, 10)
     done = trained_in(was, of, {r: (0, 6) for r in range(4)})
-    timeline, of = shares.begin(now, 6, 10, shares.rest_of(was, of, 6))
-    while shares.dealt(now, of):
+    timeline, of = rounds.begin(now, 6, 10, rounds.rest_of(was, of, 6))
+    while rounds.dealt(now, of):
         done += trained_in(now, of, {r: (of.begin, of.end) for r in range(3)})
-        of = shares.following(now, timeline, of, {r: Said(of.begin) for r in range(3)})
+        of = rounds.following(now, timeline, of, {r: Said(of.begin) for r in range(3)})
     assert done == Counter(range(1000))
 
 

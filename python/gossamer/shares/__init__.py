@@ -1,0 +1,1 @@
+"""The samples of a dataset, dealt to workers that may be lost and come back."""
