@@ -18,7 +18,7 @@ from gossamer.checkpoint import handing_over, loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
 from gossamer.session import session
 from gossamer.session.settings import Settings
-from gossamer.step import consensus, means
+from gossamer.step import consensus, loop_state, means
 from gossamer.step.meeting import Given, meet_all
 from gossamer.step.replaced_step import ReplacedStep
 from gossamer.step.run import Run
@@ -269,6 +269,17 @@ class Gossip(habits.NoModule, Closing):
         run = self._run
         with torch.inference_mode(False):  # else its state could not be stepped with
             run.restart(*loading.load(run.team, run.trained, path))
+
+    def hand_over(self, **objects: Any) -> None:
+        """Gives what these objects of the loop know to every worker that comes back from now on:
+        ``gossip.hand_over(scheduler=scheduler, scaler=scaler)``, before the first step.
+
+        On a worker that comes back itself it loads what it was given. A scheduler that is stepped
+        with the optimizer is then stepped up to ``steps_done``. Each object has ``state_dict`` and
+        ``load_state_dict``. TypeError for others; ValueError for a state that holds more than
+        tensors, numbers and texts, and where ranks give other names.
+        """
+        loop_state.hand_over(self._run, objects)
 
     @property
     def steps_done(self) -> int:

@@ -27,6 +27,8 @@ def main() -> None:
     model = torch.nn.Linear(6, 3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     gossip = gossamer.Gossip(model, optimizer, topology=topology, lost="go_on", timeout_s=60)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 / (1 + k))
+    gossip.hand_over(scheduler=scheduler)
     first = gossip.steps_done
     deaths = dies.get(str(rank), [])
     if life == len(deaths):
@@ -38,6 +40,7 @@ def main() -> None:
         optimizer.zero_grad()
         model(torch.randn(8, 6)).square().mean().backward()
         optimizer.step()
+        scheduler.step()
         step += 1
         time.sleep(0.01)
         if step % 10 == 0:
@@ -56,6 +59,7 @@ def main() -> None:
         "updates": [int(optimizer.state[p]["step"]) for p in model.parameters()],
         "lost": gossip.stats()["lost"],
         "group": [dist.get_rank(), dist.get_world_size()],
+        "rate": optimizer.param_groups[0]["lr"],
         "had_torch": HAD_TORCH,
         "refused": refusal() if life > 0 else "",
     }

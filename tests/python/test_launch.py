@@ -47,6 +47,7 @@ def check_all_are_there(found: list[Any], folder: Path) -> None:
         assert came_back == (rank["first"] > 0)
         assert rank["steps"] == found[0]["steps"]
         assert rank["mean"] == found[0]["mean"]
+        assert rank["rate"] == pytest.approx(1e-2 / (1 + rank["steps"]), rel=1e-9)
         assert rank["lost"] == {}
     means = [sum(values) / 4 for values in zip(*(rank["own"] for rank in found), strict=True)]
     assert gap(found[0]["mean"], means) < 1e-5
