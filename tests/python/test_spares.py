@@ -127,12 +127,15 @@ def test_what_cannot_be_prepared(command: list[str]) -> None:
     assert "--spares 1 needs a command that is python train.py" in done.stderr
 
 
-def test_one_that_ends_by_itself_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_ends_by_itself_is_not_replaced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(spares, "_PAUSE_S", 0.0)
     some = spares.Spares(1, [sys.executable, "-c", "raise SystemExit(1)"], {})
     some.look()
     os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
     assert some.take({}) is None
+    assert "ended by itself with exit code 1" in capsys.readouterr().err
     some.look()
     assert some.take({}) is None
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,6 +67,12 @@ class Spares:
             self._starts_at = time.monotonic() + _PAUSE_S
             if spare.poll() is not None:
                 self._count -= 1
+                print(
+                    f"[launch] a spare has ended by itself with exit code {spare.returncode}; it "
+                    "is not replaced",
+                    file=sys.stderr,
+                    flush=True,
+                )
                 continue
             assert spare.stdin is not None
             with contextlib.suppress(BrokenPipeError):
