@@ -57,6 +57,7 @@ def what_a_script_has() -> dict[str, Any]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     loader = [(torch.randn(4, 6), torch.randint(3, (4,))) for _ in range(8)]
     return {
+        "data": [(x, y) for xs, ys in loader for x, y in zip(xs, ys, strict=True)],
         "gossamer": gossamer,
         "loader": loader,
         "loss_of": lambda model, x, y: cross_entropy(model(x), y),

@@ -54,12 +54,12 @@ class Shares(Sampler[list[int]]):
     Example::
 
         shares = gossamer.Shares(gossip, len(data), batch_size=32, epochs=3)
-        loader = DataLoader(data, batch_sampler=shares)
+        loader = torch.utils.data.DataLoader(data, batch_sampler=shares)
         while shares.deal():
             for x, y in loader:
+                optimizer.zero_grad()
                 loss_of(model, x, y).backward()
                 optimizer.step()
-                optimizer.zero_grad()
     """
 
     def __init__(
