@@ -42,16 +42,16 @@ def size_of(pid: int) -> dict[str, float]:
     }
 
 
-def wait_for_return(job: contenders.Job, rank: int, pid: int) -> int:
+def wait_for_return(watched: run.Run, rank: int, pid: int) -> int:
     """The process that is this rank now, once it has stepped."""
     limit = time.monotonic() + MOST_S
     while time.monotonic() < limit:
         time.sleep(LOOK_S)
-        said = notes.read(job.folder, rank)
-        now = [note["pid"] for note in said if "pid" in note][-1]
+        said = notes.read(watched.job.folder, rank)
+        (now,) = watched.pids([said])
         if now != pid and len(goodput.processes_of(said)[-1].steps) >= STEPS_BACK:
-            return int(now)
-    raise SystemExit(f"rank {rank} did not come back, see {job.folder / 'said'}")
+            return now
+    raise SystemExit(f"rank {rank} did not come back, see {watched.job.folder / 'said'}")
 
 
 def growth(sizes: list[dict[str, float]]) -> Mapping[str, tuple[float, float]]:
@@ -83,7 +83,7 @@ def main() -> int:
         for cycle in range(given.cycles):
             rank = 1 + cycle % (given.workers - 1)
             watched.signal(pids[rank], signal.SIGKILL)
-            pids[rank] = wait_for_return(job, rank, pids[rank])
+            pids[rank] = wait_for_return(watched, rank, pids[rank])
             sizes.append(size_of(pids[0]))
             if cycle % SAY_EVERY == SAY_EVERY - 1:
                 print(f"{cycle + 1} returns: {sizes[-1]}", flush=True)

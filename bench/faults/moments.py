@@ -9,7 +9,7 @@ Each moment is a training run of its own (training.py) on an emulated cluster, w
 comes at a random time of the run or soon after a phase of it has begun. Every worker that is left
 must finish, or end with an error that names a rank, within timeout_s of the fault and a margin;
 after a short freeze or unplugging all must finish. With `--lost go_on` all must finish that the
-lost ones do not take with them, see going_on.py, and say of nobody else that he is lost. Whatever
+lost ones do not take with them, see going_on.py, and say of nobody else that it is lost. Whatever
 the fault, averages must be equal in all that have them. Prints a line per moment and a summary in
 JSON; the exit status is 1 where something was wrong. Needs root.
 """

@@ -105,7 +105,7 @@ def measured(script: str, folder: Path, *words: str) -> Any:
     """What the script's short form writes."""
     out = folder / "churn.json"
     done = subprocess.run(
-        [sys.executable, str(CHURN / script), *words, "--seeds=1", f"--out={out}"],
+        [sys.executable, str(CHURN / script), *words, f"--out={out}"],
         env={**os.environ, "GOSSAMER_PYTHON_PATH": str(PACKAGE.parent)},
         capture_output=True,
         text=True,
@@ -117,24 +117,14 @@ def measured(script: str, folder: Path, *words: str) -> Any:
 
 
 def test_a_short_run_in_which_a_worker_is_killed(tmp_path: Path) -> None:
-    words = ["--contenders=gossamer ring", "--every=6", "--seconds=6"]
+    words = ["--contenders=gossamer ring", "--every=6", "--seconds=6", "--seeds=1"]
     (run,) = measured("run.py", tmp_path, *words)["runs"]
     assert (run["faults"], run["others_started_again"]) == (1, 0)
     assert run["goodput"] > 0
 
 
 def test_a_worker_that_outlives_two_others_is_looked_at(tmp_path: Path) -> None:
-    out = tmp_path / "flat.json"
-    done = subprocess.run(
-        [sys.executable, str(CHURN / "flat.py"), "--workers=2", "--cycles=2", f"--out={out}"],
-        env={**os.environ, "GOSSAMER_PYTHON_PATH": str(PACKAGE.parent)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    sizes = json.loads(out.read_text())["sizes"]
+    sizes = measured("flat.py", tmp_path, "--workers=2", "--cycles=2")["sizes"]
     assert len(sizes) == 2
     for size in sizes:
         assert size["rss_mib"] > 100  # torch
@@ -142,7 +132,7 @@ def test_a_worker_that_outlives_two_others_is_looked_at(tmp_path: Path) -> None:
 
 
 def test_a_short_comparison_of_losses(tmp_path: Path) -> None:
-    words = ["--workers=2", "--steps=60", "--every=2"]
+    words = ["--workers=2", "--steps=60", "--every=2", "--seeds=1"]
     (found,) = measured("losses.py", tmp_path, *words)
     for how in ("quiet", "killed"):
         assert found[how]["worker_steps"] >= 60  # who was away has fewer than the others

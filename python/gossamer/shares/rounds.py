@@ -13,7 +13,7 @@ round it trains on samples that others train on as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -94,23 +94,9 @@ def share(work: Work, of: Round, places: Sequence[int], rank: int, step: int) ->
 
 def following(work: Work, timeline: Timeline, of: Round, said: Mapping[int, Said]) -> Round:
     """The next round, from what all that are there have said at the end of this one."""
-    places = dealt(work, of)
-    done = [_done_by(of, rank, said) for rank in range(work.workers)]
-    undone = [
-        place
-        for step in range(of.begin, of.end)
-        for rank in range(work.workers)
-        if step not in done[rank]
-        for place in share(work, of, places, rank, step)
-    ]
-    old = min(len(places), len(of.left))
-    return Round(
-        begin=of.end,
-        end=timeline.next_end(of.end),
-        cursor=of.cursor + len(places) - old,
-        left=(*undone, *of.left[old:]),
-        absent=tuple(rank for rank in range(work.workers) if rank not in said),
-    )
+    rest = _without(work, of, [_done_by(of, rank, said) for rank in range(work.workers)])
+    absent = tuple(rank for rank in range(work.workers) if rank not in said)
+    return replace(rest, begin=of.end, end=timeline.next_end(of.end), absent=absent)
 
 
 def _done_by(of: Round, rank: int, said: Mapping[int, Said]) -> range | set[int]:
@@ -129,14 +115,18 @@ def _done_by(of: Round, rank: int, said: Mapping[int, Said]) -> range | set[int]
 
 def rest_of(work: Work, of: Round, step: int) -> Round:
     """What is left after so many steps of a round, where nobody was lost."""
+    return _without(work, of, [range(of.begin, step)] * work.workers)
+
+
+def _without(work: Work, of: Round, done: Sequence[Container[int]]) -> Round:
+    """What is left where each rank has done these steps of its share."""
     places = dealt(work, of)
     undone = [
         place
-        for later in range(step, of.end)
+        for step in range(of.begin, of.end)
         for rank in range(work.workers)
-        for place in share(work, of, places, rank, later)
+        if step not in done[rank]
+        for place in share(work, of, places, rank, step)
     ]
     old = min(len(places), len(of.left))
-    return replace(
-        of, begin=step, cursor=of.cursor + len(places) - old, left=(*undone, *of.left[old:])
-    )
+    return replace(of, cursor=of.cursor + len(places) - old, left=(*undone, *of.left[old:]))

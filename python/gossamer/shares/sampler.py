@@ -138,9 +138,11 @@ class Shares(Sampler[list[int]]):
     def state_dict(self) -> dict[str, Any]:
         """For a checkpoint, with that of the Gossip; the same on all ranks. Where workers are lost,
         save between two rounds: then it knows what they have not done."""
-        self._begun()
-        state = self._state()
-        return {**state, "steps": self._run.team.engine.steps_done, "work": asdict(self._work)}
+        return {
+            **self._state(),
+            "steps": self._run.team.engine.steps_done,
+            "work": asdict(self._work),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on from there, after ``gossip.load``. With another number of workers or samples in
@@ -167,8 +169,9 @@ class Shares(Sampler[list[int]]):
         return self._timeline
 
     def _state(self) -> dict[str, Any]:
+        timeline = self._begun()
         of = None if self._round is None else asdict(self._round)
-        return {"timeline": asdict(self._begun()), "round": of}
+        return {"timeline": asdict(timeline), "round": of}
 
     def _come_back(self, handed: Any) -> None:
         if handed is None:
