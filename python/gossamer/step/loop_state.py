@@ -8,8 +8,6 @@ come with it.
 
 from __future__ import annotations
 
-import base64
-import io
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 import torch
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from gossamer.step import plain_state
 from gossamer.step.run import Run
 
 
@@ -28,7 +27,7 @@ def hand_over(run: Run, objects: Mapping[str, Any]) -> None:
                 "[Gossip] hand_over() is for objects with state_dict and load_state_dict, got "
                 f"{type(found).__name__} as {name}"
             )
-        _unpacked(_packed({name: found.state_dict()}), name)  # what cannot travel is said here
+        _packed({name: found.state_dict()})  # what cannot travel is said here
 
     def state() -> dict[str, Any]:
         states = {name: each.state_dict() for name, each in objects.items()}
@@ -42,13 +41,13 @@ def hand_over(run: Run, objects: Mapping[str, Any]) -> None:
     received = run.handed_over.add(state)
     if received is None:
         return
-    states = _unpacked(received["states"], "what the other worker has handed over")
+    states = _unpacked(received["states"])
     if states.keys() != objects.keys():
         raise ValueError(
             f"[Gossip] hand_over() has to get the same names on every rank, got {list(objects)} "
             f"here and {list(states)} on the rank that gave its state"
         )
-    settings = _unpacked(received["settings"], "its optimizers")
+    settings = _unpacked(received["settings"])
     for name, found in objects.items():
         found.load_state_dict(states[name])
         if isinstance(found, LRScheduler):
@@ -72,23 +71,21 @@ def _put(scheduler: LRScheduler, settings: list[dict[str, Any]]) -> None:
                 group[name] = value
 
 
-def _packed(states: Mapping[str, Any]) -> str:
-    into = io.BytesIO()
-    torch.save(dict(states), into)
-    return base64.b64encode(into.getvalue()).decode()
+def _packed(states: Mapping[str, Any]) -> dict[str, Any]:
+    packed = {}
+    for name, state in states.items():
+        try:
+            packed[name] = plain_state.to_json(state)
+        except TypeError as error:
+            raise ValueError(
+                "[Gossip] hand_over() takes tensors, numbers, texts, lists and dictionaries of "
+                f"them; the state of {name} has something else: {error}"
+            ) from error
+    return packed
 
 
-def _unpacked(text: str, what: str) -> dict[str, Any]:
-    try:
-        found = torch.load(
-            io.BytesIO(base64.b64decode(text)), map_location="cpu", weights_only=True
-        )
-    except Exception as error:
-        raise ValueError(
-            f"[Gossip] hand_over() takes tensors, numbers, texts, lists and dictionaries of them; "
-            f"the state of {what} has something else: {error}"
-        ) from error
-    return dict(found)
+def _unpacked(packed: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: plain_state.from_json(state) for name, state in packed.items()}
 
 
 def _catch_up(scheduler: LRScheduler, given: int, now: int) -> None:
