@@ -60,9 +60,10 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
                                      bool at_end, std::optional<Schedule> rounds, bool staggers,
                                      StandIns stand_ins) {
   Engine& engine = get().engine();
-  const Collectives& world = engine.collectives();
+  Collectives& world = engine.collectives();
   std::vector<AveragedTensor> averaged;
   for (const auto& [name, tensor] : tensors) averaged.push_back({name, tensor});
+  Collectives* const settles = engine.lost() != nullptr ? &world : nullptr;
   gradients_ = std::make_unique<GradientAverage>(averaged,
                                                  GradientOptions{.bucket_bytes = bucket_bytes,
                                                                  .codec = find_codec(codec),
@@ -71,6 +72,7 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
                                                                  .first_round = engine.steps_done(),
                                                                  .staggers = staggers,
                                                                  .lost = engine.lost(),
+                                                                 .settles = settles,
                                                                  .at_end = at_end,
                                                                  .stand_ins = std::move(stand_ins)},
                                                  engine.runner(), world.seating());

@@ -20,6 +20,9 @@ constexpr std::int64_t kCallsOfAnAttempt = std::int64_t{1} << 48;
 /// At most.
 constexpr std::int64_t kCallsOfAStep = 1 << 16;
 
+/// Beyond all numbers of other calls.
+constexpr std::int64_t kFirstOfSettled = std::int64_t{1} << 47;
+
 std::span<std::byte> bytes_of(std::string& text) { return std::as_writable_bytes(std::span(text)); }
 
 /// A text that several can be made one of: position and length stand before it.
@@ -66,8 +69,7 @@ std::vector<int> Collectives::took_part() const {
 /// Does the work among those that are left, until they all have done it. It may be done several
 /// times, each with a call number of its own.
 template <class Work>
-void Collectives::among_those_left(const Work& work) {
-  const std::int64_t call = calls_++;
+void Collectives::among_those_left(std::int64_t call, const Work& work) {
   circle_.call = call;
   if (!council_) return work();
   for (bool is_done = false; !is_done;) {
@@ -88,24 +90,35 @@ void Collectives::among_those_left(const Work& work) {
 
 void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t count) {
   if (!council_) {
-    return among_those_left([&] { mean_once(dtype, from, into, count); });
+    return among_those_left([&] { mean_once(dtype, from, into, count, stream::kCollectives); });
   }
   const auto* const begin = static_cast<const std::byte*>(from);
   const std::vector<std::byte> kept(begin, begin + at(count) * size_of(dtype));
-  among_those_left([&] { mean_once(dtype, kept.data(), into, count); });
+  among_those_left([&] { mean_once(dtype, kept.data(), into, count, stream::kCollectives); });
 }
 
-void Collectives::mean_once(DType dtype, const void* from, void* into, std::int64_t count) {
+Seating Collectives::settle(std::int64_t number, const Seating& among,
+                            const std::function<void()>& again) {
+  among_those_left(kFirstOfSettled + number, [&] {
+    if (!have_same_ranks(circle_.seating, among)) again();
+  });
+  return circle_.seating;
+}
+
+void Collectives::mean_among_those_left(DType dtype, const void* from, void* into,
+                                        std::int64_t count, std::int32_t stream) {
+  mean_once(dtype, from, into, count, stream);
+}
+
+void Collectives::mean_once(DType dtype, const void* from, void* into, std::int64_t count,
+                            std::int32_t stream) {
   const Seating& seating = circle_.seating;
   const Plan plan =
       compile(complete_round(seating.workers()), seating, count, {.finished_averages = true});
   Arena arena;
-  const auto exchange = runner_.launch({.plan = &plan,
-                                        .dtype = dtype,
-                                        .arena = &arena,
-                                        .step = circle_.call,
-                                        .stream = stream::kCollectives},
-                                       {.data = from});
+  const auto exchange = runner_.launch(
+      {.plan = &plan, .dtype = dtype, .arena = &arena, .step = circle_.call, .stream = stream},
+      {.data = from});
   wait(*exchange);
   for (const Piece& piece : plan.pieces) {
     const Slice own{0, piece.offset, piece.count};

@@ -3,6 +3,7 @@
 /// must call them in the same order.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +17,12 @@
 #include "gossamer/engine/seating.h"
 
 namespace gossamer {
+
+/// Note [Settled means]: replicas that average their gradients have to step with the same means.
+/// When somebody dies while these are exchanged, some may have them and others may not. So all that
+/// are left agree who they are before anybody uses them. Where that is whom the exchanges were
+/// over, nobody has lost anybody, and they have ended well everywhere. Else the means are made
+/// again, over those that are left. It takes two rounds of small messages between all.
 
 /// Runs collectives of one worker over its runner. Each is over all workers or, once
 /// go_on_without() has been called, over those that are left; see Note [Who takes part].
@@ -50,6 +57,14 @@ class Collectives {
   /// Returns once every worker has called it.
   void barrier();
 
+  /// All exchanges of means number `number`, over the workers of `among`, have ended here. Where
+  /// somebody of these is lost, `again` makes the means once more; it may be called several times.
+  /// Returns over whom they are now. See Note [Settled means].
+  Seating settle(std::int64_t number, const Seating& among, const std::function<void()>& again);
+  /// Within `again`: as mean(), in a stream of its own.
+  void mean_among_those_left(DType dtype, const void* from, void* into, std::int64_t count,
+                             std::int32_t stream);
+
   /// Of all workers, those that are lost among them.
   const Seating& seating() const { return seating_; }
   /// The ranks that took part in the last one.
@@ -67,8 +82,13 @@ class Collectives {
   };
 
   template <class Work>
-  void among_those_left(const Work& work);
-  void mean_once(DType dtype, const void* from, void* into, std::int64_t count);
+  void among_those_left(std::int64_t call, const Work& work);
+  template <class Work>
+  void among_those_left(const Work& work) {
+    among_those_left(calls_++, work);
+  }
+  void mean_once(DType dtype, const void* from, void* into, std::int64_t count,
+                 std::int32_t stream);
   void broadcast_once(std::span<std::byte> bytes, std::int32_t slot);
   void broadcast_once(std::string& text, std::int32_t slot);
   void wait(Exchange& exchange);

@@ -56,7 +56,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
       plans_(options_, collectives_.seating()),
       step_(buckets.size()) {
   if (options_.lost == Lost::go_on) {
-    lost_ = std::make_unique<LostPeers>(transport, neighbours_of(options_, collectives_.rank()));
+    lost_ = std::make_unique<LostPeers>(transport, company_of(options_, collectives_.rank()));
     lookout_ = std::make_unique<Lookout>(transport, options_.min_workers);
     collectives_.go_on_without(*lost_, *lookout_);
     transport.hold_back_newcomers();
@@ -75,26 +75,10 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
         make_bucket_state(std::move(bucket), static_cast<int>(lanes_.size()), options_);
     lanes_.push_back(std::make_unique<Lane>(std::move(state), options_, lends));
   }
-  if (plans_.has_edges()) make_outboxes(lends);
-}
-
-/// One memory for all lanes: each memory costs a descriptor here and, if shared, at every peer.
-void Engine::make_outboxes(Lends lends) {
-  std::size_t bytes = 0;
-  bool are_lent = false;
-  for (const auto& lane : lanes_) {
-    bytes += lane->outbox().bytes();
-    are_lent = are_lent || lane->outbox().is_lent();
-  }
-  if (bytes == 0) return;
-  const auto shared = are_lent ? shared_memory_for(lends, bytes) : nullptr;
-  if (!shared) own_outboxes_ = make_aligned_bytes(bytes);
-  std::byte* begin = shared ? shared->data() : own_outboxes_.get();
-  outbox_memory_ = {begin, bytes};
-  for (const auto& lane : lanes_) {
-    lane->outbox().use({begin, lane->outbox().is_lent() ? Owner(shared) : Owner()});
-    begin += lane->outbox().bytes();
-  }
+  if (!plans_.has_edges()) return;
+  std::vector<Outbox*> outboxes;
+  for (const auto& lane : lanes_) outboxes.push_back(&lane->outbox());
+  outbox_memory_ = give_memory(outboxes, lends);
 }
 
 /// How payloads travel from the first exchange on. With Late::skip that is collective.
@@ -345,12 +329,21 @@ void Engine::check_gradients() {
   record(Kind::update);
 }
 
+/// Of all buckets, before any of them steps.
+void Engine::settle_means() {
+  for (const auto& lane : lanes_) wait(*lane);
+  const auto again = [this] {
+    for (const auto& lane : lanes_) lane->average_again(collectives_);
+  };
+  plans_.reseat(collectives_.settle(steps_ * kPassesOfAStep, plans_.seating(), again));
+}
+
 /// The norm of the averaged gradient, once it has arrived.
 void Engine::measure_means() {
   step_.norm_squared = 0;
   for (const auto& lane : lanes_) {
     wait(*lane);
-    step_.norm_squared += mean_norm_squared(lane->traffic().arrived(), pool_.get());
+    step_.norm_squared += mean_norm_squared(lane->arrived(), pool_.get());
     record(Kind::update, lane->state().index);
   }
 }
@@ -365,6 +358,7 @@ StepReport Engine::step(double loss) {
   for (const auto& lane : std::views::reverse(lanes_)) {
     if (!step_.begun[at(lane->state().index)]) begin_bucket(*lane);
   }
+  if (steps_with_mean && lost_) settle_means();
   if (steps_with_mean && clips) {
     measure_means();
     limit_gradient();

@@ -56,7 +56,7 @@ class Engine {
   StepReport step(double loss = 0);
 
   /// Where payloads lie that are copied to be sent; empty: nowhere.
-  std::span<std::byte> outboxes() const { return outbox_memory_; }
+  std::span<std::byte> outboxes() const { return outbox_memory_.all; }
   /// Waits until everything under way has left and arrived and no peer reads this worker's memory;
   /// consumes nothing. Collective where buckets have spares.
   void quiesce();
@@ -102,7 +102,6 @@ class Engine {
     Overlap overlap;
   };
 
-  void make_outboxes(Lends lends);
   void make_traffic();
   bool sends_ahead() const;
   bool sends_at_once() const;
@@ -117,6 +116,7 @@ class Engine {
   std::size_t first_ready(const std::vector<Lane*>& open);
   void finish_buckets();
   void check_gradients();
+  void settle_means();
   void measure_means();
   StepReport end_step();
   std::int64_t round_of(Lane& lane) const;
@@ -131,8 +131,7 @@ class Engine {
   const Optimizer& optimizer_;
   const bool alternates_;
   std::unique_ptr<WorkerPool> pool_;
-  AlignedBytes own_outboxes_;  ///< where peers read none in place
-  std::span<std::byte> outbox_memory_;
+  OutboxMemory outbox_memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::unique_ptr<LostPeers> lost_;   ///< null: each one is an error; the runner looks at it
   std::unique_ptr<Lookout> lookout_;  ///< null likewise

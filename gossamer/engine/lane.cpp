@@ -6,6 +6,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/engine/elements.h"
+#include "gossamer/engine/tags.h"
 #include "gossamer/engine/typed_span.h"
 
 namespace gossamer {
@@ -173,9 +174,33 @@ void Lane::prepare(const PassNumbers& numbers) {
   });
 }
 
+Arrived Lane::arrived() const {
+  Arrived all = traffic_->arrived();
+  if (!again_) return all;
+  all.pieces = std::span(&again_->piece, 1);
+  all.buffers[0] = std::span(&again_->begin, 1);
+  all.skipped = 0;
+  return all;
+}
+
+void Lane::average_again(Collectives& collectives) {
+  const std::int64_t count = state_.bucket.count;
+  const DType dtype = state_.dtype();
+  const Vector own(dtype, count);
+  Vector mean(dtype, count);
+  read_payload(state_, Payload::gradients, {0, count}, own.bytes().data(), elements::copy);
+  collectives.mean_among_those_left(dtype, own.bytes().data(), mean.bytes().data(), count,
+                                    stream::of_payload(state_.index, 0));
+  const std::byte* const begin = mean.bytes().data();
+  const Slice all{.buffer = 0, .offset = 0, .count = count};
+  again_ = {.values = std::move(mean),
+            .piece = {.offset = 0, .count = count, .self_weight = 0, .terms = {{all, 1}}},
+            .begin = begin};
+}
+
 Combined Lane::combine(const PassNumbers& numbers) {
   GOSSAMER_ASSERT(expects(number_));
-  Arrived arrived = traffic_->arrived();
+  Arrived arrived = this->arrived();
   const bool is_mixed = mixes(*plan_of(number_));
   DeviceBucket* const device = is_mixed ? state_.bucket.device : nullptr;
   if (device != nullptr) {
@@ -192,6 +217,7 @@ Combined Lane::combine(const PassNumbers& numbers) {
   if (device != nullptr) device->add_correction();
   combined.journeys = std::move(arrived.journeys);
   traffic_->finish();
+  again_.reset();
   plans_[at(number_ % 2)] = nullptr;
   if (state_.bucket.spare.data != nullptr) std::swap(state_.bucket.x, state_.bucket.spare);
   return combined;

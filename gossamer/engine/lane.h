@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "gossamer/base/parallel.h"
 #include "gossamer/engine/bucket_state.h"
 #include "gossamer/engine/bucket_traffic.h"
+#include "gossamer/engine/collectives.h"
 #include "gossamer/engine/outbox.h"
 
 namespace gossamer {
@@ -55,6 +57,11 @@ class Lane {
   /// Whether another exchange of the same step is to follow the one that was launched last.
   bool has_next_stage() const { return stage_of(number_) + 1 < pattern_.stages(); }
 
+  /// What the launched exchange has brought, or what was made in its place.
+  Arrived arrived() const;
+  /// Within Collectives::settle(): makes the mean of the gradients once more.
+  void average_again(Collectives& collectives);
+
   /// Runs the pattern's local pass; needs the gradient only.
   void prepare(const PassNumbers& numbers);
   /// Runs the pattern's combining pass on what arrived, the middle one where another stage follows,
@@ -68,6 +75,13 @@ class Lane {
     std::array<std::vector<Source<T>>, kMaxVectors> of;
     std::size_t decoded = 0;       ///< terms that lie decoded in their rooms
     std::size_t first_digest = 0;  ///< of the range
+  };
+
+  /// A mean that was made once more, as what arrives is given to a pass.
+  struct MeanAgain {
+    Vector values;
+    Piece piece;
+    const std::byte* begin;
   };
 
   bool changes_by_mixes_only() const;
@@ -93,6 +107,7 @@ class Lane {
   std::array<std::shared_ptr<const Plan>, 2> plans_;  ///< of expected exchanges, which take turns
   std::int64_t number_ = 0;                           ///< of the exchange that was launched last
   std::deque<Vector> decoded_;                        ///< rooms for coded terms
+  std::optional<MeanAgain> again_;                    ///< in place of what has arrived
 };
 
 }  // namespace gossamer

@@ -138,4 +138,24 @@ void Outbox::remember(const Leaving& leaving) {
   }
 }
 
+OutboxMemory give_memory(std::span<Outbox* const> outboxes, Lends lends) {
+  std::size_t bytes = 0;
+  bool are_lent = false;
+  for (const Outbox* outbox : outboxes) {
+    bytes += outbox->bytes();
+    are_lent = are_lent || outbox->is_lent();
+  }
+  OutboxMemory memory;
+  if (bytes == 0) return memory;
+  const auto shared = are_lent ? shared_memory_for(lends, bytes) : nullptr;
+  if (!shared) memory.own = make_aligned_bytes(bytes);
+  std::byte* begin = shared ? shared->data() : memory.own.get();
+  memory.all = {begin, bytes};
+  for (Outbox* outbox : outboxes) {
+    outbox->use({begin, outbox->is_lent() ? Owner(shared) : Owner()});
+    begin += outbox->bytes();
+  }
+  return memory;
+}
+
 }  // namespace gossamer

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
+#include "gossamer/base/aligned_bytes.h"
 #include "gossamer/engine/bucket_state.h"
 #include "gossamer/engine/exchange.h"
 #include "gossamer/kernels/digest.h"
@@ -77,5 +79,14 @@ class Outbox {
   Memory memory_;
   std::array<Sent, kMaxVectors> sent_;  ///< by payload of the exchange that was launched last
 };
+
+/// Of all outboxes of a worker. What peers read in place belongs to the outboxes.
+struct OutboxMemory {
+  AlignedBytes own;  ///< where peers read none in place
+  std::span<std::byte> all;
+};
+
+/// One for all: each memory costs a descriptor here and, if shared, at every peer.
+OutboxMemory give_memory(std::span<Outbox* const> outboxes, Lends lends);
 
 }  // namespace gossamer

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "gossamer/algo/pattern.h"
 #include "gossamer/engine/plan_book.h"
 #include "gossamer/engine/seating.h"
 
@@ -62,6 +63,16 @@ std::vector<int> neighbours_of(const EngineOptions& options, int rank) {
   const Schedule schedule = schedule_of(options);
   std::set<int> peers;
   add_peers_in_rounds(options, schedule, {schedule.shape, rank}, peers);
+  return without(rank, std::move(peers));
+}
+
+std::vector<int> company_of(const EngineOptions& options, int rank) {
+  if (!averages_gradients(find_pattern(options.pattern))) {
+    std::vector<int> peers = neighbours_of(options, rank);
+    if (!peers.empty()) return peers;
+  }
+  std::set<int> peers;
+  for (int other = 0; other < options.schedule.shape.workers(); ++other) peers.insert(other);
   return without(rank, std::move(peers));
 }
 

@@ -15,4 +15,8 @@ std::vector<int> peers_of(const EngineOptions& options, int rank);
 /// Those of them with whom it has rounds, be there collectives or not.
 std::vector<int> neighbours_of(const EngineOptions& options, int rank);
 
+/// Those without whom it is alone: its neighbours; everybody else where gradients are averaged over
+/// all, or where it has no rounds.
+std::vector<int> company_of(const EngineOptions& options, int rank);
+
 }  // namespace gossamer

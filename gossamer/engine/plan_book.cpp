@@ -21,6 +21,13 @@ PlanBook::PlanBook(const EngineOptions& options, Seating seating)
       seating_(std::move(seating)),
       staggers_(options.stagger && !schedule_.loss_driven) {}
 
+void PlanBook::reseat(const Seating& seating) {
+  if (have_same_ranks(seating, seating_)) return;
+  seating_ = seating;
+  schedule_ = complete_schedule(seating.shape);
+  plans_.clear();
+}
+
 bool PlanBook::has_edges() const {
   if (schedule_.period == 0) return schedule_.shape.workers() > 1;
   for (std::int64_t t = 0; t < schedule_.period; ++t) {

@@ -22,6 +22,9 @@ class PlanBook {
   PlanBook(const EngineOptions& options, Seating seating);
 
   const Schedule& schedule() const { return schedule_; }
+  const Seating& seating() const { return seating_; }
+  /// Rounds over all are over these from now on.
+  void reseat(const Seating& seating);
   /// Whether any round has an edge.
   bool has_edges() const;
   /// The round that bucket number `bucket` follows in a step, or follows next where it rests; see
@@ -48,9 +51,9 @@ class PlanBook {
 
   std::shared_ptr<const Plan> make(const Round& round, std::int64_t count) const;
 
-  const Schedule schedule_;
+  Schedule schedule_;
   const PlanOptions plan_options_;
-  const Seating seating_;
+  Seating seating_;
   const bool staggers_;
   /// By round, or kRests, and number of elements.
   std::map<std::pair<std::int64_t, std::int64_t>, std::shared_ptr<const Plan>> plans_;

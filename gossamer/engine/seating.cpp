@@ -6,6 +6,14 @@ namespace gossamer {
 
 int Seating::rank_at(int other) const { return ranks.empty() ? other : ranks[at(other)]; }
 
+bool have_same_ranks(const Seating& a, const Seating& b) {
+  if (a.workers() != b.workers()) return false;
+  for (int position = 0; position < a.workers(); ++position) {
+    if (a.rank_at(position) != b.rank_at(position)) return false;
+  }
+  return true;
+}
+
 Plan compile(const Round& round, const Seating& seating, std::int64_t count,
              const PlanOptions& options) {
   Plan plan = compile(round, seating.shape, seating.position, count, options);

@@ -23,6 +23,9 @@ struct Seating {
   int rank() const { return rank_at(position); }
 };
 
+/// Whether both are of the same workers.
+bool have_same_ranks(const Seating& a, const Seating& b);
+
 /// This worker's part of a round, with ranks as peers.
 Plan compile(const Round& round, const Seating& seating, std::int64_t count,
              const PlanOptions& options = {});

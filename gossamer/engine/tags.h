@@ -43,6 +43,9 @@ constexpr int bucket_of(std::int32_t stream) {
 
 }  // namespace stream
 
+/// Means that are settled have the number of their step and of their pass in it.
+inline constexpr std::int64_t kPassesOfAStep = 1 << 16;  ///< at most
+
 /// Collectives are numbered from 0 by those who make them on the way; a probe and a training run
 /// that share a transport with others begin far from there.
 inline constexpr std::int64_t kFirstCallOfProbe = std::int64_t{1} << 40;

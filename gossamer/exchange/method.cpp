@@ -51,6 +51,7 @@ void check_lost(std::string_view place, const PatternFacts& pattern, const Sched
            "pattern " + std::string(pattern.name),
            "use one of " + names_of_those_that_may_go_on() + ", or lost = \"error\"");
   }
+  if (averages_gradients(pattern)) return;  // over all, whatever the schedule
   if (schedule.loss_driven) {
     refuse("lost = \"go_on\" has no loss of all workers that a schedule could follow",
            schedule.name, "use global_average_every, or lost = \"error\"");

@@ -234,8 +234,7 @@ bool sends_parameters_ahead(const PatternFacts& pattern) {
 }
 
 bool may_go_on(const PatternFacts& pattern) {
-  return pattern.rounds == Rounds::schedule && !pattern.conserves &&
-         pattern.outer != Outer::global_average;
+  return !pattern.conserves && !pattern.is_ddp && pattern.outer != Outer::global_average;
 }
 
 bool may_skip_late(const PatternFacts& pattern) {

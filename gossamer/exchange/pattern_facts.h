@@ -110,7 +110,8 @@ bool sends_parameters_ahead(const PatternFacts& pattern);
 /// Whether an update can go on without neighbours whose payload is late.
 bool may_skip_late(const PatternFacts& pattern);
 
-/// Whether it is still right, for those who are left, when edges of a symmetric W go off for good.
+/// Whether it is still right, for those who are left, when edges of a symmetric W go off for good,
+/// or means are over those who are left.
 bool may_go_on(const PatternFacts& pattern);
 
 /// A condition of a pattern.

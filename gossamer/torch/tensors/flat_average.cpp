@@ -31,10 +31,12 @@ bool reads_payload(const Plan& plan) {
 }  // namespace
 
 FlatAverage::FlatAverage(const Averagers& all, DType dtype, std::int64_t count, Codec codec)
-    : dtype_(dtype),
-      count_(count),
-      plans_(std::make_shared<PlanBook>(options_of(all, codec), all.seating)),
-      lost_(all.lost) {
+    : dtype_(dtype), count_(count), codec_(codec), lost_(all.lost) {
+  reseat(all);
+}
+
+void FlatAverage::reseat(const Averagers& all) {
+  plans_ = std::make_shared<PlanBook>(options_of(all, codec_), all.seating);
   const auto plans = plans_->plans_for(count_);
   is_only_coded_ = !plans.empty() && lost_ == nullptr;  // else its own may be all that there is
   for (const Plan* plan : plans) {
@@ -73,7 +75,8 @@ void FlatAverage::launch(ExchangeRunner& runner, const Launch& launch, PayloadRe
                              .stream = launch.stream,
                              .recorder = recorder,
                              .recorded_step = recorded_step,
-                             .lost = lost_},
+                             .lost = lost_,
+                             .steps_before = launch.steps_before},
                             when);
   plan_ = std::move(plan);
   is_under_way_ = true;
@@ -85,7 +88,17 @@ void FlatAverage::wait() {
   pieces_ = pieces_left(*plan_, exchange_->is_spoiled(), exchange_->missing());
 }
 
+void FlatAverage::make_again(Collectives& collectives, std::int32_t stream) {
+  again_ = at::empty({count_}, at::dtype(to_scalar_type(dtype_)));
+  collectives.mean_among_those_left(dtype_, flat_.const_data_ptr(), again_.mutable_data_ptr(),
+                                    count_, stream);
+}
+
 void FlatAverage::read(std::int64_t begin, std::int64_t count, void* into) const {
+  if (again_.defined()) {
+    return elements::copy(dtype_, into, elements::address(dtype_, again_.const_data_ptr(), begin),
+                          count);
+  }
   for (const Piece& piece : pieces_) {
     const std::int64_t first = std::max(begin, piece.offset);
     const std::int64_t last = std::min(begin + count, piece.offset + piece.count);
@@ -131,7 +144,10 @@ at::Tensor FlatAverage::mean() const {
   return all;
 }
 
-void FlatAverage::finish() { exchange_->finish(); }
+void FlatAverage::finish() {
+  exchange_->finish();
+  again_ = at::Tensor();
+}
 
 std::span<std::byte> place(std::span<FlatAverage* const> averages, const Transport& transport,
                            bool pins) {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/engine/collectives.h"
 #include "gossamer/engine/exchange_runner.h"
 #include "gossamer/engine/plan_book.h"
 #include "gossamer/engine/seating.h"
@@ -22,7 +23,9 @@ struct Averagers {
   Seating seating;
   /// Whose rounds give the weights of a mean, W in place of 1/n; nothing: it is over all workers.
   std::optional<Schedule> rounds = std::nullopt;
-  LostPeers* lost = nullptr;  ///< of rounds: it goes on without those; null: each one is an error
+  LostPeers* lost = nullptr;  ///< it goes on without those; null: each one is an error
+  /// Where means over all are settled, see Note [Settled means]; null: they are not.
+  Collectives* settles = nullptr;
 };
 
 /// Note [A mean under way]: use() once, then in every pass: wait_back(), fill `flat`, launch(),
@@ -53,6 +56,7 @@ class FlatAverage {
   struct Launch {
     std::int64_t pass = 0;
     std::int32_t stream = 0;
+    std::int64_t steps_before = -1;  ///< as in ExchangeSpec
     std::int64_t round = 0;
     Recorder* recorder = nullptr;
   };
@@ -60,6 +64,10 @@ class FlatAverage {
   void launch(ExchangeRunner& runner, const Launch& launch, PayloadRef when = {});
   bool is_under_way() const { return is_under_way_; }
   void wait();
+  /// After wait(): makes the mean once more, within Collectives::settle().
+  void make_again(Collectives& collectives, std::int32_t stream);
+  /// From the next launch on the mean is over these.
+  void reseat(const Averagers& all);
   /// Makes elements [begin, begin + count) of the mean; after wait(), until finish().
   void read(std::int64_t begin, std::int64_t count, void* into) const;
   /// All of it.
@@ -79,6 +87,7 @@ class FlatAverage {
 
   DType dtype_ = DType::f32;
   std::int64_t count_ = 0;
+  Codec codec_ = Codec::fp32;
   at::Tensor flat_;
   std::shared_ptr<PlanBook> plans_;
   LostPeers* lost_ = nullptr;
@@ -86,6 +95,7 @@ class FlatAverage {
   bool is_only_coded_ = false;
   std::shared_ptr<const Plan> plan_;  ///< of this pass, or of the last one
   std::vector<Piece> pieces_;         ///< its, without what has not come
+  at::Tensor again_;                  ///< the mean, where it has been made again; else undefined
   Arena arena_;
   std::shared_ptr<const SharedMemory> shared_;  ///< null: peers get copies
   bool is_under_way_ = false;

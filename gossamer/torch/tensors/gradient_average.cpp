@@ -181,7 +181,11 @@ GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
   state.means.resize(tensors.size());
   state.is_mean.resize(tensors.size());
   state.rounds.emplace(tensors, options,
-                       Averagers{&runner, std::move(seating), options.rounds, options.lost});
+                       Averagers{.runner = &runner,
+                                 .seating = std::move(seating),
+                                 .rounds = options.rounds,
+                                 .lost = options.lost,
+                                 .settles = options.rounds ? nullptr : options.settles});
   const std::weak_ptr<State> weak = state_;
   state.arrivals.emplace(
       state.tensors,

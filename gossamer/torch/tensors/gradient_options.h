@@ -9,6 +9,7 @@
 #include <string>
 
 #include "gossamer/base/codec.h"
+#include "gossamer/engine/collectives.h"
 #include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/graph/schedule.h"
@@ -39,7 +40,8 @@ struct GradientOptions {
   std::optional<Schedule> rounds = std::nullopt;
   std::int64_t first_round = 0;
   bool staggers = false;
-  LostPeers* lost = nullptr;  ///< of gossip: it goes on without those; null: each one is an error
+  LostPeers* lost = nullptr;       ///< it goes on without those; null: each one is an error
+  Collectives* settles = nullptr;  ///< with `lost`: where means over all workers are settled
   /// Gradients may change until the pass ends, as DistributedDataParallel changes them: none leaves
   /// before that has been done.
   bool at_end = false;

@@ -30,8 +30,8 @@ GradientPresence::GradientPresence(const Averagers& all, std::vector<std::string
   place({&average, 1}, all_.runner->transport());
 }
 
-void GradientPresence::launch(const GradientSigns& own, std::size_t steps, std::int64_t pass,
-                              std::int64_t round) {
+void GradientPresence::launch(const GradientSigns& own, std::size_t steps,
+                              FlatAverage::Launch launch) {
   steps_ = steps;
   average_.wait_back();
   auto* const said = average_.flat().mutable_data_ptr<float>();
@@ -41,7 +41,13 @@ void GradientPresence::launch(const GradientSigns& own, std::size_t steps, std::
   put(own.is_sparse, into);
   said[parity(steps)] = 1;
   said[parity(steps + 1)] = 0;
-  average_.launch(*all_.runner, {.pass = pass, .stream = stream::kPresence, .round = round});
+  launch.stream = stream::kPresence;
+  average_.launch(*all_.runner, launch);
+}
+
+void GradientPresence::reseat(const Averagers& all) {
+  all_ = all;
+  average_.reseat(all_);
 }
 
 GradientSigns GradientPresence::collect() {

@@ -22,9 +22,11 @@ class GradientPresence {
   GradientPresence(const Averagers& all, std::vector<std::string> names);
 
   /// `steps`: that this worker has done.
-  void launch(const GradientSigns& own, std::size_t steps, std::int64_t pass, std::int64_t round);
+  void launch(const GradientSigns& own, std::size_t steps, FlatAverage::Launch launch);
   /// Where the exchange is, for whoever measures it.
   FlatAverage& average() { return average_; }
+  /// From the next pass on it is over these.
+  void reseat(const Averagers& all);
   /// What any of them has said; after average().wait(). Throws std::invalid_argument, on all of
   /// them alike, where they are in unlike steps or disagree on what travels.
   GradientSigns collect();

@@ -49,6 +49,7 @@ void GradientRounds::open(std::vector<char> travels, std::size_t step) {
   is_open_ = true;
   is_dropped_ = false;
   round_ = 0;
+  if (step != step_) passes_before_ = passes_;
   step_ = step;
   arrived_.assign(tensors_.size(), 0);
   for (GradientBucket& bucket : buckets()) bucket.missing = bucket.tensors.size();
@@ -107,6 +108,7 @@ bool GradientRounds::do_round() {
       launch_all();
       return true;
     case 1: {
+      if (all_.settles != nullptr) settle();
       const auto is_there = collect_presence();
       for (std::size_t b = 0; b < buckets().size(); ++b) collect(b, is_there);
       start_rows();
@@ -149,8 +151,9 @@ void GradientRounds::launch(std::size_t b) {
   GradientBucket& bucket = buckets()[b];
   bucket.average.wait_back();
   bucket.average.launch(*all_.runner,
-                        {.pass = passes_,
+                        {.pass = number(),
                          .stream = stream::of_gradients(b),
+                         .steps_before = steps_before(),
                          .round = round() + (options_.staggers ? static_cast<std::int64_t>(b) : 0),
                          .recorder = options_.recorder},
                         payload_of(bucket));
@@ -219,7 +222,7 @@ void GradientRounds::check_layout(std::size_t i) const {
   const at::Tensor& gradient = tensors_[i].grad();
   if (!gradient.defined() || gradient.layout() == at::kStrided) return;
   const bool is_by_coordinates = gradient.layout() == at::kSparse;
-  if (is_by_coordinates && !out_ && !all_.rounds) return;
+  if (is_by_coordinates && !out_ && !all_.rounds && all_.settles == nullptr) return;
   std::string place;
   std::string needed = "dense or sparse by coordinates";
   std::string remedy = "convert it with to_sparse_coo() in a hook";
@@ -227,6 +230,9 @@ void GradientRounds::check_layout(std::size_t i) const {
     place = " on " + tensors_[i].device().str();
     needed = "dense";
     remedy = "use sparse=False in its layer; sparse gradients are averaged in CPU memory";
+  } else if (is_by_coordinates && !all_.rounds) {
+    needed = "dense where others go on without a lost worker";
+    remedy = "use sparse=False in its layer, or lost=\"error\"";
   } else if (is_by_coordinates) {
     needed = "dense for gossip of gradients";
     remedy = "use sparse=False in its layer, or pattern=\"allreduce\"";
@@ -256,14 +262,41 @@ void GradientRounds::launch_presence() {
     own_.is_there.push_back(is_there ? 1 : 0);
     own_.is_sparse.push_back(is_there && tensor.grad().is_sparse() ? 1 : 0);
   }
-  presence_.launch(own_, step_, passes_, round());
+  presence_.launch(own_, step_,
+                   {.pass = number(), .steps_before = steps_before(), .round = round()});
 }
 
 void GradientRounds::wait_for(FlatAverage& average) {
+  if (!average.is_under_way()) return;
   const auto begin = Clock::now();
   average.wait();
   overlap_.waits.push_back({begin, Clock::now()});
   overlap_.journeys.push_back(average.journey());
+}
+
+/// Of the pass. Where workers may come back they have not made equally many.
+std::int64_t GradientRounds::number() const {
+  if (all_.lost == nullptr) return passes_;
+  return round() * kPassesOfAStep + passes_ - passes_before_;
+}
+
+/// All means of the pass, before any of them is used.
+void GradientRounds::settle() {
+  wait_for(presence_.average());
+  for (GradientBucket& bucket : buckets()) wait_for(bucket.average);
+  const auto again = [this] {
+    presence_.average().make_again(*all_.settles, stream::kPresence);
+    for (std::size_t b = 0; b < buckets().size(); ++b) {
+      buckets()[b].average.make_again(*all_.settles, stream::of_gradients(b));
+    }
+  };
+  Seating left = all_.settles->settle(number(), all_.seating, again);
+  if (have_same_ranks(left, all_.seating)) return;
+  all_.seating = std::move(left);
+  presence_.reseat(all_);
+  for (GradientBuckets& kept : kept_) {
+    for (GradientBucket& bucket : kept.buckets) bucket.average.reseat(all_);
+  }
 }
 
 /// By tensor: whether any worker has a gradient.
@@ -283,7 +316,8 @@ void GradientRounds::collect(std::size_t b, const std::vector<char>& is_there) {
   wait_for(average);
   record(TimelineEvent::Kind::wait, b);
   if (options_.recorder != nullptr) {
-    options_.recorder->exchanged(static_cast<int>(b), std::span(overlap_.journeys).last(1));
+    const Interval journey = average.journey();
+    options_.recorder->exchanged(static_cast<int>(b), std::span(&journey, 1));
   }
   std::vector<char> takes;  // by tensor of the bucket
   for (const std::size_t i : bucket.tensors) {

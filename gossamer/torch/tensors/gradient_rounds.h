@@ -45,7 +45,9 @@ class GradientRounds {
 
  private:
   void choose_buckets();
+  std::int64_t number() const;
   std::int64_t round() const { return options_.first_round + static_cast<std::int64_t>(step_); }
+  std::int64_t steps_before() const { return all_.lost == nullptr ? -1 : round(); }
   bool do_round();
   void launch_all();
   void launch(std::size_t b);
@@ -56,6 +58,7 @@ class GradientRounds {
   ReadPayload reader_of(const GradientBucket& bucket) const;
   void launch_presence();
   void wait_for(FlatAverage& average);
+  void settle();
   std::vector<char> collect_presence();
   void collect(std::size_t b, const std::vector<char>& is_there);
   at::Tensor& gradient_for_mean(std::size_t i);
@@ -82,6 +85,7 @@ class GradientRounds {
   bool is_dropped_ = false;
   int round_ = 0;
   std::size_t step_ = 0;
+  std::int64_t passes_before_ = 0;  ///< those before the first one of the step
   GradientSigns own_;
   std::vector<char> arrived_;
   Overlap overlap_;
