@@ -258,18 +258,24 @@ void bind_collectives(EngineClass& type) {
 
 void bind_gradients(EngineClass& type) {
   using OnPass = std::optional<std::function<void()>>;
+  using OrNoTensors = std::optional<decltype(ReplicaState::tensors)>;
+  using OrTook = std::optional<decltype(ReplicaState::took)>;
   type.def(
           "average_gradients",
           [](EngineHandle& self, const std::vector<std::pair<std::string, at::Tensor>>& tensors,
              std::int64_t bucket_bytes, const std::string& codec, bool at_end,
-             std::optional<Schedule> rounds, bool stagger, OnPass take, OnPass give) {
+             std::optional<Schedule> rounds, bool stagger, OnPass take, OnPass give,
+             OrNoTensors replica, OrTook took) {
             self.average_gradients(tensors, bucket_bytes, codec, at_end, std::move(rounds), stagger,
                                    {.take = std::move(take).value_or(nullptr),
-                                    .give = std::move(give).value_or(nullptr)});
+                                    .give = std::move(give).value_or(nullptr)},
+                                   {.tensors = std::move(replica).value_or(nullptr),
+                                    .took = std::move(took).value_or(nullptr)});
           },
           py::arg("tensors"), py::arg("bucket_bytes"), py::arg("codec") = "fp32",
           py::arg("at_end") = false, py::arg("rounds") = py::none(), py::arg("stagger") = false,
-          py::arg("take") = py::none(), py::arg("give") = py::none(), R"(
+          py::arg("take") = py::none(), py::arg("give") = py::none(),
+          py::arg("replica") = py::none(), py::arg("took") = py::none(), R"(
         Averages the tensors' gradients in every backward pass from now on.
 
         They are averaged over all ranks, or with the weights of ``rounds``: those of the step that
@@ -279,6 +285,9 @@ void bind_gradients(EngineClass& type) {
 
         Tensors may stand for others: ``take`` is called before their gradients are looked at,
         ``give`` when the means are in ``.grad``, and ``gradient_arrived`` says what arrives.
+
+        Where others go on without a lost rank, ``replica`` gives all tensors that are equal on all
+        ranks, and ``took`` is called with them once another rank's values have been written there.
         )")
       .def(
           "gradient_arrived",

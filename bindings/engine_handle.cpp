@@ -58,12 +58,14 @@ Transport& EngineHandle::transport() const {
 void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
                                      std::int64_t bucket_bytes, const std::string& codec,
                                      bool at_end, std::optional<Schedule> rounds, bool staggers,
-                                     StandIns stand_ins) {
+                                     StandIns stand_ins, ReplicaState replica) {
   Engine& engine = get().engine();
   Collectives& world = engine.collectives();
   std::vector<AveragedTensor> averaged;
   for (const auto& [name, tensor] : tensors) averaged.push_back({name, tensor});
-  Collectives* const settles = engine.lost() != nullptr ? &world : nullptr;
+  Collectives* const settles = engine.lost() != nullptr && !rounds ? &world : nullptr;
+  Seating among = world.seating();
+  if (settles != nullptr && world.has_come_back()) among = alone(among);
   gradients_ = std::make_unique<GradientAverage>(averaged,
                                                  GradientOptions{.bucket_bytes = bucket_bytes,
                                                                  .codec = find_codec(codec),
@@ -73,9 +75,10 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
                                                                  .staggers = staggers,
                                                                  .lost = engine.lost(),
                                                                  .settles = settles,
+                                                                 .replica = std::move(replica),
                                                                  .at_end = at_end,
                                                                  .stand_ins = std::move(stand_ins)},
-                                                 engine.runner(), world.seating());
+                                                 engine.runner(), std::move(among));
 }
 
 StepReport EngineHandle::step(const std::vector<Hyper>& groups, bool skip, double loss) {

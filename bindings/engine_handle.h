@@ -42,7 +42,8 @@ class EngineHandle {
   /// Gradients are averaged in every backward pass from now on.
   void average_gradients(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
                          std::int64_t bucket_bytes, const std::string& codec, bool at_end,
-                         std::optional<Schedule> rounds, bool staggers, StandIns stand_ins);
+                         std::optional<Schedule> rounds, bool staggers, StandIns stand_ins,
+                         ReplicaState replica);
   /// Null where they are not averaged.
   GradientAverage* gradients() const { return gradients_.get(); }
   StepReport step(const std::vector<Hyper>& groups, bool skip, double loss);

@@ -257,7 +257,6 @@ std::vector<AdmissionWord> Arrival::ask_all(const AdmissionWord& question) {
     ++host.number;
     if (host.is_there && !host.is_coming) heard.push_back(answers[k]);
   }
-  if (question.kind != AdmissionWord::Kind::begin) wait_for_those_before();
   if (heard.empty()) fail("none of the others is there, or can be reached");
   return heard;
 }
@@ -284,6 +283,7 @@ void Arrival::ask_how_far() {
   const std::vector<AdmissionWord> answers = ask_all({.kind = AdmissionWord::Kind::where});
   heard_ = {.at = Clock::now(),
             .furthest = std::ranges::max(answers, {}, &AdmissionWord::steps).steps};
+  wait_for_those_before();  // which may take long: the time above is that of the answers
 }
 
 std::string Arrival::take_state() {

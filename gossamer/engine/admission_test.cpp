@@ -25,6 +25,8 @@ namespace admission_test {
 constexpr int kElements = 30;
 constexpr std::int64_t kNever = 1 << 30;
 constexpr auto kStep = std::chrono::milliseconds(1);
+/// Ten times what is done in the time that a newcomer leaves the others.
+constexpr std::int64_t kFarAhead = 1000;
 
 struct Course {
   std::string topology = "ring";
@@ -67,15 +69,19 @@ class Job {
         const bool may_try_again = text.find("too fast") != std::string::npos ||
                                    text.find("comes back as well") != std::string::npos;
         if (may_try_again && ++tries < 20) continue;
-        const std::lock_guard lock(mutex_);
-        problems.push_back("worker " + std::to_string(rank) + " in life " + std::to_string(life) +
-                           ": " + error.what());
-        end_ = 0;
+        end_early("worker " + std::to_string(rank) + " in life " + std::to_string(life) + ": " +
+                  error.what());
         break;
       }
     }
     ++over_;
     while (over_ < shape_.workers()) std::this_thread::sleep_for(kStep);
+  }
+
+  void end_early(const std::string& problem) {
+    const std::lock_guard lock(mutex_);
+    problems.push_back(problem);
+    end_ = 0;
   }
 
   std::unique_ptr<Transport> connect(int rank, int life) {
@@ -126,6 +132,7 @@ class Job {
     if (arrival) {
       engine.start_back(*arrival);
       ++came_back;
+      if (engine.steps_done() > latest_ + kFarAhead) end_early("begins far ahead of the others");
     } else {
       engine.start_at(0);
     }
@@ -137,6 +144,7 @@ class Job {
       }
       if (ends_after >= 0 && step - first == ends_after) return;
       engine.step();
+      latest_ = engine.steps_done();
       for (const int guest : engine.admission()->waiting_for_state()) {
         const auto* bytes = reinterpret_cast<const char*>(mine.data());
         engine.admission()->give_state(guest, engine.steps_done(),
@@ -162,6 +170,7 @@ class Job {
   std::vector<std::string> endpoints_;
   int returns_ = 0;                         ///< until all are there for good
   std::atomic<std::int64_t> end_ = kNever;  ///< steps of the run, once they are
+  std::atomic<std::int64_t> latest_ = 0;    ///< step that somebody has done
   std::atomic<int> here_ = 0;
   std::atomic<int> over_ = 0;
   std::mutex mutex_;

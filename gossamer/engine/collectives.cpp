@@ -55,6 +55,7 @@ void Collectives::go_on_without(LostPeers& lost, Lookout& lookout) {
 void Collectives::at_step(std::int64_t steps) {
   if (!council_) return;
   calls_ = std::max(calls_, steps * kCallsOfAStep);
+  steps_ = steps;
   council_->at_step(steps);
 }
 
@@ -99,6 +100,7 @@ void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t c
 
 Seating Collectives::settle(std::int64_t number, const Seating& among,
                             const std::function<void()>& again) {
+  if (council_) council_->at_step(steps_ + 1);
   among_those_left(kFirstOfSettled + number, [&] {
     if (!have_same_ranks(circle_.seating, among)) again();
   });
@@ -188,28 +190,30 @@ void Collectives::broadcast_once(std::string& text, std::int32_t slot) {
   broadcast_once(bytes_of(text), slot + 1);
 }
 
-void Collectives::send_text(int peer, const std::string& text) {
+void Collectives::send_text(int peer, const std::string& text, std::int32_t slot) {
   const Deadline deadline = deadline_after(runner_.timeout_s());
   std::uint64_t size = text.size();
   const std::span<const std::byte> head = std::as_bytes(std::span(&size, 1));
-  const auto tag = [&](std::int32_t slot) { return Tag{circle_.call, stream::kCollectives, slot}; };
+  const Tag of_size{circle_.call, stream::kCollectives, slot};
+  const Tag of_text{circle_.call, stream::kCollectives, slot + 1};
   Transport& transport = runner_.transport();
-  ScopedRequest first{transport, transport.send(peer, tag(0), head, deadline)};
+  ScopedRequest first{transport, transport.send(peer, of_size, head, deadline)};
   ScopedRequest second{transport,
-                       transport.send(peer, tag(1), std::as_bytes(std::span(text)), deadline)};
+                       transport.send(peer, of_text, std::as_bytes(std::span(text)), deadline)};
   finish(first.take());
   finish(second.take());
 }
 
-std::string Collectives::receive_text(int peer) {
+std::string Collectives::receive_text(int peer, std::int32_t slot) {
   const Deadline deadline = deadline_after(runner_.timeout_s());
-  const auto tag = [&](std::int32_t slot) { return Tag{circle_.call, stream::kCollectives, slot}; };
+  const Tag of_size{circle_.call, stream::kCollectives, slot};
+  const Tag of_text{circle_.call, stream::kCollectives, slot + 1};
   std::uint64_t size = 0;
   const std::span<std::byte> head = std::as_writable_bytes(std::span(&size, 1));
   Transport& transport = runner_.transport();
-  finish(transport.receive(peer, tag(0), head, deadline), head);
+  finish(transport.receive(peer, of_size, head, deadline), head);
   std::string text(size, '\0');
-  finish(transport.receive(peer, tag(1), bytes_of(text), deadline), bytes_of(text));
+  finish(transport.receive(peer, of_text, bytes_of(text), deadline), bytes_of(text));
   return text;
 }
 

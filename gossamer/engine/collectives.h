@@ -40,6 +40,9 @@ class Collectives {
   /// All that take part have done so many steps. Then who has come back is in step with the others,
   /// where losing somebody is no error.
   void at_step(std::int64_t steps);
+  /// This worker has come back: it begins alone.
+  void come_back() { has_come_back_ = true; }
+  bool has_come_back() const { return has_come_back_; }
 
   /// into = mean over workers of from, the same bits everywhere; hierarchical. The two may be the
   /// same memory. `count` elements of `dtype`.
@@ -58,12 +61,17 @@ class Collectives {
   void barrier();
 
   /// All exchanges of means number `number`, over the workers of `among`, have ended here. Where
-  /// somebody of these is lost, `again` makes the means once more; it may be called several times.
-  /// Returns over whom they are now. See Note [Settled means].
+  /// somebody of these is lost, or begins with this step, `again` makes the means once more; it may
+  /// be called several times. Returns over whom they are now. See Note [Settled means].
   Seating settle(std::int64_t number, const Seating& among, const std::function<void()>& again);
+  /// Within `again`: those that are left.
+  const Seating& circle() const { return circle_.seating; }
   /// Within `again`: as mean(), in a stream of its own.
   void mean_among_those_left(DType dtype, const void* from, void* into, std::int64_t count,
                              std::int32_t stream);
+  /// Within `again`: to and from one of them; each takes two slots.
+  void send_text(int peer, const std::string& text, std::int32_t slot = 0);
+  std::string receive_text(int peer, std::int32_t slot = 0);
 
   /// Of all workers, those that are lost among them.
   const Seating& seating() const { return seating_; }
@@ -94,12 +102,12 @@ class Collectives {
   void wait(Exchange& exchange);
   void while_waiting();
   void finish(Request request, std::span<std::byte> landing = {});
-  void send_text(int peer, const std::string& text);
-  std::string receive_text(int peer);
 
   ExchangeRunner& runner_;
   const Seating seating_;
   std::int64_t calls_;
+  std::int64_t steps_ = 0;
+  bool has_come_back_ = false;
   Circle circle_;
   std::unique_ptr<Council> council_;  ///< null: all take part
 };

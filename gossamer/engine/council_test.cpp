@@ -74,7 +74,7 @@ std::vector<std::map<int, Answer>> answers_of(const Fleet& fleet) {
       ExchangeRunner runner(transport, 20, while_waiting);
       LostPeers lost(transport, peers);
       Collectives collectives(runner, {shape, rank});
-      Lookout lookout(transport, 0);
+      Lookout lookout(transport, lost, 0);
       collectives.go_on_without(lost, lookout);
       for (int call = 0; call < kCalls; ++call) {
         Answer answer;

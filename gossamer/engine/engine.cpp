@@ -57,7 +57,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
       step_(buckets.size()) {
   if (options_.lost == Lost::go_on) {
     lost_ = std::make_unique<LostPeers>(transport, company_of(options_, collectives_.rank()));
-    lookout_ = std::make_unique<Lookout>(transport, options_.min_workers);
+    lookout_ = std::make_unique<Lookout>(transport, *lost_, options_.min_workers);
     collectives_.go_on_without(*lost_, *lookout_);
     transport.hold_back_newcomers();
     admission_ = std::make_unique<Admission>(transport, *lost_);
@@ -177,6 +177,7 @@ void Engine::start_back(Arrival& arrival) {
   lost_->begin_with(arrival.there(), steps);
   for (const int peer : arrival.absent()) lost_->lose({peer, "it was not there yet"});
   admission_->go_on_with(arrival.reception());
+  collectives_.come_back();
   start_at(steps);
 }
 

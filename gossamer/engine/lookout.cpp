@@ -22,8 +22,8 @@ Fault fault_of(const std::exception_ptr& error) {
 
 }  // namespace
 
-Lookout::Lookout(Transport& transport, int least)
-    : transport_(transport), least_(least), rank_(transport.describe().rank) {
+Lookout::Lookout(Transport& transport, const LostPeers& lost, int least)
+    : transport_(transport), lost_(lost), least_(least), rank_(transport.describe().rank) {
   for (int peer = 0; peer < transport.describe().workers; ++peer) {
     watches_.push_back({.peer = peer});
   }
@@ -64,8 +64,9 @@ void Lookout::look(Watch& watch) {
   const Status status = transport_.poll(watch.receive);
   if (status.state == Status::State::pending) {
     watch.generation = generation;
-    has_changed_ = std::exchange(watch.is_unheard, false) || has_changed_;
-    watch.has_expelled = false;
+    watch.has_expelled = lost_.has_expelled(watch.peer);
+    const bool was_unheard = std::exchange(watch.is_unheard, watch.has_expelled);
+    has_changed_ = has_changed_ || was_unheard != watch.is_unheard;
     return;
   }
   const Fault fault = fault_of(status.error);

@@ -5,17 +5,19 @@
 #include <optional>
 #include <vector>
 
+#include "gossamer/engine/lost_peers.h"
 #include "gossamer/transport/cut_off.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
 
 /// Keeps a receive open from every other worker, neighbour or not, which nobody serves: it ends
-/// with the worker, or where nothing is heard of it. See Note [Cut off].
+/// with the worker, or where nothing is heard of it. See Note [Cut off]. That somebody has expelled
+/// this worker may be known sooner, from a send: the directions of a connection end one by one.
 class Lookout {
  public:
-  /// `least`: of may_go_on(). The transport must outlive this.
-  Lookout(Transport& transport, int least);
+  /// `least`: of may_go_on(). The transport and `lost` must outlive this.
+  Lookout(Transport& transport, const LostPeers& lost, int least);
   ~Lookout();
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
@@ -38,6 +40,7 @@ class Lookout {
   Heard heard() const;
 
   Transport& transport_;
+  const LostPeers& lost_;
   const int least_;
   const int rank_;
   std::vector<Watch> watches_;  ///< by rank; nobody watches itself

@@ -71,6 +71,12 @@ bool LostPeers::is_off(int peer, std::int64_t steps) const {
   return lost_.contains(peer) || is_before_return(peer, steps);
 }
 
+bool LostPeers::has_expelled(int peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = lost_.find(peer);
+  return found != lost_.end() && found->second.has_expelled;
+}
+
 bool LostPeers::are_in(const Plan& plan, std::int64_t steps) const {
   const auto is_lost = [&](const Message& message) { return is_off(message.peer, steps); };
   return std::ranges::any_of(plan.phases, [&](const Phase& phase) {

@@ -53,6 +53,8 @@ class LostPeers {
   void come_back(int peer, std::int64_t steps);
   /// Whether the edge to a peer is off in the step after `steps`; with −1, whether it ever was.
   bool is_off(int peer, std::int64_t steps) const;
+  /// Whether it goes on without this worker.
+  bool has_expelled(int peer) const;
   /// Whether one that the plan uses is.
   bool are_in(const Plan& plan, std::int64_t steps) const;
   /// The same on the side of the worker that comes back, of those that it comes back to.

@@ -213,7 +213,7 @@ TEST(LostPeers, WhatNeedsAllWorkersIsRefused) {
     return message_of([&] { check_options(options); });
   };
   EXPECT_NE(refusal({.pattern = "exact_diffusion"}).find("needs all workers"), std::string::npos);
-  EXPECT_NE(refusal({.pattern = "allreduce"}).find("needs all workers"), std::string::npos);
+  EXPECT_NE(refusal({.pattern = "gradient_tracking"}).find("needs all workers"), std::string::npos);
   EXPECT_NE(refusal({.topology = "one_peer_exponential"}).find("symmetric W"), std::string::npos);
   EXPECT_NO_THROW(check_options(options_of({.topology = "random"})));
 }

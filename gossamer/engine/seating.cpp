@@ -6,6 +6,10 @@ namespace gossamer {
 
 int Seating::rank_at(int other) const { return ranks.empty() ? other : ranks[at(other)]; }
 
+Seating alone(const Seating& seating) {
+  return {.shape = HostShape{{1}}, .position = 0, .ranks = {seating.rank()}};
+}
+
 bool have_same_ranks(const Seating& a, const Seating& b) {
   if (a.workers() != b.workers()) return false;
   for (int position = 0; position < a.workers(); ++position) {

@@ -23,6 +23,9 @@ struct Seating {
   int rank() const { return rank_at(position); }
 };
 
+/// This worker by itself.
+Seating alone(const Seating& seating);
+
 /// Whether both are of the same workers.
 bool have_same_ranks(const Seating& a, const Seating& b);
 

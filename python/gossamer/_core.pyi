@@ -958,6 +958,8 @@ class Engine:
         stagger: bool = False,
         take: Callable[[], None] | None = None,
         give: Callable[[], None] | None = None,
+        replica: Callable[[], list[torch.Tensor]] | None = None,
+        took: Callable[[Sequence[torch.Tensor]], None] | None = None,
     ) -> None:
         """Averages the tensors' gradients in every backward pass from now on.
 
@@ -968,6 +970,9 @@ class Engine:
 
         Tensors may stand for others: ``take`` is called before their gradients are looked at,
         ``give`` when the means are in ``.grad``, and ``gradient_arrived`` says what arrives.
+
+        Where others go on without a lost rank, ``replica`` gives all tensors that are equal on all
+        ranks, and ``took`` is called with them once another rank's values have been written there.
         """
 
     def gradient_arrived(self, tensor: int) -> None:

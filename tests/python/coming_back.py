@@ -26,7 +26,8 @@ def main() -> None:
     torch.manual_seed(rank)
     model = torch.nn.Linear(6, 3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    gossip = gossamer.Gossip(model, optimizer, topology=topology, lost="go_on", timeout_s=60)
+    how = {"topology": topology, "pattern": os.environ.get("PATTERN", "cwa")}
+    gossip = gossamer.Gossip(model, optimizer, lost="go_on", timeout_s=60, **how)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 / (1 + k))
     gossip.hand_over(scheduler=scheduler)
     first = gossip.steps_done

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -15,7 +15,7 @@ import torch.distributed as dist
 from gossip_scenarios_basic import TIMEOUT_S, numbers
 from gossip_scenarios_ends import attempt, attempt_to
 from gossip_scenarios_save import everything, folder
-from gossip_support import mlp, names_in, newest, train
+from gossip_support import batch, loss_of, mlp, names_in, newest, train
 from torch import nn
 from torch.optim import SGD, AdamW, RMSprop
 
@@ -66,16 +66,17 @@ def trained_without(
     rank: int,
     make: Callable[[nn.Module], torch.optim.Optimizer],
     name: str = "",
+    loop: Callable[..., None] = train,
     **options: Any,
 ) -> Any:
     """The victim is killed inside a step; the others do all theirs, and save under the name."""
     model = mlp()
     optimizer = make(model)
     gossip = Gossip(model, optimizer, timeout_s=TIMEOUT_S, lost="go_on", **options)
-    train(model, optimizer, range(LAST - 1), rank)
+    loop(model, optimizer, range(LAST - 1), rank)
     if rank == victim:
         dies_in_backward(model)
-    train(model, optimizer, range(LAST - 1, STEPS), rank)
+    loop(model, optimizer, range(LAST - 1, STEPS), rank)
     found = said_of_all(gossip, model, rank) | {"is fused": gossip.is_fused}
     if name:
         gossip.save(folder(name))
@@ -83,6 +84,17 @@ def trained_without(
         found["saved"] = everything(model, optimizer)
     gossip.close()
     return found
+
+
+def accumulate(
+    model: nn.Module, optimizer: torch.optim.Optimizer, steps: Iterable[int], rank: int
+) -> None:
+    """Two backward passes in a step."""
+    for step in steps:
+        optimizer.zero_grad()
+        for part in (step, step + 100):
+            loss_of(model, batch(part, rank)).backward()
+        optimizer.step()
 
 
 def momentum(model: nn.Module) -> torch.optim.Optimizer:
@@ -147,6 +159,15 @@ def lost_among_own_steps(rank: int, size: int) -> Any:
 
 def lost_among_codes(rank: int, size: int) -> Any:
     return trained_without(1, rank, momentum, topology="ring", codec="int8")
+
+
+def replica_lost(rank: int, size: int) -> Any:
+    """Others have sent some of the buckets to it, and have some of it."""
+    return trained_without(2, rank, adamw, "replicas", pattern="allreduce", bucket_bytes=64)
+
+
+def replica_lost_among_passes(rank: int, size: int) -> Any:
+    return trained_without(0, rank, rmsprop, loop=accumulate, pattern="allreduce")
 
 
 def awaited(path: Path) -> bool:
@@ -222,7 +243,7 @@ def needs_all(rank: int, size: int) -> Any:
             pass
 
     return {
-        "allreduce": attempt(lambda: gossip(pattern="allreduce")),
+        "gradient_tracking": attempt(lambda: gossip(pattern="gradient_tracking")),
         "exact_diffusion": attempt(lambda: gossip(pattern="exact_diffusion")),
         "directed": attempt(lambda: gossip(topology="one_peer_exponential")),
         "c10d": attempt(lambda: gossip(transport="c10d")),
@@ -253,6 +274,8 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         lost_while_skipping,
         lost_among_own_steps,
         lost_among_codes,
+        replica_lost,
+        replica_lost_among_passes,
         stood_still,
         lost_in_calls,
         needs_all,

@@ -6,8 +6,11 @@ from typing import Any
 
 import gossip_ranks
 import pytest
-from gossip_scenarios_lost import LAST, STEPS
-from gossip_support import gap
+import torch
+from gossip_scenarios_basic import numbers
+from gossip_scenarios_lost import LAST, STEPS, adamw, rmsprop
+from gossip_support import batch, gap, loss_of, mlp
+from torch import nn
 
 KILLED = -9
 LOSSES = {
@@ -97,6 +100,40 @@ def test_others_go_on(folder: Path, scenario: str) -> None:
         assert sum("worker" in name for name in files) == len(found)
 
 
+def plain_steps(
+    model: nn.Module, optimizer: torch.optim.Optimizer, victim: int, parts: int
+) -> list[float]:
+    """With means over four, and over the other three from the step on that the victim left."""
+    for step in range(STEPS):
+        there = [rank for rank in range(4) if rank != victim or step < LAST - 1]
+        optimizer.zero_grad()
+        for part in range(parts):
+            for rank in there:
+                (loss_of(model, batch(step + 100 * part, rank)) / len(there)).backward()
+        optimizer.step()
+    return numbers(model)
+
+
+REPLICAS = {"replica_lost": (2, adamw, 1), "replica_lost_among_passes": (0, rmsprop, 2)}
+
+
+@pytest.mark.parametrize("scenario", REPLICAS)
+def test_replicas_step_with_the_mean_of_those_that_are_left(folder: Path, scenario: str) -> None:
+    victim, make, parts = REPLICAS[scenario]
+    found = left(gossip_ranks.run([scenario], [2, 2]), victim, scenario)
+    model = mlp()
+    right = plain_steps(model, make(model), victim, parts)
+    for rank in found:
+        assert rank["steps"] == STEPS
+        assert rank["own"] == found[0]["own"]  # the same bits
+        assert gap(rank["mean"], rank["own"]) < 1e-6
+        assert rank["disagreement"] < 1e-6
+        assert list(rank["lost"]) == [str(victim)]
+        assert gap(rank["own"], right) < 1e-5
+        files = rank.get("files", ["worker"] * 3)
+        assert sum("worker" in name for name in files) == 3
+
+
 def test_one_that_stood_still_ends_by_itself(folder: Path) -> None:
     ranks = gossip_ranks.run(["stood_still"], [4])
     found = gossip_ranks.results(ranks, "stood_still")
@@ -123,7 +160,7 @@ def test_calls_end_among_those_that_are_left(folder: Path) -> None:
 
 
 REFUSED = {
-    "allreduce": ("ValueError", "pattern 'allreduce'"),
+    "gradient_tracking": ("ValueError", "pattern 'gradient_tracking'"),
     "exact_diffusion": ("ValueError", "pattern 'exact_diffusion'"),
     "directed": ("ValueError", "one_peer_exponential"),
     "c10d": ("ValueError", "transport='c10d'"),

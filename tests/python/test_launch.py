@@ -23,13 +23,17 @@ PROGRAM = str(Path(__file__).with_name("coming_back.py"))
 
 
 def launched(
-    folder: Path, dies: dict[str, list[int]], topology: str = "ring", spares: int = 0
+    folder: Path,
+    dies: dict[str, list[int]],
+    topology: str = "ring",
+    spares: int = 0,
+    pattern: str = "cwa",
 ) -> tuple[Any, str]:
     """By rank what was found, and what was said."""
     command = [sys.executable, PROGRAM, str(folder), topology]
     done = subprocess.run(
         [*LAUNCH, "-n4", f"--spares={spares}", "--", *command],
-        env=with_package({"DIES": json.dumps(dies)}),
+        env=with_package({"DIES": json.dumps(dies), "PATTERN": pattern}),
         capture_output=True,
         text=True,
         timeout=240,
@@ -75,6 +79,16 @@ def test_the_first_worker_comes_back_and_a_group_is_whole_again(tmp_path: Path) 
     check_all_are_there(found, tmp_path)
     assert "rank 0 ended by SIGKILL" in said
     assert "rank 3 ended by SIGKILL" in said
+
+
+def test_replicas_that_come_back_are_replicas(tmp_path: Path) -> None:
+    found, said = launched(tmp_path, {"0": [8], "2": [20]}, pattern="allreduce")
+    check_all_are_there(found, tmp_path)
+    assert "rank 0 ended by SIGKILL" in said
+    assert "rank 2 ended by SIGKILL" in said
+    for rank in found:
+        assert rank["own"] == found[0]["own"]  # the same bits
+        assert rank["updates"] == [rank["steps"]] * 2
 
 
 def test_lost_workers_come_back_as_spares(tmp_path: Path) -> None:

@@ -88,10 +88,13 @@ void FlatAverage::wait() {
   pieces_ = pieces_left(*plan_, exchange_->is_spoiled(), exchange_->missing());
 }
 
-void FlatAverage::make_again(Collectives& collectives, std::int32_t stream) {
+void FlatAverage::make_again(Collectives& collectives, std::int32_t stream,
+                             const ReplicaShare& share) {
+  const at::Tensor own = share.counts ? flat_ : at::zeros_like(flat_);
   again_ = at::empty({count_}, at::dtype(to_scalar_type(dtype_)));
-  collectives.mean_among_those_left(dtype_, flat_.const_data_ptr(), again_.mutable_data_ptr(),
-                                    count_, stream);
+  collectives.mean_among_those_left(dtype_, own.const_data_ptr(), again_.mutable_data_ptr(), count_,
+                                    stream);
+  if (share.scale != 1) again_.mul_(share.scale);
 }
 
 void FlatAverage::read(std::int64_t begin, std::int64_t count, void* into) const {

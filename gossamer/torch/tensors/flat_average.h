@@ -13,6 +13,7 @@
 #include "gossamer/engine/exchange_runner.h"
 #include "gossamer/engine/plan_book.h"
 #include "gossamer/engine/seating.h"
+#include "gossamer/torch/tensors/replica.h"
 #include "gossamer/transport/memory.h"
 
 namespace gossamer {
@@ -65,7 +66,7 @@ class FlatAverage {
   bool is_under_way() const { return is_under_way_; }
   void wait();
   /// After wait(): makes the mean once more, within Collectives::settle().
-  void make_again(Collectives& collectives, std::int32_t stream);
+  void make_again(Collectives& collectives, std::int32_t stream, const ReplicaShare& share);
   /// From the next launch on the mean is over these.
   void reseat(const Averagers& all);
   /// Makes elements [begin, begin + count) of the mean; after wait(), until finish().

@@ -13,6 +13,7 @@
 #include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/recorder.h"
 #include "gossamer/graph/schedule.h"
+#include "gossamer/torch/tensors/replica.h"
 
 namespace gossamer {
 
@@ -42,6 +43,7 @@ struct GradientOptions {
   bool staggers = false;
   LostPeers* lost = nullptr;       ///< it goes on without those; null: each one is an error
   Collectives* settles = nullptr;  ///< with `lost`: where means over all workers are settled
+  ReplicaState replica = {};       ///< then: what one that comes back takes from another one
   /// Gradients may change until the pass ends, as DistributedDataParallel changes them: none leaves
   /// before that has been done.
   bool at_end = false;

@@ -30,7 +30,7 @@ GradientPresence::GradientPresence(const Averagers& all, std::vector<std::string
   place({&average, 1}, all_.runner->transport());
 }
 
-void GradientPresence::launch(const GradientSigns& own, std::size_t steps,
+void GradientPresence::launch(const GradientSigns& own, std::int64_t steps,
                               FlatAverage::Launch launch) {
   steps_ = steps;
   average_.wait_back();

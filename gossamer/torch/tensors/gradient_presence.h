@@ -22,7 +22,7 @@ class GradientPresence {
   GradientPresence(const Averagers& all, std::vector<std::string> names);
 
   /// `steps`: that this worker has done.
-  void launch(const GradientSigns& own, std::size_t steps, FlatAverage::Launch launch);
+  void launch(const GradientSigns& own, std::int64_t steps, FlatAverage::Launch launch);
   /// Where the exchange is, for whoever measures it.
   FlatAverage& average() { return average_; }
   /// From the next pass on it is over these.
@@ -34,12 +34,14 @@ class GradientPresence {
  private:
   std::string of_workers(float share) const;
   void check(const float* means) const;
-  std::size_t parity(std::size_t steps) const { return 3 * names_.size() + steps % 2; }
+  std::size_t parity(std::int64_t steps) const {
+    return 3 * names_.size() + static_cast<std::size_t>(steps % 2);
+  }
 
   Averagers all_;
   std::vector<std::string> names_;
   FlatAverage average_;
-  std::size_t steps_ = 0;
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace gossamer

@@ -34,6 +34,7 @@ GradientRounds::GradientRounds(const std::vector<AveragedTensor>& tensors,
       all_(all),
       presence_(all, names_),
       sparse_(tensors.size()) {
+  is_new_ = all_.settles != nullptr && all_.settles->has_come_back();
   for (const AveragedTensor& each : tensors) tensors_.push_back(each.tensor);
   if (tensors_.empty() || tensors_.front().is_cpu()) return;
   out_ = other_stream(tensors_.front().device());
@@ -262,7 +263,7 @@ void GradientRounds::launch_presence() {
     own_.is_there.push_back(is_there ? 1 : 0);
     own_.is_sparse.push_back(is_there && tensor.grad().is_sparse() ? 1 : 0);
   }
-  presence_.launch(own_, step_,
+  presence_.launch(own_, round(),
                    {.pass = number(), .steps_before = steps_before(), .round = round()});
 }
 
@@ -285,13 +286,16 @@ void GradientRounds::settle() {
   wait_for(presence_.average());
   for (GradientBucket& bucket : buckets()) wait_for(bucket.average);
   const auto again = [this] {
-    presence_.average().make_again(*all_.settles, stream::kPresence);
+    Collectives& all = *all_.settles;
+    const ReplicaShare share = catch_up(all, all_.seating, is_new_, options_.replica);
+    presence_.average().make_again(all, stream::kPresence, share);
     for (std::size_t b = 0; b < buckets().size(); ++b) {
-      buckets()[b].average.make_again(*all_.settles, stream::of_gradients(b));
+      buckets()[b].average.make_again(all, stream::of_gradients(b), share);
     }
   };
   Seating left = all_.settles->settle(number(), all_.seating, again);
   if (have_same_ranks(left, all_.seating)) return;
+  is_new_ = false;
   all_.seating = std::move(left);
   presence_.reseat(all_);
   for (GradientBuckets& kept : kept_) {

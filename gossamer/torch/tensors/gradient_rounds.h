@@ -81,6 +81,7 @@ class GradientRounds {
   std::vector<char> sparse_;  ///< by tensor: some worker's gradient has been
   std::optional<RowAverage> rows_;
 
+  bool is_new_ = false;  ///< it has come back, and has yet to catch up
   bool is_open_ = false;
   bool is_dropped_ = false;
   int round_ = 0;

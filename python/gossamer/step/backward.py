@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from gossamer import _core
 from gossamer.session.session import Session
-from gossamer.tensors.names import Named
+from gossamer.step.replica import Replica
 from gossamer.tensors.stand_ins import stand_in, stand_ins_of
 from gossamer.tensors.trained import Trained
 
@@ -74,7 +74,7 @@ def check_step(optimizer: torch.optim.Optimizer, closure: object) -> None:
 
 def average_gradients(
     engine: _core.Engine,
-    everything: Iterable[Named],
+    trained: Trained,
     session: Session,
     *,
     bucket_bytes: int,
@@ -82,7 +82,8 @@ def average_gradients(
 ) -> None:
     """Has every backward average the gradients of what may be trained; only ``at_end`` where
     somebody changes gradients behind autograd's back, as DDP does."""
-    named = [(name, parameter) for name, parameter, _ in everything if _may_be_trained(parameter)]
+    named = [(name, each) for name, each, _ in trained.everything() if _may_be_trained(each)]
+    replica = Replica(engine, trained)
     settings = session.settings
     others = stand_ins_of([parameter for _, parameter in named], engine)
     engine.average_gradients(
@@ -94,6 +95,8 @@ def average_gradients(
         stagger=settings.stagger,
         take=others.take if others else None,
         give=others.give if others else None,
+        replica=replica.tensors,
+        took=replica.took,
     )
 
 

@@ -378,7 +378,7 @@ class Run:
         if session.averages_gradients(trained.rule):
             backward.average_gradients(
                 engine,
-                trained.everything(),
+                trained,
                 session,
                 bucket_bytes=session.bucket_bytes(trained.bytes),
                 at_end=not self._trusts_versions,
