@@ -25,7 +25,8 @@ def main() -> None:
     rank, workers = gossamer.init()
     torch.manual_seed(rank)
     model = torch.nn.Linear(6, 3)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    kind = getattr(torch.optim, os.environ.get("OPTIMIZER", "AdamW"))
+    optimizer = kind(model.parameters(), lr=1e-2)
     how = {"topology": topology, "pattern": os.environ.get("PATTERN", "cwa")}
     gossip = gossamer.Gossip(model, optimizer, lost="go_on", timeout_s=60, **how)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 / (1 + k))
@@ -48,6 +49,7 @@ def main() -> None:
             gossip.disagreement()
             gossip.save(folder / "saved")  # whoever has the lowest rank now takes the folder
         end = end or agreed_end(folder, workers, step)
+    gradients = [p.grad.tolist() for p in model.parameters()]
     own = torch.cat([p.detach().flatten() for p in model.parameters()])
     with gossip.averaged():
         mean = torch.cat([p.detach().flatten() for p in model.parameters()])
@@ -56,6 +58,7 @@ def main() -> None:
         "first": first,
         "steps": gossip.steps_done,
         "own": own.tolist(),
+        "gradients": gradients,
         "mean": mean.tolist(),
         "updates": [int(optimizer.state[p]["step"]) for p in model.parameters()],
         "lost": gossip.stats()["lost"],

@@ -28,12 +28,13 @@ def launched(
     topology: str = "ring",
     spares: int = 0,
     pattern: str = "cwa",
+    optimizer: str = "AdamW",
 ) -> tuple[Any, str]:
     """By rank what was found, and what was said."""
     command = [sys.executable, PROGRAM, str(folder), topology]
     done = subprocess.run(
         [*LAUNCH, "-n4", f"--spares={spares}", "--", *command],
-        env=with_package({"DIES": json.dumps(dies), "PATTERN": pattern}),
+        env=with_package({"DIES": json.dumps(dies), "PATTERN": pattern, "OPTIMIZER": optimizer}),
         capture_output=True,
         text=True,
         timeout=240,
@@ -89,6 +90,15 @@ def test_replicas_that_come_back_are_replicas(tmp_path: Path) -> None:
     for rank in found:
         assert rank["own"] == found[0]["own"]  # the same bits
         assert rank["updates"] == [rank["steps"]] * 2
+
+
+def test_gradients_of_one_that_has_come_back_are_mixed(tmp_path: Path) -> None:
+    how = {"pattern": "gradient_gossip", "optimizer": "RMSprop"}
+    found, _ = launched(tmp_path, {"1": [8]}, "complete", **how)
+    check_all_are_there(found, tmp_path)
+    for rank in found:
+        for one, other in zip(rank["gradients"], found[0]["gradients"], strict=True):
+            assert torch.allclose(torch.tensor(one), torch.tensor(other), rtol=1e-5, atol=1e-7)
 
 
 def test_lost_workers_come_back_as_spares(tmp_path: Path) -> None:
