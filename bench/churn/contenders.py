@@ -21,11 +21,12 @@ TO_END_S = 20.0
 
 @dataclass(frozen=True)
 class Contender:
-    """`topology` and `spares`: of Gossamer. `lighthouse_ms`: after how long without a heartbeat
-    torchft's lighthouse takes a worker for dead; `wrapper`: its model's wrapper."""
+    """`topology`, `pattern` and `spares`: of Gossamer. `lighthouse_ms`: after how long without a
+    heartbeat torchft's lighthouse takes a worker for dead; `wrapper`: its model's wrapper."""
 
     name: str
     topology: str = ""
+    pattern: str = "cwa"
     spares: int = 0
     lighthouse_ms: int = 0
     wrapper: str = ""
@@ -35,6 +36,8 @@ CONTENDERS = (
     Contender("gossamer ring", topology="ring"),
     Contender("gossamer aer", topology="alternating_exponential_ring"),
     Contender("gossamer spare", topology="ring", spares=1),
+    Contender("gossamer allreduce", topology="complete", pattern="allreduce"),
+    Contender("gossamer allreduce spare", topology="complete", pattern="allreduce", spares=1),
     Contender("torchft", lighthouse_ms=5000, wrapper="ddp"),
     Contender("torchft tuned", lighthouse_ms=1000, wrapper="ddp"),
     Contender("torchft pure tuned", lighthouse_ms=1000, wrapper="pure"),
@@ -94,6 +97,7 @@ class Job:
             words = [sys.executable, "-m", "gossamer", "launch", *each, "--restarts", MANY]
             words += ["--spares", str(contender.spares), "--"]
             words += [sys.executable, str(HERE / "gossip_worker.py"), folder, contender.topology]
+            words += ["--pattern", contender.pattern]
             words += self._options
             return self._start(words, path)
         # Without the variable a group that is started again reads the addresses of the one before.

@@ -13,6 +13,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("topology")
+    parser.add_argument("--pattern", default="cwa")
     parser.add_argument("--metrics", type=Path)
     parser.add_argument("--text", type=int, help="train a model of bytes, from this seed")
     given = parser.parse_args()
@@ -21,7 +22,12 @@ def main() -> None:
     trained = task.Pause() if given.text is None else task.Text(given.text, rank)
     optimizer = task.optimizer(trained.model)
     gossip = gossamer.Gossip(
-        trained.model, optimizer, topology=given.topology, lost="go_on", metrics=given.metrics
+        trained.model,
+        optimizer,
+        topology=given.topology,
+        pattern=given.pattern,
+        lost="go_on",
+        metrics=given.metrics,
     )
     step = gossip.steps_done
     while not diary.is_enough(step):

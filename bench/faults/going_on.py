@@ -16,6 +16,7 @@ HOWS = tuple(
         ("complete", "cwa", "backward", "wait"),
         ("ring", "atc", "step", "wait"),
         ("ring", "gradient_gossip", "step", "wait"),
+        ("complete", "allreduce", "step", "wait"),
         ("alternating_exponential_ring", "cwa", "step", "skip"),
     )
 )

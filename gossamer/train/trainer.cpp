@@ -54,10 +54,14 @@ Trainer::Trainer(const Recipe& recipe, TrainModel model, TensorEngineOptions opt
   for (const NamedTensor& named : model_.tensors.trained) {
     averaged.push_back({named.name, named.tensor});
   }
-  GradientOptions gradients{.codec = recipe.algorithm.codec, .recorder = options.engine.recorder};
+  GradientOptions gradients{.codec = recipe.algorithm.codec,
+                            .recorder = options.engine.recorder,
+                            .lost = engine().lost()};
   if (!averages_gradients(*recipe.algorithm.pattern)) {
     gradients.rounds = options.engine.schedule;
     gradients.staggers = options.engine.stagger;
+  } else if (gradients.lost != nullptr) {
+    gradients.settles = &engine().collectives();
   }
   average_ = std::make_unique<GradientAverage>(averaged, gradients, engine().runner(),
                                                engine().collectives().seating());

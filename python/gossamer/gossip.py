@@ -78,8 +78,9 @@ class Gossip(habits.NoModule, Closing):
             are more than ``staleness`` steps old; workers then may step unequally often.
         lost: ``"error"``, where a worker is lost, or ``"go_on"`` without it: its edges are off, and
             nobody waits. Where a host averages several workers at once, those that would do so with
-            the lost one keep their own meanwhile. Collective methods are then over those that are
-            left. Needs an undirected topology and a pattern that conserves no sums;
+            the lost one keep their own meanwhile. Under ``"allreduce"`` means are over those that
+            are left. Collective methods are, too. Needs an undirected topology, or
+            ``"allreduce"``, and a pattern that conserves no sums;
             docs/lost-workers.md says what each of them does.
         min_workers: with ``lost="go_on"``, how many workers one must hear, itself included, to go
             on without those of whom it hears nothing. 0: more than it misses, and of two equal

@@ -36,14 +36,14 @@ def text(tmp_path: Path) -> list[str]:
 
 
 def started(
-    text: list[str], out: Path, victim: int, fault: Variables
+    text: list[str], out: Path, victim: int, fault: Variables, *flags: str
 ) -> list["subprocess.Popen[str]"]:
     """Two hosts of two workers, of which one meets the fault."""
     usual = as_torchrun(4, per_host=2)
     return start(
         lambda rank: usual(rank) | (fault if rank == victim else {}),
         [0, 1, 2, 3],
-        *(*text, *RUN, str(out)),
+        *(*text, *RUN, str(out), *flags),
     )
 
 
@@ -87,6 +87,14 @@ def test_one_that_is_killed_in_a_step_costs_itself(
     assert len(checkpoint_bytes(out, 8)) == 3
     said = [each.stderr for each in done]
     assert any(f"goes on without worker {victim}, lost in step" in words for words in said)
+
+
+def test_replicas_that_are_left_stay_replicas(text: list[str], tmp_path: Path, shim: str) -> None:
+    out = tmp_path / "run"
+    fault = {"LD_PRELOAD": shim, "FAULT": "write metrics.rank1.jsonl 6 1", "FAULT_KILLS": "1"}
+    done = finish(started(text, out, 1, fault, "--pattern", "allreduce"))
+    check_those_left(done, out, 1)
+    assert json.loads(done[0].stdout)["disagreement"] < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -141,7 +149,7 @@ def test_threads_take_it_too(text: list[str], tmp_path: Path) -> None:
 
 def test_what_needs_all_workers_is_refused(text: list[str]) -> None:
     for flags, words in (
-        ("--pattern allreduce", "pattern allreduce"),
+        ("--pattern gradient_tracking", "pattern gradient_tracking"),
         ("--topology one_peer_exponential", "needs symmetric W"),
     ):
         done = train(*text, "--lost", "go_on", *flags.split(), check=False)
