@@ -125,6 +125,7 @@ CONTENDERS: dict[str, Make] = {
     "gossamer ring go_on": gossamer("ring", lost="go_on"),
     "gossamer complete": gossamer("complete"),
     "gossamer allreduce": gossamer("complete", "allreduce"),
+    "gossamer allreduce go_on": gossamer("complete", "allreduce", lost="go_on"),
     "decent-dp ring": decent_dp("ring"),
     "decent-dp complete": decent_dp("complete"),
 }

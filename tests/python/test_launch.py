@@ -93,8 +93,9 @@ def test_replicas_that_come_back_are_replicas(tmp_path: Path) -> None:
 
 
 def test_gradients_of_one_that_has_come_back_are_mixed(tmp_path: Path) -> None:
-    how = {"pattern": "gradient_gossip", "optimizer": "RMSprop"}
-    found, _ = launched(tmp_path, {"1": [8]}, "complete", **how)
+    found, _ = launched(
+        tmp_path, {"1": [8]}, "complete", pattern="gradient_gossip", optimizer="RMSprop"
+    )
     check_all_are_there(found, tmp_path)
     for rank in found:
         for one, other in zip(rank["gradients"], found[0]["gradients"], strict=True):
