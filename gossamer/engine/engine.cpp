@@ -11,6 +11,7 @@
 #include "gossamer/engine/late_edges.h"
 #include "gossamer/engine/non_finite.h"
 #include "gossamer/engine/peers.h"
+#include "gossamer/engine/tags.h"
 
 namespace gossamer {
 namespace {
