@@ -63,9 +63,6 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
   Collectives& world = engine.collectives();
   std::vector<AveragedTensor> averaged;
   for (const auto& [name, tensor] : tensors) averaged.push_back({name, tensor});
-  Collectives* const settles = engine.lost() != nullptr && !rounds ? &world : nullptr;
-  Seating among = world.seating();
-  if (settles != nullptr && world.has_come_back()) among = alone(among);
   gradients_ = std::make_unique<GradientAverage>(averaged,
                                                  GradientOptions{.bucket_bytes = bucket_bytes,
                                                                  .codec = find_codec(codec),
@@ -74,11 +71,11 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
                                                                  .first_round = engine.steps_done(),
                                                                  .staggers = staggers,
                                                                  .lost = engine.lost(),
-                                                                 .settles = settles,
+                                                                 .collectives = &world,
                                                                  .replica = std::move(replica),
                                                                  .at_end = at_end,
                                                                  .stand_ins = std::move(stand_ins)},
-                                                 engine.runner(), std::move(among));
+                                                 engine.runner(), world.seating());
 }
 
 StepReport EngineHandle::step(const std::vector<Hyper>& groups, bool skip, double loss) {

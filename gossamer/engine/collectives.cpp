@@ -91,11 +91,13 @@ void Collectives::among_those_left(std::int64_t call, const Work& work) {
 
 void Collectives::mean(DType dtype, const void* from, void* into, std::int64_t count) {
   if (!council_) {
-    return among_those_left([&] { mean_once(dtype, from, into, count, stream::kCollectives); });
+    return among_those_left(
+        [&] { mean_among_those_left(dtype, from, into, count, stream::kCollectives); });
   }
   const auto* const begin = static_cast<const std::byte*>(from);
   const std::vector<std::byte> kept(begin, begin + at(count) * size_of(dtype));
-  among_those_left([&] { mean_once(dtype, kept.data(), into, count, stream::kCollectives); });
+  among_those_left(
+      [&] { mean_among_those_left(dtype, kept.data(), into, count, stream::kCollectives); });
 }
 
 Seating Collectives::settle(std::int64_t number, const Seating& among,
@@ -109,11 +111,6 @@ Seating Collectives::settle(std::int64_t number, const Seating& among,
 
 void Collectives::mean_among_those_left(DType dtype, const void* from, void* into,
                                         std::int64_t count, std::int32_t stream) {
-  mean_once(dtype, from, into, count, stream);
-}
-
-void Collectives::mean_once(DType dtype, const void* from, void* into, std::int64_t count,
-                            std::int32_t stream) {
   const Seating& seating = circle_.seating;
   const Plan plan =
       compile(complete_round(seating.workers()), seating, count, {.finished_averages = true});
@@ -190,12 +187,12 @@ void Collectives::broadcast_once(std::string& text, std::int32_t slot) {
   broadcast_once(bytes_of(text), slot + 1);
 }
 
-void Collectives::send_text(int peer, const std::string& text, std::int32_t slot) {
+void Collectives::send_text(int peer, const std::string& text) {
   const Deadline deadline = deadline_after(runner_.timeout_s());
   std::uint64_t size = text.size();
   const std::span<const std::byte> head = std::as_bytes(std::span(&size, 1));
-  const Tag of_size{circle_.call, stream::kCollectives, slot};
-  const Tag of_text{circle_.call, stream::kCollectives, slot + 1};
+  const Tag of_size{circle_.call, stream::kCollectives, 0};
+  const Tag of_text{circle_.call, stream::kCollectives, 1};
   Transport& transport = runner_.transport();
   ScopedRequest first{transport, transport.send(peer, of_size, head, deadline)};
   ScopedRequest second{transport,
@@ -204,10 +201,10 @@ void Collectives::send_text(int peer, const std::string& text, std::int32_t slot
   finish(second.take());
 }
 
-std::string Collectives::receive_text(int peer, std::int32_t slot) {
+std::string Collectives::receive_text(int peer) {
   const Deadline deadline = deadline_after(runner_.timeout_s());
-  const Tag of_size{circle_.call, stream::kCollectives, slot};
-  const Tag of_text{circle_.call, stream::kCollectives, slot + 1};
+  const Tag of_size{circle_.call, stream::kCollectives, 0};
+  const Tag of_text{circle_.call, stream::kCollectives, 1};
   std::uint64_t size = 0;
   const std::span<std::byte> head = std::as_writable_bytes(std::span(&size, 1));
   Transport& transport = runner_.transport();

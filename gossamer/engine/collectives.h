@@ -64,18 +64,16 @@ class Collectives {
   /// somebody of these is lost, or begins with this step, `again` makes the means once more; it may
   /// be called several times. Returns over whom they are now. See Note [Settled means].
   Seating settle(std::int64_t number, const Seating& among, const std::function<void()>& again);
-  /// Within `again`: those that are left.
-  const Seating& circle() const { return circle_.seating; }
   /// Within `again`: as mean(), in a stream of its own.
   void mean_among_those_left(DType dtype, const void* from, void* into, std::int64_t count,
                              std::int32_t stream);
-  /// Within `again`: to and from one of them; each takes two slots.
-  void send_text(int peer, const std::string& text, std::int32_t slot = 0);
-  std::string receive_text(int peer, std::int32_t slot = 0);
+  /// Within `again`: to and from one of them, once.
+  void send_text(int peer, const std::string& text);
+  std::string receive_text(int peer);
 
   /// Of all workers, those that are lost among them.
   const Seating& seating() const { return seating_; }
-  /// The ranks that took part in the last one.
+  /// The ranks that took part in the last one, or, within `again` of settle(), that are left.
   std::vector<int> took_part() const;
   int rank() const { return seating_.rank(); }
   int workers() const { return seating_.workers(); }
@@ -95,8 +93,6 @@ class Collectives {
   void among_those_left(const Work& work) {
     among_those_left(calls_++, work);
   }
-  void mean_once(DType dtype, const void* from, void* into, std::int64_t count,
-                 std::int32_t stream);
   void broadcast_once(std::span<std::byte> bytes, std::int32_t slot);
   void broadcast_once(std::string& text, std::int32_t slot);
   void wait(Exchange& exchange);

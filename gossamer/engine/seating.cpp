@@ -10,6 +10,13 @@ Seating alone(const Seating& seating) {
   return {.shape = HostShape{{1}}, .position = 0, .ranks = {seating.rank()}};
 }
 
+bool has_rank(const Seating& seating, int rank) {
+  for (int position = 0; position < seating.workers(); ++position) {
+    if (seating.rank_at(position) == rank) return true;
+  }
+  return false;
+}
+
 bool have_same_ranks(const Seating& a, const Seating& b) {
   if (a.workers() != b.workers()) return false;
   for (int position = 0; position < a.workers(); ++position) {

@@ -26,6 +26,7 @@ struct Seating {
 /// This worker by itself.
 Seating alone(const Seating& seating);
 
+bool has_rank(const Seating& seating, int rank);
 /// Whether both are of the same workers.
 bool have_same_ranks(const Seating& a, const Seating& b);
 

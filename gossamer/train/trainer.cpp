@@ -56,12 +56,11 @@ Trainer::Trainer(const Recipe& recipe, TrainModel model, TensorEngineOptions opt
   }
   GradientOptions gradients{.codec = recipe.algorithm.codec,
                             .recorder = options.engine.recorder,
-                            .lost = engine().lost()};
+                            .lost = engine().lost(),
+                            .collectives = &engine().collectives()};
   if (!averages_gradients(*recipe.algorithm.pattern)) {
     gradients.rounds = options.engine.schedule;
     gradients.staggers = options.engine.stagger;
-  } else if (gradients.lost != nullptr) {
-    gradients.settles = &engine().collectives();
   }
   average_ = std::make_unique<GradientAverage>(averaged, gradients, engine().runner(),
                                                engine().collectives().seating());

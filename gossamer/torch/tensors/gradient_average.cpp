@@ -180,12 +180,14 @@ GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
   state.stand_ins = options.stand_ins;
   state.means.resize(tensors.size());
   state.is_mean.resize(tensors.size());
+  const bool settles = options.lost != nullptr && !options.rounds;
+  if (settles && options.collectives->has_come_back()) seating = alone(seating);
   state.rounds.emplace(tensors, options,
                        Averagers{.runner = &runner,
                                  .seating = std::move(seating),
                                  .rounds = options.rounds,
                                  .lost = options.lost,
-                                 .settles = options.rounds ? nullptr : options.settles});
+                                 .settles = settles ? options.collectives : nullptr});
   const std::weak_ptr<State> weak = state_;
   state.arrivals.emplace(
       state.tensors,

@@ -41,9 +41,9 @@ struct GradientOptions {
   std::optional<Schedule> rounds = std::nullopt;
   std::int64_t first_round = 0;
   bool staggers = false;
-  LostPeers* lost = nullptr;       ///< it goes on without those; null: each one is an error
-  Collectives* settles = nullptr;  ///< with `lost`: where means over all workers are settled
-  ReplicaState replica = {};       ///< then: what one that comes back takes from another one
+  LostPeers* lost = nullptr;           ///< it goes on without those; null: each one is an error
+  Collectives* collectives = nullptr;  ///< with `lost`: where means over all workers are settled
+  ReplicaState replica = {};           ///< then: what one that comes back takes from another one
   /// Gradients may change until the pass ends, as DistributedDataParallel changes them: none leaves
   /// before that has been done.
   bool at_end = false;
