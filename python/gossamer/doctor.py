@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
 import sys
@@ -30,7 +31,8 @@ from gossamer.workers import machine
 Result = TypeVar("Result")
 
 LIMIT_S = 10.0
-"""How long a healthy examination takes at most, with the start of Python."""
+"""How long a healthy examination takes at most unless the command says otherwise, with the start of
+Python."""
 
 _LEAST_S = 4.0  # for meeting and measuring, however late it is
 _MARGIN_S = 0.5
@@ -42,7 +44,7 @@ def main(arguments: list[str]) -> int:
     """The command; returns 0 where training will work and 2 where something keeps it from it."""
     options = _parse(arguments)
     mine = _look_around()
-    clock = ranks.Clock(max(LIMIT_S - machine.age_s(), _LEAST_S))
+    clock = ranks.Clock(max(options.timeout_s - machine.age_s(), min(_LEAST_S, options.timeout_s)))
     inner = ranks.Clock(clock.left_s() - _MARGIN_S)
     is_alone = ranks.launched_workers() == 1
     team: ranks.Team | None = ranks.Team([platform.node()], [mine], [])
@@ -97,7 +99,21 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         epilog="exit code: 0 fine, 2 something keeps training from working",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument(
+        "--timeout-s",
+        type=_seconds,
+        default=LIMIT_S,
+        metavar="S",
+        help="how long all of it may take (default: %(default)g), more where workers start late",
+    )
     return parser.parse_args(arguments)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no time; say seconds, for example 60")
+    return value
 
 
 # What is here.

@@ -19,7 +19,7 @@ from gossamer.workers import machine
 from gossamer.workers.edges import make_transport
 from gossamer.workers.world import Seat, World, find_hosts, place_of
 
-NO_TIME = "no time was left"
+NO_TIME = "no time was left; give more with --timeout-s"
 
 _LAUNCHER = ("RANK", "MASTER_ADDR", "MASTER_PORT")
 _LONGEST_TURN_S, _SHORTEST_TURN_S = 0.4, 0.05
@@ -68,6 +68,10 @@ class Clock:
     def left_s(self) -> float:
         """At least a moment."""
         return max(self._end - time.monotonic(), 0.05)
+
+    def is_over(self) -> bool:
+        """Whether what failed just now may have failed for want of time."""
+        return time.monotonic() >= self._end
 
     def left(self) -> timedelta:
         """For torch."""
@@ -262,7 +266,7 @@ def _take_turn(
             else:
                 speed = links.measure(end, turn_s)
     except _core.TransportError as lost:
-        error = str(lost)
+        error = NO_TIME if clock.is_over() else str(lost)
     if rank == low:
         store.set(f"link/{turn}", json.dumps([speed and asdict(speed), error]))
 
