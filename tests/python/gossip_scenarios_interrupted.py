@@ -99,7 +99,7 @@ def killed_while_saving(rank: int, size: int) -> Any:
     """The last rank is killed when its second file is there, before it has told the others."""
     model = mlp()
     optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
-    gossip = Gossip(model, optimizer, topology="ring", timeout_s=3.0)
+    gossip = Gossip(model, optimizer, topology="ring", timeout_s=30.0)
     train(model, optimizer, range(3), rank)
     gossip.save(folder("killed"))
     saved = everything(model, optimizer)

@@ -164,7 +164,7 @@ def thrown(rank: int, size: int) -> Any:
     """The last rank leaves by an exception after two steps and closes."""
     model = mlp()
     optimizer = SGD(model.parameters(), lr=LR)
-    gossip = Gossip(model, optimizer, topology="ring", timeout_s=3.0)
+    gossip = Gossip(model, optimizer, topology="ring", timeout_s=30.0)
 
     def epoch() -> None:
         with gossip.uneven():
@@ -183,7 +183,7 @@ def killed_in_epoch(rank: int, size: int) -> Any:
     """The last rank dies while the others have left or train."""
     model = mlp()
     optimizer = SGD(model.parameters(), lr=LR)
-    gossip = Gossip(model, optimizer, topology="complete", timeout_s=3.0)
+    gossip = Gossip(model, optimizer, topology="complete", timeout_s=30.0)
 
     def epoch() -> None:
         with gossip.uneven():

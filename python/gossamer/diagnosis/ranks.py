@@ -158,7 +158,8 @@ def _examine(mine: Findings, clock: Clock) -> Team | None:
     if rank != 0:
         return None
     # This process may hold the store.
-    _has(store, [f"end/{peer}" for peer in range(size)], timedelta(seconds=_END_S))
+    good_byes_s = max(clock.left_s(), _END_S)
+    _has(store, [f"end/{peer}" for peer in range(size)], timedelta(seconds=good_byes_s))
     return Team(hosts, findings, links)
 
 
