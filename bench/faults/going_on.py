@@ -17,6 +17,8 @@ HOWS = tuple(
         ("ring", "atc", "step", "wait"),
         ("ring", "gradient_gossip", "step", "wait"),
         ("complete", "allreduce", "step", "wait"),
+        ("one_peer_exponential", "gradient_tracking", "step", "wait"),
+        ("ring", "extra", "backward", "wait"),
         ("alternating_exponential_ring", "cwa", "step", "skip"),
     )
 )

@@ -280,10 +280,12 @@ std::vector<int> Arrival::there() const {
 }
 
 void Arrival::ask_how_far() {
+  const auto asked = Clock::now();
   const std::vector<AdmissionWord> answers = ask_all({.kind = AdmissionWord::Kind::where});
-  heard_ = {.at = Clock::now(),
+  heard_ = {.asked = asked,
+            .answered = Clock::now(),
             .furthest = std::ranges::max(answers, {}, &AdmissionWord::steps).steps};
-  wait_for_those_before();  // which may take long: the time above is that of the answers
+  wait_for_those_before();  // which may take long: the times above are those of the answers
 }
 
 std::string Arrival::take_state() {
@@ -310,7 +312,9 @@ std::int64_t Arrival::agree_on_start() {
   if (!heard_) ask_how_far();
   const Heard first = *heard_;
   ask_how_far();
-  const std::chrono::duration<double> taken = heard_->at - first.at;
+  // One may have answered long before the others, and gone on: what it has done since took it no
+  // longer than this.
+  const std::chrono::duration<double> taken = heard_->answered - first.asked;
   const double steps_per_s = static_cast<double>(heard_->furthest - first.furthest) / taken.count();
   const auto margin = static_cast<std::int64_t>(std::ceil(steps_per_s * kMargin_s));
   const std::int64_t start = heard_->furthest + std::max(kMargin, margin);

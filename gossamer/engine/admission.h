@@ -135,9 +135,10 @@ class Arrival {
     bool is_coming = false;  ///< it comes back itself
   };
 
-  /// How far the furthest was when all had answered.
+  /// How far the furthest was at some time between the question and the last answer.
   struct Heard {
-    Clock::time_point at;
+    Clock::time_point asked;
+    Clock::time_point answered;
     std::int64_t furthest = 0;
   };
 

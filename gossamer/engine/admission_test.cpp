@@ -30,12 +30,24 @@ constexpr std::int64_t kFarAhead = 1000;
 
 struct Course {
   std::string topology = "ring";
+  std::string pattern = "cwa";
+  int steps_together = 60;  ///< when all are there for good
   std::vector<int> per_host = {1, 1, 1, 1};
   bool over_streams = false;
   Codec codec = Codec::fp32;
   /// By rank: after how many steps of its own each of its lives ends; the last life goes on.
   std::vector<std::vector<int>> lives;
 };
+
+/// Worker i has f_i(x) = ½ h_i ‖x − a_i‖².
+double curvature(int rank) { return 0.5 + 0.5 * std::abs(std::sin(5. * rank + 1)); }
+double center(int rank, int element) { return 3 * std::sin(7. * rank + 2. * element); }
+
+void set_gradients(int rank, const std::vector<double>& x, std::vector<double>& g) {
+  for (int i = 0; i < kElements; ++i) {
+    g[at(i)] = curvature(rank) * (x[at(i)] - center(rank, i));
+  }
+}
 
 /// A job whose workers are threads, each with a transport of its own.
 class Job {
@@ -105,11 +117,13 @@ class Job {
     return make_net_transport(options);
   }
 
+  bool learns() const { return plan_.pattern != "cwa"; }
+
   /// One life; `ends_after` so many steps, −1: it goes on to the end.
   void work(int rank, int life, int ends_after) {
     const auto transport = connect(rank, life);
     std::vector<double> mine(kElements);
-    const std::vector<double> g(kElements, 0.);
+    std::vector<double> g(kElements, 0.);
     for (int i = 0; i < kElements; ++i) mine[at(i)] = std::sin(7. * rank + i);
     std::optional<Arrival> arrival;
     if (life > 0) {
@@ -119,16 +133,16 @@ class Job {
       const std::string state = arrival->take_state();
       std::memcpy(mine.data(), state.data(), state.size());
     }
-    Engine engine(
-        {.schedule = make_topology(plan_.topology, {.shape = shape_}),
-         .optimizer = "sgd",
-         .groups = {{.lr = 0}},
-         .codec = plan_.codec,
-         .lost = Lost::go_on,
-         .timeout_s = 40},
-        *transport,
-        {{DType::f64, mine.data(), const_cast<double*>(g.data()), 20, {{0, 20, 0}}},
-         {DType::f64, mine.data() + 20, const_cast<double*>(g.data()) + 20, 10, {{0, 10, 0}}}});
+    Engine engine({.schedule = make_topology(plan_.topology, {.shape = shape_}),
+                   .pattern = plan_.pattern,
+                   .optimizer = "sgd",
+                   .groups = {{.lr = learns() ? 0.2 : 0.}},
+                   .codec = plan_.codec,
+                   .lost = Lost::go_on,
+                   .timeout_s = 40},
+                  *transport,
+                  {{DType::f64, mine.data(), g.data(), 20, {{0, 20, 0}}},
+                   {DType::f64, mine.data() + 20, g.data() + 20, 10, {{0, 10, 0}}}});
     if (arrival) {
       engine.start_back(*arrival);
       ++came_back;
@@ -140,9 +154,10 @@ class Job {
     for (std::int64_t step = first; step < end_; ++step) {
       if (came_back == returns_) {
         std::int64_t never = kNever;
-        end_.compare_exchange_strong(never, step + 60);
+        end_.compare_exchange_strong(never, step + plan_.steps_together);
       }
       if (ends_after >= 0 && step - first == ends_after) return;
+      if (learns()) set_gradients(rank, mine, g);
       engine.step();
       latest_ = engine.steps_done();
       for (const int guest : engine.admission()->waiting_for_state()) {
@@ -204,6 +219,29 @@ TEST(Admission, GroupsAreWholeAgain) {
                  .lives = {{}, {10}, {}, {}, {30}}});
   expect_whole(job, 6);
   EXPECT_EQ(job.came_back, 2);
+}
+
+/// See Note [Sums that begin anew].
+TEST(Admission, PatternsThatKeepSumsComeToTheOptimumOfAllThatAreThere) {
+  for (const char* pattern : {"extra", "gradient_tracking", "gradient_tracking_atc"}) {
+    SCOPED_TRACE(pattern);
+    const Job job({.pattern = pattern,
+                   .steps_together = 700,
+                   .per_host = {1, 1, 1, 1, 1},
+                   .lives = {{}, {40}, {20, 30}, {}, {60, 5}}});
+    for (const std::string& problem : job.problems) ADD_FAILURE() << problem;
+    EXPECT_EQ(job.came_back, 5);
+    ASSERT_EQ(std::ssize(job.x), 5);
+    for (int i = 0; i < kElements; ++i) {
+      double top = 0;
+      double bottom = 0;
+      for (int rank = 0; rank < 5; ++rank) {
+        top += curvature(rank) * center(rank, i);
+        bottom += curvature(rank);
+      }
+      for (const auto& x : job.x) ASSERT_NEAR(x[at(i)], top / bottom, 1e-10);
+    }
+  }
 }
 
 TEST(Admission, WhoeverEndsWheneverAllAreThereInTheEnd) {

@@ -99,6 +99,11 @@ void set_anchors(BucketState& state, const Pattern& pattern) {
   }
 }
 
+void begin_anew(BucketState& state, const Pattern& pattern) {
+  for (const std::span<std::byte> vector : state.pattern) std::ranges::fill(vector, std::byte{0});
+  set_anchors(state, pattern);
+}
+
 void check_segments(const Bucket& bucket, std::span<const Segment> segments) {
   std::int64_t covered = 0;
   for (const Segment& segment : segments) {

@@ -59,6 +59,8 @@ std::vector<StateVector> vectors_of(const BucketState& state, const Pattern& pat
                                     const Optimizer& optimizer);
 /// Lets the pattern's anchors start as the parameters are.
 void set_anchors(BucketState& state, const Pattern& pattern);
+/// What the pattern keeps is as at the start.
+void begin_anew(BucketState& state, const Pattern& pattern);
 
 /// Asserts that they cover the bucket without gaps, in order.
 void check_segments(const Bucket& bucket, std::span<const Segment> segments);

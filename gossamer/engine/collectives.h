@@ -23,6 +23,13 @@ namespace gossamer {
 /// are left agree who they are before anybody uses them. Where that is whom the exchanges were
 /// over, nobody has lost anybody, and they have ended well everywhere. Else the means are made
 /// again, over those that are left. It takes two rounds of small messages between all.
+///
+/// Note [Sums that begin anew]: where a pattern keeps a sum over all workers, such as that of the
+/// corrections, which is 0, one worker takes its share of it along. So all that are left agree
+/// likewise, in each step. In the step in which somebody is lost or comes back, what the pattern
+/// keeps begins anew on all of them, after they have stepped, and with it the sum. From then on the
+/// rounds are formed over those that are left. What is under way already is not: there edges of the
+/// lost are off, and that makes the sum no other, since what was kept is 0 and stays at home.
 
 /// Runs collectives of one worker over its runner. Each is over all workers or, once
 /// go_on_without() has been called, over those that are left; see Note [Who takes part].

@@ -18,19 +18,6 @@ namespace {
 
 using Kind = TimelineEvent::Kind;
 
-/// Everybody takes part, and a worker's position is its rank. Throws for options that do not fit.
-Seating checked_seating(const EngineOptions& options, const TransportInfo& info) {
-  check_options(options);
-  const HostShape& shape = options.schedule.shape;
-  if (info.workers != shape.workers()) {
-    fail_argument({.place = "engine",
-                   .what = "the schedule must be for the transport's " +
-                           std::to_string(info.workers) + " workers",
-                   .got = std::to_string(shape.workers())});
-  }
-  return {shape, info.rank};
-}
-
 /// Whether the buckets have spares that an engine makes use of.
 bool can_alternate(const EngineOptions& options, const std::vector<Bucket>& buckets) {
   const auto spares =
@@ -53,7 +40,7 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
       optimizer_(find_optimizer(options_.optimizer)),
       alternates_(can_alternate(options_, buckets)),
       runner_(transport, options_.timeout_s, options_.while_waiting),
-      collectives_(runner_, checked_seating(options_, transport.describe())),
+      collectives_(runner_, seating_of_all(options_, transport.describe())),
       plans_(options_, collectives_.seating()),
       step_(buckets.size()) {
   if (options_.lost == Lost::go_on) {
@@ -179,6 +166,10 @@ void Engine::start_back(Arrival& arrival) {
   for (const int peer : arrival.absent()) lost_->lose({peer, "it was not there yet"});
   admission_->go_on_with(arrival.reception());
   collectives_.come_back();
+  if (settles()) {  // by itself until those who are there have it among them
+    plans_.reseat(options_, alone(plans_.seating()), steps);
+    for (const auto& lane : lanes_) begin_anew(lane->state(), pattern_);
+  }
   start_at(steps);
 }
 
@@ -272,6 +263,7 @@ void Engine::finish_stage(Lane& lane) {
   step_.distance_squared += combined.distance;
   step_.skipped += combined.skipped;
   step_.finished[at(index)] = !goes_on;
+  if (step_.begins_anew && !goes_on) begin_anew(lane.state(), pattern_);
   if (goes_on) launch(lane, steps_ * pattern_.stages() + 1);
   if (sends_at_once()) launch(lane, steps_ + 1);
   record(Kind::update, index);
@@ -318,7 +310,7 @@ void Engine::gradient_ready(int bucket) {
   if (options_.check_gradients) step_.norm_squared += checked_norm_squared(lane);
   begin_bucket(lane);
   record(Kind::update, bucket);
-  if (pattern_.launch == Launch::after_previous_update) finish_stage(lane);
+  if (pattern_.launch == Launch::after_previous_update && !settles()) finish_stage(lane);
 }
 
 /// Looks at all local gradients before anything is touched or sent.
@@ -331,13 +323,26 @@ void Engine::check_gradients() {
   record(Kind::update);
 }
 
+/// See Note [Settled means] and Note [Sums that begin anew].
+bool Engine::settles() const { return lost_ != nullptr && gossamer::settles(pattern_); }
+
+/// No bucket follows an earlier one from this step on.
+std::int64_t Engine::first_round(std::int64_t step) const {
+  std::int64_t longest = 1;
+  for (const auto& lane : lanes_) longest = std::max(longest, lane->state().bucket.every);
+  return step / longest;
+}
+
 /// Of all buckets, before any of them steps.
-void Engine::settle_means() {
+void Engine::settle() {
   for (const auto& lane : lanes_) wait(*lane);
   const auto again = [this] {
+    if (pattern_.conserves) return;
     for (const auto& lane : lanes_) lane->average_again(collectives_);
   };
-  plans_.reseat(collectives_.settle(steps_ * kPassesOfAStep, plans_.seating(), again));
+  const Seating left = collectives_.settle(steps_ * kPassesOfAStep, plans_.seating(), again);
+  step_.begins_anew = pattern_.conserves && !have_same_ranks(left, plans_.seating());
+  plans_.reseat(options_, left, first_round(steps_ + 1));
 }
 
 /// The norm of the averaged gradient, once it has arrived.
@@ -360,7 +365,7 @@ StepReport Engine::step(double loss) {
   for (const auto& lane : std::views::reverse(lanes_)) {
     if (!step_.begun[at(lane->state().index)]) begin_bucket(*lane);
   }
-  if (steps_with_mean && lost_) settle_means();
+  if (settles()) settle();
   if (steps_with_mean && clips) {
     measure_means();
     limit_gradient();

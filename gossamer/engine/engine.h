@@ -99,6 +99,7 @@ class Engine {
     double distance_squared = 0;
     double norm_squared = 0;
     std::int64_t skipped = 0;
+    bool begins_anew = false;  ///< what the pattern keeps, once the step is done
     Overlap overlap;
   };
 
@@ -116,7 +117,9 @@ class Engine {
   std::size_t first_ready(const std::vector<Lane*>& open);
   void finish_buckets();
   void check_gradients();
-  void settle_means();
+  bool settles() const;
+  void settle();
+  std::int64_t first_round(std::int64_t step) const;
   void measure_means();
   StepReport end_step();
   std::int64_t round_of(Lane& lane) const;

@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "gossamer/algo/pattern.h"
+#include "gossamer/base/errors.h"
 #include "gossamer/engine/plan_book.h"
-#include "gossamer/engine/seating.h"
 
 namespace gossamer {
 namespace {
@@ -50,6 +51,18 @@ std::vector<int> without(int rank, std::set<int> peers) {
 
 }  // namespace
 
+Seating seating_of_all(const EngineOptions& options, const TransportInfo& info) {
+  check_options(options);
+  const HostShape& shape = options.schedule.shape;
+  if (info.workers != shape.workers()) {
+    fail_argument({.place = "engine",
+                   .what = "the schedule must be for the transport's " +
+                           std::to_string(info.workers) + " workers",
+                   .got = std::to_string(shape.workers())});
+  }
+  return {shape, info.rank};
+}
+
 std::vector<int> peers_of(const EngineOptions& options, int rank) {
   const Schedule schedule = schedule_of(options);
   const Seating seating{schedule.shape, rank};
@@ -67,7 +80,7 @@ std::vector<int> neighbours_of(const EngineOptions& options, int rank) {
 }
 
 std::vector<int> company_of(const EngineOptions& options, int rank) {
-  if (!averages_gradients(find_pattern(options.pattern))) {
+  if (!settles(find_pattern(options.pattern))) {
     std::vector<int> peers = neighbours_of(options, rank);
     if (!peers.empty()) return peers;
   }

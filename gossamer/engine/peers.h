@@ -4,8 +4,14 @@
 #include <vector>
 
 #include "gossamer/engine/options.h"
+#include "gossamer/engine/seating.h"
+#include "gossamer/transport/transport.h"
 
 namespace gossamer {
+
+/// Everybody takes part, and a worker's position is its rank. Throws std::invalid_argument for
+/// options that do not fit each other or the transport.
+Seating seating_of_all(const EngineOptions& options, const TransportInfo& info);
 
 /// The ranks, ascending, that worker `rank` of an engine with these options exchanges anything
 /// with: in any round of its schedule, for a bucket of any size, or in a collective. Symmetric.
@@ -15,8 +21,8 @@ std::vector<int> peers_of(const EngineOptions& options, int rank);
 /// Those of them with whom it has rounds, be there collectives or not.
 std::vector<int> neighbours_of(const EngineOptions& options, int rank);
 
-/// Those without whom it is alone: its neighbours; everybody else where gradients are averaged over
-/// all, or where it has no rounds.
+/// Those without whom it is alone: its neighbours; everybody else where the pattern settles(), or
+/// where it has no rounds.
 std::vector<int> company_of(const EngineOptions& options, int rank);
 
 }  // namespace gossamer

@@ -1,10 +1,15 @@
 #include "gossamer/engine/plan_book.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "gossamer/algo/pattern.h"
 #include "gossamer/base/index.h"
+#include "gossamer/graph/algebra.h"
+#include "gossamer/graph/modifiers.h"
 #include "gossamer/graph/push_sum.h"
+#include "gossamer/graph/those_left.h"
+#include "gossamer/graph/topology.h"
 
 namespace gossamer {
 
@@ -15,16 +20,44 @@ Schedule schedule_of(const EngineOptions& options) {
   return pattern.weighs ? push_sum_rounds(std::move(schedule)) : schedule;
 }
 
+/// Of the topology, without the pattern's weights.
+Schedule topology_of_those(const EngineOptions& options, const Seating& seating) {
+  const Schedule& all = options.schedule;
+  if (seating.workers() == all.shape.workers()) return all;
+  const Pattern& pattern = find_pattern(options.pattern);
+  if (all.on) {
+    try {
+      Schedule anew = all.on(seating.shape);
+      if (unmet_condition(pattern, anew, {}) == Condition::none) return anew;
+    } catch (const std::invalid_argument&) {  // so many it cannot serve
+    }
+  }
+  std::vector<int> positions;
+  for (int k = 0; k < seating.workers(); ++k) positions.push_back(seating.rank_at(k));
+  Schedule left = among(all, std::move(positions), seating.shape);
+  if (is_connected(left) && unmet_condition(pattern, left, {}) == Condition::none) return left;
+  return lazy(make_topology("ring", {.shape = seating.shape}));  // serves all sizes and patterns
+}
+
+Schedule schedule_of_those(const EngineOptions& options, const Seating& seating,
+                           std::int64_t first) {
+  const Pattern& pattern = find_pattern(options.pattern);
+  if (seating.workers() == 1) return alone_schedule(seating.shape);
+  if (pattern.rounds == Rounds::complete) return complete_schedule(seating.shape);
+  Schedule schedule = topology_of_those(options, seating);
+  return pattern.weighs ? push_sum_rounds(std::move(schedule), first) : schedule;
+}
+
 PlanBook::PlanBook(const EngineOptions& options, Seating seating)
     : schedule_(schedule_of(options)),
       plan_options_(plan_options(options)),
       seating_(std::move(seating)),
       staggers_(options.stagger && !schedule_.loss_driven) {}
 
-void PlanBook::reseat(const Seating& seating) {
+void PlanBook::reseat(const EngineOptions& options, const Seating& seating, std::int64_t first) {
   if (have_same_ranks(seating, seating_)) return;
   seating_ = seating;
-  schedule_ = complete_schedule(seating.shape);
+  schedule_ = schedule_of_those(options, seating, first);
   plans_.clear();
 }
 

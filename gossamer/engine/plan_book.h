@@ -15,6 +15,11 @@ namespace gossamer {
 
 /// The schedule that buckets follow: the topology's, or the pattern's own.
 Schedule schedule_of(const EngineOptions& options);
+/// The same for those of its workers that `seating` has: formed anew where the topology serves as
+/// many and the pattern may follow it, else what is left of it. Push-sum's weights are 1 before
+/// round `first`.
+Schedule schedule_of_those(const EngineOptions& options, const Seating& seating,
+                           std::int64_t first);
 
 class PlanBook {
  public:
@@ -23,8 +28,8 @@ class PlanBook {
 
   const Schedule& schedule() const { return schedule_; }
   const Seating& seating() const { return seating_; }
-  /// Rounds over all are over these from now on.
-  void reseat(const Seating& seating);
+  /// Rounds are those of schedule_of_those() from now on, where others take part than before.
+  void reseat(const EngineOptions& options, const Seating& seating, std::int64_t first);
   /// Whether any round has an edge.
   bool has_edges() const;
   /// The round that bucket number `bucket` follows in a step, or follows next where it rests; see

@@ -56,7 +56,9 @@ void check_lost(std::string_view place, const PatternFacts& pattern, const Sched
     refuse("lost = \"go_on\" has no loss of all workers that a schedule could follow",
            schedule.name, "use global_average_every, or lost = \"error\"");
   }
-  if (!is_symmetric(schedule)) {
+  // Who settles forms its rounds anew, or weighs what those who are left hear.
+  const bool forms_anew = settles(pattern) && (schedule.on != nullptr || pattern.weighs);
+  if (!forms_anew && !is_symmetric(schedule)) {
     refuse(
         "lost = \"go_on\" needs symmetric W, which stays doubly stochastic without a worker",
         schedule.name,

@@ -234,7 +234,11 @@ bool sends_parameters_ahead(const PatternFacts& pattern) {
 }
 
 bool may_go_on(const PatternFacts& pattern) {
-  return !pattern.conserves && !pattern.is_ddp && pattern.outer != Outer::global_average;
+  return !pattern.is_ddp && pattern.outer != Outer::global_average;
+}
+
+bool settles(const PatternFacts& pattern) {
+  return averages_gradients(pattern) || pattern.conserves;
 }
 
 bool may_skip_late(const PatternFacts& pattern) {

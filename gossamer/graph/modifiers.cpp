@@ -31,14 +31,22 @@ std::string label(const Schedule& schedule, const std::string& modifier) {
   return schedule.name + " + " + modifier;
 }
 
-/// Copies everything but the round; the caller sets what the modifier changes.
-Schedule renamed(const Schedule& schedule, std::string name) {
-  return {.name = std::move(name),
-          .shape = schedule.shape,
-          .period = schedule.period,
-          .loss_driven = schedule.loss_driven,
-          .stochasticity = schedule.stochasticity,
-          .round = {}};
+/// Copies everything but the round; the caller sets what the modifier changes. `modify` modifies
+/// another schedule likewise.
+template <class Modify>
+Schedule renamed(const Schedule& schedule, std::string name, const Modify& modify) {
+  Schedule result{.name = std::move(name),
+                  .shape = schedule.shape,
+                  .period = schedule.period,
+                  .loss_driven = schedule.loss_driven,
+                  .stochasticity = schedule.stochasticity,
+                  .round = {}};
+  if (schedule.on) {
+    result.on = [inner = schedule.on, modify](const HostShape& shape) {
+      return modify(inner(shape));
+    };
+  }
+  return result;
 }
 
 /// The losses with their steps in the time of a schedule that runs faster or slower.
@@ -53,7 +61,9 @@ std::vector<AgreedLoss> in_inner_time(Losses losses, const ToInner& to_inner) {
 
 Schedule with_global_average(Schedule schedule, int every) {
   check_at_least_one("the distance between global averages", every);
-  Schedule result = renamed(schedule, label(schedule, "global_average " + std::to_string(every)));
+  Schedule result =
+      renamed(schedule, label(schedule, "global_average " + std::to_string(every)),
+              [every](Schedule other) { return with_global_average(std::move(other), every); });
   if (every == 1) {
     result.period = 1;
     result.loss_driven = false;
@@ -77,8 +87,11 @@ std::int64_t adaptive_distance(double first_loss, double last_loss, int initial_
 
 Schedule with_adaptive_global_average(Schedule schedule, int initial_every) {
   check_at_least_one("the first distance between global averages", initial_every);
-  Schedule result = renamed(
-      schedule, label(schedule, "adaptive_global_average " + std::to_string(initial_every)));
+  Schedule result =
+      renamed(schedule, label(schedule, "adaptive_global_average " + std::to_string(initial_every)),
+              [initial_every](Schedule other) {
+                return with_adaptive_global_average(std::move(other), initial_every);
+              });
   result.period = 0;
   result.loss_driven = true;
   result.round = [inner = std::move(schedule), initial_every](std::int64_t t, Losses losses) {
@@ -99,7 +112,9 @@ Schedule with_adaptive_global_average(Schedule schedule, int initial_every) {
 
 Schedule with_local_steps(Schedule schedule, int every) {
   check_at_least_one("the distance between mixing steps", every);
-  Schedule result = renamed(schedule, label(schedule, "local_steps " + std::to_string(every)));
+  Schedule result =
+      renamed(schedule, label(schedule, "local_steps " + std::to_string(every)),
+              [every](Schedule other) { return with_local_steps(std::move(other), every); });
   result.period = period_or_never(std::int64_t{schedule.period} * every);
   result.round = [inner = std::move(schedule), every](std::int64_t t, Losses losses) {
     if ((t + 1) % every != 0) return identity_round(inner.shape.workers());
@@ -110,7 +125,8 @@ Schedule with_local_steps(Schedule schedule, int every) {
 }
 
 Schedule lazy(Schedule schedule) {
-  Schedule result = renamed(schedule, label(schedule, "lazy"));
+  Schedule result = renamed(schedule, label(schedule, "lazy"),
+                            [](Schedule other) { return lazy(std::move(other)); });
   result.round = [inner = std::move(schedule)](std::int64_t t, Losses losses) {
     return half_lazy(round_at(inner, t, losses));
   };
@@ -119,7 +135,9 @@ Schedule lazy(Schedule schedule) {
 
 Schedule with_rounds_per_step(Schedule schedule, int rounds) {
   check_at_least_one("the number of rounds per step", rounds);
-  Schedule result = renamed(schedule, label(schedule, "rounds_per_step " + std::to_string(rounds)));
+  Schedule result =
+      renamed(schedule, label(schedule, "rounds_per_step " + std::to_string(rounds)),
+              [rounds](Schedule other) { return with_rounds_per_step(std::move(other), rounds); });
   if (schedule.period > 0) result.period = schedule.period / std::gcd(schedule.period, rounds);
   result.round = [inner = std::move(schedule), rounds](std::int64_t t, Losses losses) {
     const auto counted = in_inner_time(losses, [&](std::int64_t step) { return step * rounds; });

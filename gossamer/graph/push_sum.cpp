@@ -31,11 +31,13 @@ Weights push(const Round& round, const Weights& v) {
 /// v(t), found once and kept for a while.
 class WeightsInTime {
  public:
-  explicit WeightsInTime(Schedule schedule) : schedule_(std::move(schedule)) {
-    known_.emplace(0, Weights(static_cast<std::size_t>(schedule_.shape.workers()), 1.0));
+  WeightsInTime(Schedule schedule, std::int64_t first)
+      : schedule_(std::move(schedule)), first_(first) {
+    known_.emplace(first, Weights(static_cast<std::size_t>(schedule_.shape.workers()), 1.0));
   }
 
   Weights at(std::int64_t t) {
+    if (t <= first_) return Weights(static_cast<std::size_t>(schedule_.shape.workers()), 1.0);
     const std::lock_guard lock(mutex_);
     auto found = std::prev(known_.upper_bound(t));
     while (found->first < t) {
@@ -55,7 +57,7 @@ class WeightsInTime {
   static constexpr std::int64_t kLandmark = 256;  // these stay, for who comes back
 
   void forget(std::int64_t t) {
-    if (t > 0 && t % kLandmark != 0) known_.erase(t);
+    if (t > first_ && t % kLandmark != 0) known_.erase(t);
   }
 
   void check(const Weights& v, std::int64_t t) const {
@@ -70,6 +72,7 @@ class WeightsInTime {
   }
 
   const Schedule schedule_;
+  const std::int64_t first_;
   std::mutex mutex_;  // guards known_
   std::map<std::int64_t, Weights> known_;
 };
@@ -88,7 +91,7 @@ Round weighed(const Round& round, const Weights& before, const Weights& after) {
 
 }  // namespace
 
-Schedule push_sum_rounds(Schedule schedule) {
+Schedule push_sum_rounds(Schedule schedule, std::int64_t first) {
   if (schedule.stochasticity == Stochasticity::doubly) return schedule;
   if (schedule.stochasticity == Stochasticity::row || schedule.loss_driven) {
     fail_argument({.place = "graph",
@@ -97,7 +100,7 @@ Schedule push_sum_rounds(Schedule schedule) {
                    .remedy = "give what a worker sends shares that sum to 1, or leave out "
                              "adaptive_average"});
   }
-  const auto weights = std::make_shared<WeightsInTime>(schedule);
+  const auto weights = std::make_shared<WeightsInTime>(schedule, first);
   return {.name = schedule.name,
           .shape = schedule.shape,
           .period = 0,

@@ -1,6 +1,8 @@
 #pragma once
 /// Push-sum without traffic of its own: the weights that follow from the schedule.
 
+#include <cstdint>
+
 #include "gossamer/graph/schedule.h"
 
 namespace gossamer {
@@ -15,6 +17,8 @@ namespace gossamer {
 /// steps. From any thread. Throws std::invalid_argument for a schedule that is row stochastic or
 /// driven by the loss; a round in which a worker neither keeps nor hears anything throws when it is
 /// reached.
-Schedule push_sum_rounds(Schedule schedule);
+///
+/// With `first`, the rounds begin with that one, and all weigh alike until then.
+Schedule push_sum_rounds(Schedule schedule, std::int64_t first = 0);
 
 }  // namespace gossamer

@@ -30,6 +30,9 @@ struct Schedule {
   /// What each worker's parameters before round t count in the conserved mean, summing to the
   /// number of workers; null: all 1. See push_sum_rounds().
   std::function<std::vector<double>(std::int64_t t)> weights = nullptr;
+  /// The same for other hosts; std::invalid_argument for those that it cannot serve. Null: its
+  /// rounds were given one by one.
+  std::function<Schedule(const HostShape& shape)> on = nullptr;
 };
 
 /// The rounds in turn; throws std::invalid_argument if one of them is not as stochastic as declared

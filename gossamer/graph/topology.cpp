@@ -72,7 +72,13 @@ std::string full_name(std::string_view topology) {
 Schedule make_topology(std::string_view name, const TopologyArgs& args) {
   check_shape(args.shape);
   if (is_schedule_file(name)) return schedule_from_file(std::string(name), args.shape);
-  return find_topology(name).make(args);
+  Schedule schedule = find_topology(name).make(args);
+  schedule.on = [name = std::string(name), args](const HostShape& shape) {
+    TopologyArgs others = args;
+    others.shape = shape;
+    return make_topology(name, others);
+  };
+  return schedule;
 }
 
 }  // namespace gossamer

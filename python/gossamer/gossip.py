@@ -79,9 +79,9 @@ class Gossip(habits.NoModule, Closing):
         lost: ``"error"``, where a worker is lost, or ``"go_on"`` without it: its edges are off, and
             nobody waits. Where a host averages several workers at once, those that would do so with
             the lost one keep their own meanwhile. Under ``"allreduce"`` means are over those that
-            are left. Collective methods are, too. Needs an undirected topology, or
-            ``"allreduce"``, and a pattern that conserves no sums;
-            docs/lost-workers.md says what each of them does.
+            are left. Collective methods are, too. Corrections and trackers begin anew. Needs an
+            undirected topology, or a pattern that forms its rounds anew, as ``"allreduce"`` and
+            those with corrections or trackers do. docs/lost-workers.md says what each does.
         min_workers: with ``lost="go_on"``, how many workers one must hear, itself included, to go
             on without those of whom it hears nothing. 0: more than it misses, and of two equal
             halves that one goes on which has the lowest rank. The others wait, and end once the

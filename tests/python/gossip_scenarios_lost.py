@@ -170,6 +170,49 @@ def replica_lost_among_passes(rank: int, size: int) -> Any:
     return trained_without(0, rank, rmsprop, loop=accumulate, pattern="allreduce")
 
 
+class Bowl(nn.Module):
+    """A quadratic function with a minimum and a curvature that are the rank's own."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self.x = nn.Parameter(torch.full((5,), float(rank), dtype=torch.float64))
+        self.curvature = 1 / (1 + rank)
+        self.center = torch.arange(5, dtype=torch.float64) * (1 + rank)
+
+    def forward(self) -> torch.Tensor:
+        return self.curvature / 2 * (self.x - self.center).square().sum()
+
+
+class OwnSGD(SGD):
+    """None that the engine knows."""
+
+
+def sums_begin_anew(victim: int, rank: int, make: type[SGD], **options: Any) -> Any:
+    """One is killed; the others find their own optimum."""
+    model = Bowl(rank)
+    optimizer = make(model.parameters(), lr=0.2)
+    gossip = Gossip(model, optimizer, timeout_s=TIMEOUT_S, lost="go_on", **options)
+    for step in range(1500):
+        if rank == victim and step == 20:
+            dies_in_backward(model)
+        optimizer.zero_grad()
+        model().backward()
+        optimizer.step()
+    found = {"x": model.x.tolist(), "lost": gossip.stats()["lost"], "is fused": gossip.is_fused}
+    gossip.close()
+    return found
+
+
+def tracker_lost(rank: int, size: int) -> Any:
+    return sums_begin_anew(
+        1, rank, SGD, pattern="gradient_tracking", topology="one_peer_exponential"
+    )
+
+
+def correction_lost(rank: int, size: int) -> Any:
+    return sums_begin_anew(2, rank, OwnSGD, pattern="extra", topology="ring")
+
+
 def awaited(path: Path) -> bool:
     """Whether it comes."""
     deadline = time.monotonic() + LONG_S
@@ -243,8 +286,7 @@ def needs_all(rank: int, size: int) -> Any:
             pass
 
     return {
-        "gradient_tracking": attempt(lambda: gossip(pattern="gradient_tracking")),
-        "exact_diffusion": attempt(lambda: gossip(pattern="exact_diffusion")),
+        "slowmo": attempt(lambda: gossip(pattern="slowmo")),
         "directed": attempt(lambda: gossip(topology="one_peer_exponential")),
         "c10d": attempt(lambda: gossip(transport="c10d")),
         "uneven": attempt_to(uneven),
@@ -276,6 +318,8 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         lost_among_codes,
         replica_lost,
         replica_lost_among_passes,
+        tracker_lost,
+        correction_lost,
         stood_still,
         lost_in_calls,
         needs_all,

@@ -8,7 +8,7 @@ import gossip_ranks
 import pytest
 import torch
 from gossip_scenarios_basic import numbers
-from gossip_scenarios_lost import LAST, STEPS, adamw, rmsprop
+from gossip_scenarios_lost import LAST, STEPS, Bowl, adamw, rmsprop
 from gossip_support import batch, gap, loss_of, mlp
 from torch import nn
 
@@ -134,6 +134,22 @@ def test_replicas_step_with_the_mean_of_those_that_are_left(folder: Path, scenar
         assert sum("worker" in name for name in files) == 3
 
 
+SUMS = {"tracker_lost": (1, True), "correction_lost": (2, False)}
+
+
+@pytest.mark.parametrize("scenario", SUMS)
+def test_sums_over_all_begin_anew_among_those_that_are_left(scenario: str) -> None:
+    victim, is_fused = SUMS[scenario]
+    found = left(gossip_ranks.run([scenario], [1] * 5), victim, scenario)
+    bowls = [Bowl(rank) for rank in range(5) if rank != victim]
+    top = sum(bowl.curvature * bowl.center for bowl in bowls)
+    optimum = (top / sum(bowl.curvature for bowl in bowls)).tolist()
+    for rank in found:
+        assert gap(rank["x"], optimum) < 1e-9
+        assert list(rank["lost"]) == [str(victim)]
+        assert rank["is fused"] == is_fused
+
+
 def test_one_that_stood_still_ends_by_itself(folder: Path) -> None:
     ranks = gossip_ranks.run(["stood_still"], [4])
     found = gossip_ranks.results(ranks, "stood_still")
@@ -160,8 +176,7 @@ def test_calls_end_among_those_that_are_left(folder: Path) -> None:
 
 
 REFUSED = {
-    "gradient_tracking": ("ValueError", "pattern 'gradient_tracking'"),
-    "exact_diffusion": ("ValueError", "pattern 'exact_diffusion'"),
+    "slowmo": ("ValueError", "pattern 'slowmo'"),
     "directed": ("ValueError", "one_peer_exponential"),
     "c10d": ("ValueError", "transport='c10d'"),
     "uneven": ("RuntimeError", "uneven() waits for all workers"),

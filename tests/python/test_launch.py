@@ -102,6 +102,14 @@ def test_gradients_of_one_that_has_come_back_are_mixed(tmp_path: Path) -> None:
             assert torch.allclose(torch.tensor(one), torch.tensor(other), rtol=1e-5, atol=1e-7)
 
 
+def test_trackers_of_one_that_has_come_back_begin_anew(tmp_path: Path) -> None:
+    found, said = launched(
+        tmp_path, {"3": [12]}, "one_peer_exponential", pattern="gradient_tracking"
+    )
+    check_all_are_there(found, tmp_path)
+    assert "rank 3 ended by SIGKILL" in said
+
+
 def test_lost_workers_come_back_as_spares(tmp_path: Path) -> None:
     found, said = launched(tmp_path, {"1": [40], "3": [300]}, spares=1)
     check_all_are_there(found, tmp_path)

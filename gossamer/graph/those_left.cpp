@@ -1,0 +1,106 @@
+#include "gossamer/graph/those_left.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
+
+namespace gossamer {
+namespace {
+
+constexpr int kLost = -1;
+
+/// By former position: the new one.
+std::vector<int> counted_anew(int workers, const std::vector<int>& positions) {
+  std::vector<int> all(at(workers), kLost);
+  int count = 0;
+  for (const int position : positions) all[at(position)] = count++;
+  return all;
+}
+
+Round groups_among(const Round& round, const std::vector<int>& position_of, int left) {
+  std::vector<std::vector<int>> groups;
+  for (const auto& members : round.groups) {
+    std::vector<int> group;
+    for (const int member : members) {
+      if (position_of[at(member)] != kLost) group.push_back(position_of[at(member)]);
+    }
+    if (!group.empty()) groups.push_back(std::move(group));
+  }
+  return partition_round(left, std::move(groups));
+}
+
+Round rows_among(const Round& round, const std::vector<int>& position_of, int left,
+                 bool sender_keeps) {
+  std::vector<std::vector<Entry>> rows(at(left));
+  for (int receiver = 0; receiver < round.workers; ++receiver) {
+    const int to = position_of[at(receiver)];
+    for (const Entry& entry : row_of(round, receiver)) {
+      const int from = position_of[at(entry.worker)];
+      if (to != kLost && from != kLost) rows[at(to)].push_back({from, entry.weight});
+      if (to != kLost && from == kLost && !sender_keeps) rows[at(to)].push_back({to, entry.weight});
+      if (to == kLost && from != kLost && sender_keeps) {
+        rows[at(from)].push_back({from, entry.weight});
+      }
+    }
+  }
+  return sparse_round(left, std::move(rows));
+}
+
+constexpr std::int64_t kRoundsLookedAt = 64;
+
+}  // namespace
+
+Schedule among(Schedule schedule, std::vector<int> positions, const HostShape& shape) {
+  GOSSAMER_ASSERT(shape.workers() == std::ssize(positions));
+  Schedule result = schedule;
+  result.name += " without " + std::to_string(schedule.shape.workers() - shape.workers());
+  result.shape = shape;
+  result.on = nullptr;
+  result.weights = nullptr;
+  std::vector<int> position_of = counted_anew(schedule.shape.workers(), positions);
+  const int left = shape.workers();
+  const bool sender_keeps = schedule.stochasticity == Stochasticity::column;
+  result.round = [inner = std::move(schedule), position_of = std::move(position_of), left,
+                  sender_keeps](std::int64_t t, std::span<const AgreedLoss> losses) {
+    const Round round = round_at(inner, t, losses);
+    return is_partition(round) ? groups_among(round, position_of, left)
+                               : rows_among(round, position_of, left, sender_keeps);
+  };
+  return result;
+}
+
+bool is_connected(const Schedule& schedule) {
+  // Both ways: where sums of columns or of rows are 1, what goes one way comes back another way.
+  const int workers = schedule.shape.workers();
+  std::vector<std::vector<int>> neighbours(at(workers));
+  const std::int64_t rounds = schedule.period > 0 ? schedule.period : kRoundsLookedAt;
+  for (std::int64_t t = 0; t < rounds; ++t) {
+    const Round round = round_at(schedule, t);
+    for (int i = 0; i < workers; ++i) {
+      for (const Entry& entry : row_of(round, i)) {
+        neighbours[at(i)].push_back(entry.worker);
+        neighbours[at(entry.worker)].push_back(i);
+      }
+    }
+  }
+  std::vector<char> is_reached(at(workers), 0);
+  std::vector<int> open = {0};
+  is_reached[0] = 1;
+  int reached = 1;
+  while (!open.empty()) {
+    const int next = open.back();
+    open.pop_back();
+    for (const int other : neighbours[at(next)]) {
+      if (is_reached[at(other)]) continue;
+      is_reached[at(other)] = 1;
+      ++reached;
+      open.push_back(other);
+    }
+  }
+  return reached == workers;
+}
+
+}  // namespace gossamer
