@@ -337,10 +337,9 @@ std::int64_t Engine::first_round(std::int64_t step) const {
 void Engine::settle() {
   for (const auto& lane : lanes_) wait(*lane);
   const auto again = [this] {
-    if (pattern_.conserves) return;
-    for (const auto& lane : lanes_) lane->average_again(collectives_);
+    for (const auto& lane : lanes_) lane->settle_again(collectives_);
   };
-  const Seating left = collectives_.settle(steps_ * kPassesOfAStep, plans_.seating(), again);
+  const auto left = collectives_.settle(steps_ * kPassesOfAStep, plans_.seating(), again);
   step_.begins_anew = pattern_.conserves && !have_same_ranks(left, plans_.seating());
   plans_.reseat(options_, left, first_round(steps_ + 1));
 }

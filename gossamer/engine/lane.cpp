@@ -183,7 +183,8 @@ Arrived Lane::arrived() const {
   return all;
 }
 
-void Lane::average_again(Collectives& collectives) {
+void Lane::settle_again(Collectives& collectives) {
+  if (!averages_gradients(pattern_)) return;
   const std::int64_t count = state_.bucket.count;
   const DType dtype = state_.dtype();
   const Vector own(dtype, count);

@@ -59,8 +59,8 @@ class Lane {
 
   /// What the launched exchange has brought, or what was made in its place.
   Arrived arrived() const;
-  /// Within Collectives::settle(): makes the mean of the gradients once more.
-  void average_again(Collectives& collectives);
+  /// Within Collectives::settle(): makes the mean of the gradients once more, where there is one.
+  void settle_again(Collectives& collectives);
 
   /// Runs the pattern's local pass; needs the gradient only.
   void prepare(const PassNumbers& numbers);
