@@ -18,7 +18,7 @@ from gossamer.checkpoint import handing_over, loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
 from gossamer.session import session
 from gossamer.session.settings import Settings
-from gossamer.step import consensus, loop_state, means
+from gossamer.step import consensus, gathered, loop_state, means
 from gossamer.step.meeting import Given, meet_all
 from gossamer.step.replaced_step import ReplacedStep
 from gossamer.step.run import Run
@@ -229,6 +229,16 @@ class Gossip(habits.NoModule, Closing):
         differ.
         """
         return means.mean(self._run.team, tensors)
+
+    def gather(self, value: Any) -> dict[int, Any]:
+        """What each worker says, by rank: with ``lost="go_on"`` of those that are left.
+
+        A value that JSON can say: None, numbers, texts, lists and dicts of them. In place of a
+        collective of torch, which would wait for the lost: ``gossip.gather(None)`` is a barrier,
+        and ``min(gossip.gather(None))`` is the rank that prints. Collective. ValueError on every
+        worker where one has another value.
+        """
+        return gathered.gather(self._run.team, value)
 
     # Epochs and checkpoints.
 

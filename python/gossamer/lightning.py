@@ -45,6 +45,11 @@ class GossipStrategy(_strategies.DDPStrategy):
     model after ``fit`` are the mean over all workers; optimizer states in a checkpoint are rank
     0's, so a resumed run starts all workers from one model.
 
+    With ``{"lost": "go_on"}`` the workers that are left finish ``fit``: what callbacks and
+    ``self.log(..., sync_dist=True)`` ask of all goes over the gossip's own connections, and the
+    lowest rank that is left saves. Start each worker by ``gossamer launch`` or an agent of its own.
+    Loggers and the progress bar are rank 0's, and end with it.
+
     Args:
         gossip: keyword arguments of ``gossamer.Gossip``, such as ``{"topology": "ring"}``.
         strategy: keyword arguments of ``DDPStrategy`` that do not concern its wrapper:
@@ -69,6 +74,8 @@ class GossipStrategy(_strategies.DDPStrategy):
         self._gossips: list[Gossip] = []
         self._averaged = contextlib.ExitStack()
         self._is_averaged = False
+        # With lost="go_on": by whom those that are left ask each other, also after fit.
+        self._company: Gossip | None = None
 
     @property
     def gossips(self) -> list[Gossip]:
@@ -85,6 +92,8 @@ class GossipStrategy(_strategies.DDPStrategy):
             Gossip(self.lightning_module, optimizer, **self._gossip_options)
             for optimizer in self.optimizers
         ]
+        if self._gossips and self._gossip_options.get("lost") == "go_on":
+            self._company = self._gossips[0]
 
     # The consensus model.
 
@@ -119,6 +128,59 @@ class GossipStrategy(_strategies.DDPStrategy):
         finally:
             self._leave_average()
 
+    # What Lightning asks of all workers: with lost="go_on" of those that are left.
+
+    @property
+    def is_global_zero(self) -> bool:
+        """Whether this worker saves: it has the lowest rank of those that are left."""
+        if self._company is None or self.global_rank == 0:
+            return bool(super().is_global_zero)
+        lost = self._company.stats()["lost"]
+        return all(rank in lost for rank in range(self.global_rank))
+
+    def barrier(self, *names: Any, **options: Any) -> None:
+        """Collective."""
+        if self._company is None:
+            super().barrier(*names, **options)
+        else:
+            self._company.gather(None)
+
+    def broadcast(self, obj: Any, src: int = 0) -> Any:
+        """What ``src`` says, or where it is lost the lowest rank that is left. Collective."""
+        if self._company is None:
+            return super().broadcast(obj, src)
+        said = self._company.gather(obj)
+        return said.get(src, said[min(said)])
+
+    def all_gather(self, tensor: torch.Tensor, group: Any = None, sync_grads: bool = False) -> Any:
+        """Of those that are left, one after the other. Collective."""
+        if self._company is None or sync_grads:
+            return super().all_gather(tensor, group, sync_grads)
+        said = self._company.gather(tensor.tolist()).values()
+        like = {"dtype": tensor.dtype, "device": tensor.device}
+        return torch.stack([torch.tensor(each, **like) for each in said])
+
+    def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
+        """The mean or the sum. Collective."""
+        if self._company is None or not isinstance(tensor, torch.Tensor):
+            return super().reduce(tensor, group, reduce_op)
+        name = str(reduce_op).lower().rpartition(".")[2]
+        if name not in ("mean", "avg", "sum"):
+            raise ValueError(
+                "[GossipStrategy] workers that are left form means and sums, got reduce_op "
+                f"{reduce_op!r}; use one of these, or gossips[0].gather()"
+            )
+        every = self.all_gather(tensor.double())
+        result = every.sum(0) if name == "sum" else every.mean(0)
+        return result.to(tensor.dtype) if tensor.is_floating_point() or name == "sum" else result
+
+    def reduce_boolean_decision(self, decision: bool, all: bool = True) -> bool:
+        """Whether all say yes, or any of them. Collective."""
+        if self._company is None:
+            return bool(super().reduce_boolean_decision(decision, all))
+        said = self._company.gather(bool(decision)).values()
+        return sum(said) == len(said) if all else any(said)
+
     # The end.
 
     def on_train_end(self) -> None:
@@ -126,19 +188,22 @@ class GossipStrategy(_strategies.DDPStrategy):
         super().on_train_end()
         if self._gossips:
             mean = self.lightning_module_state_dict()
-            self._close()
+            self._close(but=self._company)
             self.lightning_module.load_state_dict(mean)
 
     def teardown(self) -> None:
         """After an error, too: ends gossiping, the parameters stay this worker's."""
-        self._close()
+        if self._gossips:
+            self._close()
         super().teardown()
 
-    def _close(self) -> None:
+    def _close(self, but: Gossip | None = None) -> None:
         self._leave_average()
         for gossip in self._gossips:
-            gossip.close()
+            if gossip is not but:
+                gossip.close()
         self._gossips = []
+        self._company = but
 
     @classmethod
     def register_strategies(cls, strategy_registry: Any) -> None:

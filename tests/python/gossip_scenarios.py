@@ -39,6 +39,7 @@ import gossip_scenarios_half  # noqa: E402
 import gossip_scenarios_interrupted  # noqa: E402
 import gossip_scenarios_jobs  # noqa: E402
 import gossip_scenarios_lost  # noqa: E402
+import gossip_scenarios_means  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
 import gossip_scenarios_mistakes  # noqa: E402
@@ -81,6 +82,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_lost.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,
+    **gossip_scenarios_means.SCENARIOS,
     **gossip_scenarios_mistakes.SCENARIOS,
     **gossip_scenarios_optimizers.SCENARIOS,
     **gossip_scenarios_optimizers.LAUNCHES,

@@ -265,36 +265,7 @@ def odd_refused(rank: int, size: int) -> Any:
     }
 
 
-# Means and moving averages.
-
-
-def means(rank: int, size: int) -> Any:
-    """Means of tensors of many kinds, and what is refused."""
-    model = mlp()
-    with open_until_all_are_done(model, SGD(model.parameters(), lr=0.1)) as gossip:
-        given = [
-            torch.full((2, 3), float(rank)),
-            torch.tensor(float(rank), dtype=torch.float64),
-            torch.full((3,), float(rank), dtype=torch.bfloat16),
-            torch.full((2,), complex(rank, 1 - rank)),
-            torch.ones(4, 6).t() * rank,
-            torch.zeros(0),
-        ]
-        found = gossip.mean(given)
-        return {
-            "means": [[str(t.dtype), list(t.shape), str(t.flatten()[:1].tolist())] for t in found],
-            "kept": [t.flatten()[0].real.item() for t in given[:5]],
-            "one": gossip.mean(torch.tensor(3.0 + rank)).item(),
-            "inside": _inside(gossip, rank),
-            "whole": attempt_to(lambda: gossip.mean([torch.ones(1), torch.arange(3)])),
-            "whole on one": attempt_to(lambda: gossip.mean(torch.arange(3) * (0.5 if rank else 1))),
-            "shapes": attempt_to(lambda: gossip.mean(torch.ones(2 + rank))),
-        }
-
-
-def _inside(gossip: Gossip, rank: int) -> float:
-    with gossip.averaged():
-        return float(gossip.mean(torch.tensor(5.0 + rank)))
+# Moving averages.
 
 
 def moving_average(rank: int, size: int) -> Any:
@@ -384,7 +355,6 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         late,
         odd_tensors,
         odd_refused,
-        means,
         moving_average,
         uneven_two,
         metrics,

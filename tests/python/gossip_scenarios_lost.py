@@ -56,6 +56,7 @@ def said_of_all(gossip: Gossip, model: nn.Module, rank: int) -> dict[str, Any]:
         "is back": numbers(model) == own,
         "rank mean": float(gossip.mean(torch.tensor([float(rank)]))),
         "disagreement": gossip.disagreement(),
+        "said": sorted(gossip.gather(10 * rank).items()),
         "steps": gossip.stats()["steps"],
         "lost": gossip.stats()["lost"],
     }

@@ -65,6 +65,32 @@ def test_fabric_after_gossip_steps_it_and_before_it_is_refused(found: dict[str, 
 
 
 @needs_lightning
+def test_fit_ends_without_rank_0(tmp_path: Path) -> None:
+    program = str(Path(__file__).with_name("lightning_lost.py"))
+    words = "-m gossamer launch -n3 --restarts 0 --".split()
+    done = subprocess.run(
+        [sys.executable, *words, sys.executable, program, str(tmp_path)],
+        env=example_runs.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rank 0 ended by SIGKILL" in done.stderr
+    found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in (1, 2)]
+    assert [each["saves"] for each in found] == [True, False]
+    for each in found:
+        assert each["parameters"] == found[0]["parameters"]
+        assert each["said"] == found[0]["said"]
+        assert [said["ranks"] for said in each["said"]] == [[0, 1, 2]] + 3 * [[1, 2]]
+        assert [said["metrics"]["rank"] for said in each["said"]] == [1.0] + 3 * [1.5]
+        assert each["best"].endswith("epoch=3-step=40.ckpt")
+    kept = sorted(path.name for path in tmp_path.rglob("*.ckpt"))
+    assert kept == ["end.ckpt", "epoch=3-step=40.ckpt", "last.ckpt"]
+
+
+@needs_lightning
 def test_arguments_for_the_wrapper_are_refused() -> None:
     code = (
         "from gossamer.lightning import GossipStrategy\n"

@@ -18,7 +18,7 @@ from gossamer.report.metrics import read_metrics
 
 SCENARIOS = (
     "unequal_steps another_method loaded_on_one caches late odd_tensors odd_refused means "
-    "moving_average uneven_two metrics without_groups"
+    "gathered moving_average uneven_two metrics without_groups"
 )
 NEAR = 1e-6
 Results = list[Any]
@@ -101,6 +101,19 @@ def test_what_cannot_be_sent_is_refused_by_name(ranks: list[gossip_ranks.Rank]) 
         assert "'opaque' cannot be sent" in found["opaque"]["message"]
         assert "__tensor_flatten__" in found["opaque"]["message"]
         assert "'adjacency.indices' [2, 9] int64, got" in found["sparse"]["message"]
+
+
+def test_what_each_says(ranks: list[gossip_ranks.Rank]) -> None:
+    values = [
+        [r, {"rank": r, "text": "é", "none": None, "numbers": [0.5, r * 1e300]}] for r in range(2)
+    ]
+    for found in results(ranks, "gathered"):
+        assert found["said"] == values
+        assert found["inside"] == [[0, 0], [1, 1]]
+        assert found["in uneven"]["type"] == "RuntimeError"
+        assert found["refused"]["type"] == "ValueError"
+        assert "rank 1: gather() is of what JSON can say" in found["refused"]["message"]
+        assert "got set" in found["refused"]["message"]
 
 
 def test_means_of_tensors(ranks: list[gossip_ranks.Rank]) -> None:

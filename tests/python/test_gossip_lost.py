@@ -43,6 +43,7 @@ def check_those_left(found: list[Any], victim: int) -> None:
     others = [rank for rank in range(len(found) + 1) if rank != victim]
     for rank in found:
         assert rank["rank mean"] == pytest.approx(sum(others) / len(others))
+        assert rank["said"] == [[other, 10 * other] for other in others]
 
 
 @pytest.fixture(scope="module")
