@@ -71,21 +71,22 @@ void Council::lose(int peer, const std::exception_ptr& error) {
   if (by < 0 || by > everybody_.rank()) by = everybody_.rank();
 }
 
-/// Whether nothing is open any more; takes note of those that are lost.
+/// Whether it is open no more; takes note of who is lost.
+bool Council::collect(Message& message) {
+  if (message.request == 0) return true;
+  const Status status = transport_.poll(message.request);
+  if (status.state == Status::State::pending) return false;
+  message.has_come = status.state == Status::State::done;
+  if (message.has_come && !status.payload.empty()) land(status, message.losses.data());
+  message.release();
+  if (!message.has_come) lose(message.peer, status.error);
+  return true;
+}
+
+/// The same of all.
 bool Council::collect(Messages& messages) {
   bool is_all = true;
-  for (Message& message : messages) {
-    if (message.request == 0) continue;
-    const Status status = transport_.poll(message.request);
-    if (status.state == Status::State::pending) {
-      is_all = false;
-      continue;
-    }
-    message.has_come = status.state == Status::State::done;
-    if (message.has_come && !status.payload.empty()) land(status, message.losses.data());
-    message.release();
-    if (!message.has_come) lose(message.peer, status.error);
-  }
+  for (Message& message : messages) is_all = collect(message) && is_all;
   return is_all;
 }
 
@@ -193,22 +194,29 @@ bool Council::decide() {
   return agree;
 }
 
-bool Council::hears_of_another_round() {
-  collect(next_);
+/// Who has its result and then ends may have done all it had to do: if another round begins, it is
+/// lost there.
+bool Council::hears_of_another_round(const Messages& results) {
+  for (Message& message : next_) {
+    const auto result = std::ranges::find(results, message.peer, &Message::peer);
+    const bool has_result = result != results.end() && result->has_come;
+    const bool has_ended =
+        message.request != 0 && transport_.poll(message.request).state == Status::State::failed;
+    if (!has_result || !has_ended) collect(message);
+  }
   return std::ranges::any_of(next_, &Message::has_come);
 }
 
 void Council::check() {
-  if (hears_of_another_round()) throw CallBegunAnew();
+  if (hears_of_another_round({})) throw CallBegunAnew();
 }
 
 bool Council::end() {
   Messages heard = expect(result_slot(round_));
   Messages said = say(result_slot(round_));
   for (;;) {
-    const bool have_all = collect(heard) && collect(said);
-    if (hears_of_another_round()) return false;
-    if (have_all) break;
+    if (collect(heard) && collect(said)) break;  // all have theirs, and nobody begins another one
+    if (hears_of_another_round(heard)) return false;
     wait();
   }
   next_.clear();

@@ -71,10 +71,11 @@ class Council {
 
   Messages expect(int slot);
   Messages say(int slot);
+  bool collect(Message& message);
   bool collect(Messages& messages);
   void wait();
   void wait_for(Messages& messages);
-  bool hears_of_another_round();
+  bool hears_of_another_round(const Messages& results);
   bool decide();
   void lose(int peer, const std::exception_ptr& error);
   std::vector<int> left() const;
