@@ -12,13 +12,7 @@
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
-
-Schedule schedule_of(const EngineOptions& options) {
-  const Pattern& pattern = find_pattern(options.pattern);
-  Schedule schedule = options.schedule;
-  if (pattern.rounds == Rounds::complete) schedule = complete_schedule(schedule.shape);
-  return pattern.weighs ? push_sum_rounds(std::move(schedule)) : schedule;
-}
+namespace {
 
 /// Of the topology, without the pattern's weights.
 Schedule topology_of_those(const EngineOptions& options, const Seating& seating) {
@@ -37,6 +31,15 @@ Schedule topology_of_those(const EngineOptions& options, const Seating& seating)
   Schedule left = among(all, std::move(positions), seating.shape);
   if (is_connected(left) && unmet_condition(pattern, left, {}) == Condition::none) return left;
   return lazy(make_topology("ring", {.shape = seating.shape}));  // serves all sizes and patterns
+}
+
+}  // namespace
+
+Schedule schedule_of(const EngineOptions& options) {
+  const Pattern& pattern = find_pattern(options.pattern);
+  Schedule schedule = options.schedule;
+  if (pattern.rounds == Rounds::complete) schedule = complete_schedule(schedule.shape);
+  return pattern.weighs ? push_sum_rounds(std::move(schedule)) : schedule;
 }
 
 Schedule schedule_of_those(const EngineOptions& options, const Seating& seating,
