@@ -105,7 +105,12 @@ CommandPage doctor_page() {
               "--nproc-per-node 4 -m gossamer doctor`, also measures the links between the "
               "workers.",
           .footer = "Exit codes: 0 fine, 2 something keeps training from working.",
-          .flags = {{.names = {"--json"}, .help = "print one JSON object"}, kHelpFlag}};
+          .flags = {{.names = {"--json"}, .help = "print one JSON object"},
+                    {.names = {"--timeout-s"},
+                     .value = "S",
+                     .help = "how long all of it may take, more where workers start late",
+                     .fallback = "10"},
+                    kHelpFlag}};
 }
 
 CommandPage workers_page() {
