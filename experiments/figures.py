@@ -27,6 +27,7 @@ TITLE_SIZE = 9
 MOST_IN_TWO_COLUMNS = 4
 LABEL_GAP = 0.085  # of the axis' height, between two labels
 FROM = 0.35  # of the steps: losses before it are above the picture
+MOST_RANGES = 4  # of the ends, from the least loss to the top of a picture
 SHORT = {"alternating_exponential_ring": "AER"}
 
 
@@ -114,7 +115,8 @@ def spread_out(places: Sequence[float], gap: float) -> list[float]:
 
 
 def limits(drawn: Sequence[Panel]) -> tuple[float, float]:
-    """Of the losses: all that come after the first part of a curve."""
+    """Of the losses: all that come after the first part of a curve, but what is so high that the
+    ends could not be told from each other."""
     tails = [
         loss
         for panel in drawn
@@ -124,8 +126,11 @@ def limits(drawn: Sequence[Panel]) -> tuple[float, float]:
             *curve.most[int(FROM * len(curve.x)) :],
         ]
     ]
-    margin = 0.05 * (max(tails) - min(tails)) or 0.05
-    return min(tails) - margin, max(tails) + margin
+    ends = [curve.mean[-1] for panel in drawn for curve in panel.curves]
+    low = min(tails)
+    high = min(max(tails), low + MOST_RANGES * (max(ends) - low))
+    margin = 0.05 * (high - low) or 0.05
+    return low - margin, high + margin
 
 
 def shown_from(drawn: Sequence[Panel], kind: str) -> float:
