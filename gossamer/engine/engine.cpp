@@ -171,6 +171,7 @@ void Engine::start_back(Arrival& arrival) {
     for (const auto& lane : lanes_) begin_anew(lane->state(), pattern_);
   }
   start_at(steps);
+  for (const auto& lane : lanes_) lane->traffic().wait(Until::copied);  // others may quiesce()
 }
 
 /// The step's first payloads; those of the buckets first that the backward completes first.
@@ -326,7 +327,6 @@ void Engine::check_gradients() {
 /// See Note [Settled means] and Note [Sums that begin anew].
 bool Engine::settles() const { return lost_ != nullptr && gossamer::settles(pattern_); }
 
-/// No bucket follows an earlier one from this step on.
 std::int64_t Engine::first_round(std::int64_t step) const {
   std::int64_t longest = 1;
   for (const auto& lane : lanes_) longest = std::max(longest, lane->state().bucket.every);

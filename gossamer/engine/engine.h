@@ -119,7 +119,7 @@ class Engine {
   void check_gradients();
   bool settles() const;
   void settle();
-  std::int64_t first_round(std::int64_t step) const;
+  std::int64_t first_round(std::int64_t step) const;  ///< of all buckets, from this step on
   void measure_means();
   StepReport end_step();
   std::int64_t round_of(Lane& lane) const;
