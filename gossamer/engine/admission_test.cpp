@@ -16,6 +16,7 @@
 #include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/bowls.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/transport/net/net_transport.h"
 
@@ -38,16 +39,6 @@ struct Course {
   /// By rank: after how many steps of its own each of its lives ends; the last life goes on.
   std::vector<std::vector<int>> lives;
 };
-
-/// Worker i has f_i(x) = ½ h_i ‖x − a_i‖².
-double curvature(int rank) { return 0.5 + 0.5 * std::abs(std::sin(5. * rank + 1)); }
-double center(int rank, int element) { return 3 * std::sin(7. * rank + 2. * element); }
-
-void set_gradients(int rank, const std::vector<double>& x, std::vector<double>& g) {
-  for (int i = 0; i < kElements; ++i) {
-    g[at(i)] = curvature(rank) * (x[at(i)] - center(rank, i));
-  }
-}
 
 /// A job whose workers are threads, each with a transport of its own.
 class Job {
@@ -157,7 +148,7 @@ class Job {
         end_.compare_exchange_strong(never, step + plan_.steps_together);
       }
       if (ends_after >= 0 && step - first == ends_after) return;
-      if (learns()) set_gradients(rank, mine, g);
+      if (learns()) bowls::set_gradient(rank, mine, g);
       engine.step();
       latest_ = engine.steps_done();
       for (const int guest : engine.admission()->waiting_for_state()) {
@@ -233,13 +224,8 @@ TEST(Admission, PatternsThatKeepSumsComeToTheOptimumOfAllThatAreThere) {
     EXPECT_EQ(job.came_back, 5);
     ASSERT_EQ(std::ssize(job.x), 5);
     for (int i = 0; i < kElements; ++i) {
-      double top = 0;
-      double bottom = 0;
-      for (int rank = 0; rank < 5; ++rank) {
-        top += curvature(rank) * center(rank, i);
-        bottom += curvature(rank);
-      }
-      for (const auto& x : job.x) ASSERT_NEAR(x[at(i)], top / bottom, 1e-10);
+      const double right = bowls::optimum({0, 1, 2, 3, 4}, i);
+      for (const auto& x : job.x) ASSERT_NEAR(x[at(i)], right, 1e-10);
     }
   }
 }

@@ -200,9 +200,9 @@ bool Council::hears_of_another_round(const Messages& results) {
   for (Message& message : next_) {
     const auto result = std::ranges::find(results, message.peer, &Message::peer);
     const bool has_result = result != results.end() && result->has_come;
-    const bool has_ended =
-        message.request != 0 && transport_.poll(message.request).state == Status::State::failed;
-    if (!has_result || !has_ended) collect(message);
+    const bool is_open = has_result && message.request != 0;
+    if (is_open && transport_.poll(message.request).state == Status::State::failed) continue;
+    collect(message);
   }
   return std::ranges::any_of(next_, &Message::has_come);
 }

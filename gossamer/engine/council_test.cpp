@@ -17,6 +17,7 @@
 #include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/engine/collectives.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/transport/threads.h"
 
@@ -52,52 +53,52 @@ struct Fleet {
 
 /// By call, what the survivors got.
 std::vector<std::map<int, Answer>> answers_of(const Fleet& fleet) {
-  ClusterSpec cluster;
-  for (const int workers : fleet.per_host) cluster.hosts.push_back({.workers = workers});
   std::vector<std::map<int, Answer>> answers(kCalls);
   std::mutex mutex;
   const HostShape shape{fleet.per_host};
   std::atomic<int> at_work = shape.workers();
-  run_workers(make_threads_transports(cluster), [&](Transport& transport) {
-    const int rank = transport.describe().rank;
-    const auto death = fleet.deaths.find(rank);
-    int waits = death == fleet.deaths.end() ? -1 : death->second;
-    std::atomic<bool> is_dead = false;
-    const auto while_waiting = [&] {
-      if (waits >= 0 && --waits < 0) throw Death();
-    };
-    try {
-      std::vector<int> peers;
-      for (int other = 0; other < shape.workers(); ++other) {
-        if (other != rank) peers.push_back(other);
-      }
-      ExchangeRunner runner(transport, 20, while_waiting);
-      LostPeers lost(transport, peers);
-      Collectives collectives(runner, {shape, rank});
-      Lookout lookout(transport, lost, 0);
-      collectives.go_on_without(lost, lookout);
-      for (int call = 0; call < kCalls; ++call) {
-        Answer answer;
-        answer.means.assign(37, 0);
-        for (int i = 0; i < 37; ++i) answer.means[at(i)] = (1 << rank) + i;
-        collectives.mean(answer.means);
-        std::string gathered;
-        for (const std::string& each : collectives.gather("worker " + std::to_string(rank))) {
-          answer.gathered += each + ";";
+  run_workers(
+      make_threads_transports(engine_case::free_links(HostShape{fleet.per_host})),
+      [&](Transport& transport) {
+        const int rank = transport.describe().rank;
+        const auto death = fleet.deaths.find(rank);
+        int waits = death == fleet.deaths.end() ? -1 : death->second;
+        std::atomic<bool> is_dead = false;
+        const auto while_waiting = [&] {
+          if (waits >= 0 && --waits < 0) throw Death();
+        };
+        try {
+          std::vector<int> peers;
+          for (int other = 0; other < shape.workers(); ++other) {
+            if (other != rank) peers.push_back(other);
+          }
+          ExchangeRunner runner(transport, 20, while_waiting);
+          LostPeers lost(transport, peers);
+          Collectives collectives(runner, {shape, rank});
+          Lookout lookout(transport, lost, 0);
+          collectives.go_on_without(lost, lookout);
+          for (int call = 0; call < kCalls; ++call) {
+            Answer answer;
+            answer.means.assign(37, 0);
+            for (int i = 0; i < 37; ++i) answer.means[at(i)] = (1 << rank) + i;
+            collectives.mean(answer.means);
+            std::string gathered;
+            for (const std::string& each : collectives.gather("worker " + std::to_string(rank))) {
+              answer.gathered += each + ";";
+            }
+            answer.took_part = collectives.took_part();
+            answer.heard = "from " + std::to_string(rank);
+            collectives.broadcast(answer.heard);
+            const std::lock_guard lock(mutex);
+            answers[at(call)][rank] = answer;
+          }
+        } catch (const Death&) {
+          --at_work;
+          return;  // its transport ends now
         }
-        answer.took_part = collectives.took_part();
-        answer.heard = "from " + std::to_string(rank);
-        collectives.broadcast(answer.heard);
-        const std::lock_guard lock(mutex);
-        answers[at(call)][rank] = answer;
-      }
-    } catch (const Death&) {
-      --at_work;
-      return;  // its transport ends now
-    }
-    --at_work;
-    while (at_work > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  });
+        --at_work;
+        while (at_work > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
   return answers;
 }
 

@@ -10,6 +10,7 @@
 
 #include "gossamer/base/index.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/transport/threads.h"
@@ -96,15 +97,12 @@ Values train(const EngineOptions& options, Transport& transport, int rank) {
 
 /// What each worker ends with.
 std::array<Values, kWorkers> train_all(const EngineOptions& options) {
-  ClusterSpec cluster;
-  for (const int workers : options.schedule.shape.workers_per_host) {
-    cluster.hosts.push_back({.workers = workers});
-  }
   std::array<Values, kWorkers> found;
-  run_workers(make_threads_transports(cluster), [&](Transport& transport) {
-    const int rank = transport.describe().rank;
-    found[at(rank)] = train(options, transport, rank);
-  });
+  run_workers(make_threads_transports(engine_case::free_links(options.schedule.shape)),
+              [&](Transport& transport) {
+                const int rank = transport.describe().rank;
+                found[at(rank)] = train(options, transport, rank);
+              });
   return found;
 }
 

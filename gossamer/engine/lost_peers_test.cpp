@@ -14,6 +14,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/test_errors.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/transport/threads.h"
@@ -57,37 +58,39 @@ EngineOptions options_of(const Fleet& fleet) {
 }
 
 Outcome outcome_of(const Fleet& fleet) {
-  ClusterSpec cluster;
-  for (const int workers : fleet.per_host) cluster.hosts.push_back({.workers = workers});
   const int workers = HostShape{fleet.per_host}.workers();
   const auto survivors = workers - static_cast<int>(fleet.deaths.size());
   std::atomic<int> done = 0;
   Outcome outcome;
   outcome.x.assign(kSteps, std::vector<std::vector<double>>(static_cast<std::size_t>(workers)));
   outcome.lost.resize(static_cast<std::size_t>(workers));
-  run_workers(make_threads_transports(cluster), [&](Transport& transport) {
-    const auto rank = static_cast<std::size_t>(transport.describe().rank);
-    const auto death =
-        std::ranges::find(fleet.deaths, static_cast<int>(rank), &std::pair<int, int>::first);
-    std::vector<double> x(kElements);
-    std::vector<double> g(kElements, 0.);
-    for (int i = 0; i < kElements; ++i)
-      x[static_cast<std::size_t>(i)] = start_of(transport.describe().rank, i);
-    Engine engine(options_of(fleet), transport,
-                  {{DType::f64, x.data(), g.data(), 24, {{0, 24, 0}}},
-                   {DType::f64, x.data() + 24, g.data() + 24, 16, {{0, 16, 0}}}});
-    engine.set_anchors();
-    engine.start_at(0);
-    for (int step = 0; step < kSteps; ++step) {
-      if (death != fleet.deaths.end() && step == death->second) return;
-      for (const LostPeer& each : engine.step().lost) outcome.lost[rank].push_back(each.peer);
-      engine.quiesce();
-      if (death == fleet.deaths.end()) outcome.x[static_cast<std::size_t>(step)][rank] = x;
-      if (fleet.late == Late::skip) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    ++done;
-    while (done < survivors) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  });
+  run_workers(make_threads_transports(engine_case::free_links(HostShape{fleet.per_host})),
+              [&](Transport& transport) {
+                const auto rank = static_cast<std::size_t>(transport.describe().rank);
+                const auto death = std::ranges::find(fleet.deaths, static_cast<int>(rank),
+                                                     &std::pair<int, int>::first);
+                std::vector<double> x(kElements);
+                std::vector<double> g(kElements, 0.);
+                for (int i = 0; i < kElements; ++i)
+                  x[static_cast<std::size_t>(i)] = start_of(transport.describe().rank, i);
+                Engine engine(options_of(fleet), transport,
+                              {{DType::f64, x.data(), g.data(), 24, {{0, 24, 0}}},
+                               {DType::f64, x.data() + 24, g.data() + 24, 16, {{0, 16, 0}}}});
+                engine.set_anchors();
+                engine.start_at(0);
+                for (int step = 0; step < kSteps; ++step) {
+                  if (death != fleet.deaths.end() && step == death->second) return;
+                  for (const LostPeer& each : engine.step().lost)
+                    outcome.lost[rank].push_back(each.peer);
+                  engine.quiesce();
+                  if (death == fleet.deaths.end())
+                    outcome.x[static_cast<std::size_t>(step)][rank] = x;
+                  if (fleet.late == Late::skip)
+                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                }
+                ++done;
+                while (done < survivors) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+              });
   for (int rank = 0; rank < workers; ++rank) {
     if (!outcome.x.back()[static_cast<std::size_t>(rank)].empty()) outcome.live.push_back(rank);
   }

@@ -10,6 +10,7 @@
 
 #include "gossamer/engine/agreement.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/transport/threads.h"
@@ -17,11 +18,7 @@
 namespace gossamer {
 namespace {
 
-ClusterSpec free_links(const HostShape& shape) {
-  ClusterSpec cluster;
-  for (int workers : shape.workers_per_host) cluster.hosts.push_back({.workers = workers});
-  return cluster;
-}
+using engine_case::free_links;
 
 /// Whom each worker really talked to in a run that uses everything.
 std::map<int, std::set<int>> talked_to(const EngineOptions& options) {

@@ -9,6 +9,7 @@
 
 #include "gossamer/base/index.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/transport/threads.h"
@@ -71,36 +72,33 @@ All reference(const EngineOptions& options, std::int64_t steps) {
 
 /// From a start after `first` steps, in which the workers have what they had then.
 All train(const EngineOptions& options, std::int64_t first, const All& from) {
-  ClusterSpec cluster;
-  for (const int workers : options.schedule.shape.workers_per_host) {
-    cluster.hosts.push_back({.workers = workers});
-  }
   All found = from;
-  run_workers(make_threads_transports(cluster), [&](Transport& transport) {
-    const int rank = transport.describe().rank;
-    Worker& x = found[at(rank)];
-    Worker g = start(0);
-    std::vector<Bucket> buckets;
-    for (std::size_t b = 0; b < kEvery.size(); ++b) {
-      buckets.push_back({.dtype = DType::f64,
-                         .x = {x[b].data()},
-                         .g = {g[b].data()},
-                         .count = kCount,
-                         .segments = {{.count = kCount}},
-                         .every = kEvery[b],
-                         .is_beside = b > 0});
-    }
-    Engine engine(options, transport, buckets);
-    engine.start_at(first);
-    for (std::int64_t step = first; step < kSteps; ++step) {
-      for (std::size_t b = 0; b < kEvery.size(); ++b) {
-        for (std::size_t k = 0; k < kCount; ++k) g[b][k] = gradient(rank, step, b, k);
-      }
-      engine.step();
-    }
-    engine.quiesce();
-    engine.collectives().barrier();
-  });
+  run_workers(make_threads_transports(engine_case::free_links(options.schedule.shape)),
+              [&](Transport& transport) {
+                const int rank = transport.describe().rank;
+                Worker& x = found[at(rank)];
+                Worker g = start(0);
+                std::vector<Bucket> buckets;
+                for (std::size_t b = 0; b < kEvery.size(); ++b) {
+                  buckets.push_back({.dtype = DType::f64,
+                                     .x = {x[b].data()},
+                                     .g = {g[b].data()},
+                                     .count = kCount,
+                                     .segments = {{.count = kCount}},
+                                     .every = kEvery[b],
+                                     .is_beside = b > 0});
+                }
+                Engine engine(options, transport, buckets);
+                engine.start_at(first);
+                for (std::int64_t step = first; step < kSteps; ++step) {
+                  for (std::size_t b = 0; b < kEvery.size(); ++b) {
+                    for (std::size_t k = 0; k < kCount; ++k) g[b][k] = gradient(rank, step, b, k);
+                  }
+                  engine.step();
+                }
+                engine.quiesce();
+                engine.collectives().barrier();
+              });
   return found;
 }
 

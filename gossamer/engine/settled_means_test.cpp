@@ -9,6 +9,7 @@
 #include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/transport/threads.h"
@@ -79,12 +80,10 @@ struct Found {
 
 Found found(const Case& given) {
   const HostShape shape{given.per_host};
-  ClusterSpec cluster;
-  for (const int workers : given.per_host) cluster.hosts.push_back({.workers = workers});
   Found all;
   all.x.resize(at(shape.workers()));
   all.lost.resize(at(shape.workers()));
-  run_workers(make_threads_transports(cluster), [&](Transport& transport) {
+  run_workers(make_threads_transports(engine_case::free_links(shape)), [&](Transport& transport) {
     const int rank = transport.describe().rank;
     std::vector<double> x(kElements, 1.);
     std::vector<double> g(kElements);

@@ -10,6 +10,8 @@
 #include "gossamer/base/index.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/testing/bowls.h"
+#include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/schedule_spec.h"
 #include "gossamer/graph/topology.h"
@@ -41,21 +43,6 @@ struct Case {
   Schedule own = {};  ///< in place of `schedule`, where it has rounds
 };
 
-/// Worker i has f_i(x) = ½ h_i ‖x − a_i‖².
-double curvature(int rank) { return 0.5 + 0.5 * std::abs(std::sin(5. * rank + 1)); }
-double center(int rank, int element) { return 3 * std::sin(7. * rank + 2. * element); }
-
-/// Of the sum of the f of those that are left.
-double optimum(const std::vector<int>& left, int element) {
-  double top = 0;
-  double bottom = 0;
-  for (const int rank : left) {
-    top += curvature(rank) * center(rank, element);
-    bottom += curvature(rank);
-  }
-  return top / bottom;
-}
-
 const Death* death_of(const Case& given, int rank) {
   const auto found = std::ranges::find(given.deaths, rank, &Death::worker);
   return found == given.deaths.end() ? nullptr : &*found;
@@ -76,12 +63,10 @@ struct Found {
 
 Found found(const Case& given) {
   const HostShape shape{given.per_host};
-  ClusterSpec cluster;
-  for (const int workers : given.per_host) cluster.hosts.push_back({.workers = workers});
   Found all;
   all.x.resize(at(shape.workers()));
   all.lost.resize(at(shape.workers()));
-  run_workers(make_threads_transports(cluster), [&](Transport& transport) {
+  run_workers(make_threads_transports(engine_case::free_links(shape)), [&](Transport& transport) {
     const int rank = transport.describe().rank;
     const Death* const death = death_of(given, rank);
     std::vector<double> x(kElements);
@@ -104,9 +89,7 @@ Found found(const Case& given) {
     engine.set_anchors();
     engine.start_at(0);
     for (int step = 0; step < given.steps; ++step) {
-      for (int i = 0; i < kElements; ++i) {
-        g[at(i)] = curvature(rank) * (x[at(i)] - center(rank, i));
-      }
+      bowls::set_gradient(rank, x, g);
       const bool ends = death != nullptr && death->step == step;
       const int ready = ends ? death->buckets : 2;
       if (ready > 0) engine.gradient_ready(1);
@@ -127,7 +110,8 @@ void expect_optimum(const Case& given) {
   const std::vector<int> ranks = left(given);
   for (const int rank : ranks) {
     for (int i = 0; i < kElements; ++i) {
-      ASSERT_NEAR(all.x[at(rank)].back()[at(i)], optimum(ranks, i), 1e-10) << "worker " << rank;
+      ASSERT_NEAR(all.x[at(rank)].back()[at(i)], bowls::optimum(ranks, i), 1e-10)
+          << "worker " << rank;
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/graph/algebra.h"
+#include "gossamer/graph/those_left.h"
 
 namespace gossamer {
 namespace {
@@ -22,12 +23,8 @@ void check_options(const MethodSpec& method, const PatternFacts& pattern) {
   }
 }
 
-/// Of rounds that never repeat, as many are looked at.
-constexpr std::int64_t kRoundsLookedAt = 64;
-
 bool is_symmetric(const Schedule& schedule) {
-  const std::int64_t rounds = schedule.period > 0 ? schedule.period : kRoundsLookedAt;
-  for (std::int64_t t = 0; t < rounds; ++t) {
+  for (std::int64_t t = 0; t < rounds_looked_at(schedule); ++t) {
     if (!is_symmetric(round_at(schedule, t))) return false;
   }
   return true;

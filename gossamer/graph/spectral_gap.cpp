@@ -10,6 +10,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/graph/lanczos.h"
+#include "gossamer/graph/weights.h"
 
 namespace gossamer {
 namespace {
@@ -19,22 +20,14 @@ using Sparse = Eigen::SparseMatrix<double>;
 constexpr int kSteps = 100;
 constexpr double kShift = 1e-9;
 
-bool connected(const Round& round) {
-  std::vector<bool> seen(at(round.workers), false);
-  std::vector<int> open{0};
-  seen[0] = true;
-  std::size_t reached = 1;
-  while (!open.empty()) {
-    const int worker = open.back();
-    open.pop_back();
-    for (const Entry& entry : round.rows[at(worker)]) {
-      if (seen[at(entry.worker)]) continue;
-      seen[at(entry.worker)] = true;
-      ++reached;
-      open.push_back(entry.worker);
+Neighbours neighbours_in(const Round& round) {
+  Neighbours neighbours(at(round.workers));
+  for (int i = 0; i < round.workers; ++i) {
+    for (const Entry& entry : round.rows[at(i)]) {
+      if (entry.worker != i) neighbours[at(i)].push_back(entry.worker);
     }
   }
-  return reached == at(round.workers);
+  return neighbours;
 }
 
 /// shift·I + sign·W.
@@ -93,7 +86,7 @@ Round transposed(const Round& round) {
 }
 
 double gap_of_symmetric(const Round& round) {
-  if (!connected(round)) return 0;
+  if (!is_connected(neighbours_in(round))) return 0;
   const double below_one = smallest(round, -1);
   if (1 + disc_bound(round) >= below_one) return below_one;
   return std::min(below_one, smallest(round, 1));

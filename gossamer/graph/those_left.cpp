@@ -6,6 +6,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
+#include "gossamer/graph/weights.h"
 
 namespace gossamer {
 namespace {
@@ -49,8 +50,6 @@ Round rows_among(const Round& round, const std::vector<int>& position_of, int le
   return sparse_round(left, std::move(rows));
 }
 
-constexpr std::int64_t kRoundsLookedAt = 64;
-
 }  // namespace
 
 Schedule among(Schedule schedule, std::vector<int> positions, const HostShape& shape) {
@@ -72,35 +71,24 @@ Schedule among(Schedule schedule, std::vector<int> positions, const HostShape& s
   return result;
 }
 
+std::int64_t rounds_looked_at(const Schedule& schedule) {
+  constexpr std::int64_t kIfTheyNeverRepeat = 64;
+  return schedule.period > 0 ? schedule.period : kIfTheyNeverRepeat;
+}
+
 bool is_connected(const Schedule& schedule) {
   // Both ways: where sums of columns or of rows are 1, what goes one way comes back another way.
-  const int workers = schedule.shape.workers();
-  std::vector<std::vector<int>> neighbours(at(workers));
-  const std::int64_t rounds = schedule.period > 0 ? schedule.period : kRoundsLookedAt;
-  for (std::int64_t t = 0; t < rounds; ++t) {
+  Neighbours neighbours(at(schedule.shape.workers()));
+  for (std::int64_t t = 0; t < rounds_looked_at(schedule); ++t) {
     const Round round = round_at(schedule, t);
-    for (int i = 0; i < workers; ++i) {
+    for (int i = 0; i < round.workers; ++i) {
       for (const Entry& entry : row_of(round, i)) {
         neighbours[at(i)].push_back(entry.worker);
         neighbours[at(entry.worker)].push_back(i);
       }
     }
   }
-  std::vector<char> is_reached(at(workers), 0);
-  std::vector<int> open = {0};
-  is_reached[0] = 1;
-  int reached = 1;
-  while (!open.empty()) {
-    const int next = open.back();
-    open.pop_back();
-    for (const int other : neighbours[at(next)]) {
-      if (is_reached[at(other)]) continue;
-      is_reached[at(other)] = 1;
-      ++reached;
-      open.push_back(other);
-    }
-  }
-  return reached == workers;
+  return is_connected(neighbours);
 }
 
 }  // namespace gossamer

@@ -1,6 +1,7 @@
 #pragma once
 /// Schedules for some of the workers that they were made for.
 
+#include <cstdint>
 #include <vector>
 
 #include "gossamer/graph/schedule.h"
@@ -13,8 +14,11 @@ namespace gossamer {
 /// would receive it. So symmetric W stay doubly stochastic, and columns keep their sums.
 Schedule among(Schedule schedule, std::vector<int> positions, const HostShape& shape);
 
-/// Whether what a worker has gets to all others, over the rounds of a period, or over the first
-/// ones where they never repeat.
+/// By how many of its first rounds a schedule is judged: those of a period; where they never repeat
+/// some of them.
+std::int64_t rounds_looked_at(const Schedule& schedule);
+
+/// Whether what a worker has gets to all others, over rounds_looked_at().
 bool is_connected(const Schedule& schedule);
 
 }  // namespace gossamer

@@ -5,6 +5,18 @@
 
 namespace gossamer {
 
+bool is_connected(const Neighbours& neighbours) {
+  std::vector<char> reached(neighbours.size(), 0);
+  std::vector<int> next{0};
+  reached[0] = 1;
+  for (std::size_t k = 0; k < next.size(); ++k) {
+    for (const int j : neighbours[static_cast<std::size_t>(next[k])]) {
+      if (std::exchange(reached[static_cast<std::size_t>(j)], 1) == 0) next.push_back(j);
+    }
+  }
+  return next.size() == neighbours.size();
+}
+
 Round metropolis_round(const Neighbours& neighbours) {
   std::vector<std::vector<Entry>> rows(neighbours.size());
   for (std::size_t i = 0; i < neighbours.size(); ++i) {

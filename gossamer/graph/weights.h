@@ -11,6 +11,9 @@ namespace gossamer {
 /// Who is joined to whom: symmetric, without self, each neighbour once.
 using Neighbours = std::vector<std::vector<int>>;
 
+/// Whether there is a way from everybody to everybody.
+bool is_connected(const Neighbours& neighbours);
+
 /// Metropolis weights: W[i][j] = 1/(1 + max(degree_i, degree_j)), the rest stays with i. Symmetric.
 Round metropolis_round(const Neighbours& neighbours);
 

@@ -1,4 +1,3 @@
-#include <utility>
 #include <vector>
 
 #include "gossamer/base/rng.h"
@@ -19,19 +18,6 @@ Neighbours random_graph(int workers, std::uint64_t seed, std::int64_t t) {
     }
   }
   return neighbours;
-}
-
-bool is_connected(const Neighbours& neighbours) {
-  std::vector<char> reached(neighbours.size(), 0);
-  std::vector<int> next{0};
-  reached[0] = 1;
-  for (std::size_t k = 0; k < next.size(); ++k) {
-    const int i = next[k];
-    for (const int j : neighbours[static_cast<std::size_t>(i)]) {
-      if (std::exchange(reached[static_cast<std::size_t>(j)], 1) == 0) next.push_back(j);
-    }
-  }
-  return next.size() == neighbours.size();
 }
 
 }  // namespace
