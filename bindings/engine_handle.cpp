@@ -70,6 +70,7 @@ void EngineHandle::average_gradients(const std::vector<std::pair<std::string, at
                                                                  .rounds = std::move(rounds),
                                                                  .first_round = engine.steps_done(),
                                                                  .staggers = staggers,
+                                                                 .seated = &engine.seating(),
                                                                  .lost = engine.lost(),
                                                                  .collectives = &world,
                                                                  .replica = std::move(replica),

@@ -18,6 +18,7 @@
 #include "gossamer/base/json.h"
 #include "gossamer/base/rng.h"
 #include "gossamer/engine/engine.h"
+#include "gossamer/engine/spares.h"
 #include "gossamer/engine/worker_threads.h"
 #include "gossamer/graph/topology.h"
 #include "gossamer/torch/process.h"

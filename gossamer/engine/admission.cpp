@@ -234,7 +234,7 @@ bool Arrival::ask(Host& host, const AdmissionWord& question, AdmissionWord& answ
 }
 
 /// The answers of all that are there. They come together: each at its own next step.
-std::vector<AdmissionWord> Arrival::ask_all(const AdmissionWord& question) {
+std::map<int, AdmissionWord> Arrival::ask_all(const AdmissionWord& question) {
   deadline_ = deadline_after(timeout_s_);
   leave_out_absent();
   std::vector<AdmissionWord> words(hosts_.size(), question);
@@ -247,7 +247,7 @@ std::vector<AdmissionWord> Arrival::ask_all(const AdmissionWord& question) {
         receive(peer, tag_of(About::answer, generation_, number), bytes_of(answers[k])));
     sends.push_back(send(peer, tag_of(About::question, generation_, number), words[k]));
   }
-  std::vector<AdmissionWord> heard;
+  std::map<int, AdmissionWord> heard;
   for (std::size_t k = 0; k < hosts_.size(); ++k) {
     const bool is_sent = finish(std::move(sends[k]), nullptr);
     const bool is_heard = finish(std::move(receives[k]), &answers[k]);
@@ -255,7 +255,7 @@ std::vector<AdmissionWord> Arrival::ask_all(const AdmissionWord& question) {
     host.is_there = host.is_there && is_sent && is_heard;
     host.is_coming = host.is_there && answers[k].kind == AdmissionWord::Kind::coming;
     ++host.number;
-    if (host.is_there && !host.is_coming) heard.push_back(answers[k]);
+    if (host.is_there && !host.is_coming) heard[host.peer] = answers[k];
   }
   if (heard.empty()) fail("none of the others is there, or can be reached");
   return heard;
@@ -281,10 +281,9 @@ std::vector<int> Arrival::there() const {
 
 void Arrival::ask_how_far() {
   const auto asked = Clock::now();
-  const std::vector<AdmissionWord> answers = ask_all({.kind = AdmissionWord::Kind::where});
-  heard_ = {.asked = asked,
-            .answered = Clock::now(),
-            .furthest = std::ranges::max(answers, {}, &AdmissionWord::steps).steps};
+  const auto answers = ask_all({.kind = AdmissionWord::Kind::where});
+  heard_ = {.asked = asked, .answered = Clock::now(), .steps = {}};
+  for (const auto& [peer, answer] : answers) heard_->steps[peer] = answer.steps;
   wait_for_those_before();  // which may take long: the times above are those of the answers
 }
 
@@ -312,14 +311,20 @@ std::int64_t Arrival::agree_on_start() {
   if (!heard_) ask_how_far();
   const Heard first = *heard_;
   ask_how_far();
+  std::int64_t furthest = 0;
+  std::int64_t most_done = 0;  // by one of them, between the two times
+  for (const auto& [peer, steps] : heard_->steps) {
+    const auto before = first.steps.find(peer);  // who has just come back may have begun far ahead
+    if (before != first.steps.end()) most_done = std::max(most_done, steps - before->second);
+    furthest = std::max(furthest, steps);
+  }
   // One may have answered long before the others, and gone on: what it has done since took it no
   // longer than this.
   const std::chrono::duration<double> taken = heard_->answered - first.asked;
-  const double steps_per_s = static_cast<double>(heard_->furthest - first.furthest) / taken.count();
+  const double steps_per_s = static_cast<double>(most_done) / taken.count();
   const auto margin = static_cast<std::int64_t>(std::ceil(steps_per_s * kMargin_s));
-  const std::int64_t start = heard_->furthest + std::max(kMargin, margin);
-  for (const AdmissionWord& answer :
-       ask_all({.kind = AdmissionWord::Kind::begin, .steps = start})) {
+  const std::int64_t start = furthest + std::max(kMargin, margin);
+  for (const auto& [peer, answer] : ask_all({.kind = AdmissionWord::Kind::begin, .steps = start})) {
     if (answer.is_yes == 0)
       fail("the others step too fast to come in at step " + std::to_string(start));
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -135,14 +136,15 @@ class Arrival {
     bool is_coming = false;  ///< it comes back itself
   };
 
-  /// How far the furthest was at some time between the question and the last answer.
+  /// By peer, how far it was at some time between the question and the last answer.
   struct Heard {
     Clock::time_point asked;
     Clock::time_point answered;
-    std::int64_t furthest = 0;
+    std::map<int, std::int64_t> steps;
   };
 
-  std::vector<AdmissionWord> ask_all(const AdmissionWord& question);
+  /// By peer, of those that are there.
+  std::map<int, AdmissionWord> ask_all(const AdmissionWord& question);
   void ask_how_far();
   void wait_for_those_before();
   bool ask(Host& host, const AdmissionWord& question, AdmissionWord& answer);

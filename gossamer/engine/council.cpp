@@ -20,13 +20,14 @@ int result_slot(int round) { return 2 * round + 1; }
 }  // namespace
 
 Council::Council(Transport& transport, Seating everybody, LostPeers& lost, Lookout& lookout,
-                 double timeout_s, WhileWaiting while_waiting)
+                 double timeout_s, WhileWaiting while_waiting, bool tells)
     : transport_(transport),
       everybody_(std::move(everybody)),
       lost_(lost),
       lookout_(lookout),
       timeout_s_(timeout_s),
       while_waiting_(std::move(while_waiting)),
+      tells_(tells),
       losses_(at(everybody_.workers()), -1) {}
 
 Council::Message& Council::Message::operator=(Message&& other) noexcept {
@@ -65,8 +66,17 @@ Council::Messages Council::say(int slot) {
   return said;
 }
 
+bool Council::is_to_be_told(const std::exception_ptr& error) const {
+  if (tells_) return true;
+  try {
+    std::rethrow_exception(error);
+  } catch (const TransportError& failure) {
+    return failure.details().fault != Fault::lost;
+  }
+}
+
 void Council::lose(int peer, const std::exception_ptr& error) {
-  lost_.pass_over(error, steps_);
+  if (is_to_be_told(error)) lost_.pass_over(error, steps_);
   std::int32_t& by = losses_[at(peer)];
   if (by < 0 || by > everybody_.rank()) by = everybody_.rank();
 }
@@ -104,10 +114,6 @@ void Council::wait() {
   if (while_waiting_) while_waiting_();
 }
 
-void Council::wait_for(Messages& messages) {
-  while (!collect(messages)) wait();
-}
-
 /// The ranks that are left, see Note [Who takes part]. Equal on all that know the same losses.
 std::vector<int> Council::left() const {
   const auto is_mutual = [&](int rank) {
@@ -139,30 +145,29 @@ Seating Council::seating_of(const std::vector<int>& ranks) const {
 }
 
 void Council::at_step(std::int64_t steps) {
+  for (const int rank : lost_.came_back(steps_, steps)) losses_[at(rank)] = -1;
   steps_ = steps;
-  for (const int rank : lost_.take_back(steps)) losses_[at(rank)] = -1;
 }
 
 Seating Council::begin(std::int64_t call) {
-  if (call != call_) round_ = -1;
-  call_ = call;
-  deadline_ = deadline_after(timeout_s_);
-  for (int rank = 0; rank < everybody_.workers(); ++rank) {
-    const bool is_off = rank != everybody_.rank() && lost_.is_off(rank, steps_ - 1);
-    if (losses_[at(rank)] < 0 && is_off) losses_[at(rank)] = everybody_.rank();
-  }
-  do {
-    ++round_;
-  } while (!decide());
-  lookout_.look_now();  // whoever is cut off decides nothing
-  next_ = expect(losses_slot(round_ + 1));
-  std::vector<int> ranks = peers_;
-  ranks.insert(std::ranges::upper_bound(ranks, everybody_.rank()), everybody_.rank());
-  return seating_of(ranks);
+  open(call);
+  while (!decides()) wait();
+  return seating();
 }
 
-/// One round; whether all in it have said the same.
-bool Council::decide() {
+void Council::open(std::int64_t call) {
+  if (call != call_) round_ = -1;
+  call_ = call;
+  begin_wait();
+  for (int rank = 0; rank < everybody_.workers(); ++rank) {
+    const bool is_away = rank != everybody_.rank() && lost_.is_away(rank, steps_ - 1);
+    if (losses_[at(rank)] < 0 && is_away) losses_[at(rank)] = everybody_.rank();
+  }
+  begin_round();
+}
+
+void Council::begin_round() {
+  ++round_;
   peers_ = left();
   if (std::erase(peers_, everybody_.rank()) == 0) {
     throw TransportError({.rank = everybody_.rank(),
@@ -173,19 +178,39 @@ bool Council::decide() {
                                     "peer has ended, and one of both has to leave",
                           .fault = Fault::expelled});
   }
-  const Losses before = losses_;
-  Messages heard = std::exchange(next_, {});
-  std::erase_if(heard, [&](const Message& message) {
+  before_ = losses_;
+  heard_ = std::exchange(next_, {});
+  std::erase_if(heard_, [&](const Message& message) {
     return !std::ranges::binary_search(peers_, message.peer);
   });
-  if (heard.empty()) heard = expect(losses_slot(round_));
-  Messages said = say(losses_slot(round_));
-  wait_for(heard);
-  wait_for(said);
-  bool agree = losses_ == before;
-  for (const Message& message : heard) {
+  if (heard_.empty()) heard_ = expect(losses_slot(round_));
+  said_ = say(losses_slot(round_));
+}
+
+bool Council::decides() {
+  for (;;) {
+    const bool has_heard = collect(heard_);
+    if (!collect(said_) || !has_heard) return false;
+    if (agree()) break;
+    begin_round();
+  }
+  lookout_.look_now();  // whoever is cut off decides nothing
+  next_ = expect(losses_slot(round_ + 1));
+  return true;
+}
+
+Seating Council::seating() const {
+  std::vector<int> ranks = peers_;
+  ranks.insert(std::ranges::upper_bound(ranks, everybody_.rank()), everybody_.rank());
+  return seating_of(ranks);
+}
+
+/// Whether all in the round have said the same; takes note of what they have said.
+bool Council::agree() {
+  bool agree = losses_ == before_;
+  for (const Message& message : heard_) {
     if (!message.has_come) continue;
-    agree = agree && message.losses == before;
+    agree = agree && message.losses == before_;
     for (std::size_t k = 0; k < losses_.size(); ++k) {
       const std::int32_t by = message.losses[k];
       if (by >= 0 && (losses_[k] < 0 || by < losses_[k])) losses_[k] = by;
@@ -212,15 +237,24 @@ void Council::check() {
 }
 
 bool Council::end() {
-  Messages heard = expect(result_slot(round_));
-  Messages said = say(result_slot(round_));
-  for (;;) {
-    if (collect(heard) && collect(said)) break;  // all have theirs, and nobody begins another one
-    if (hears_of_another_round(heard)) return false;
-    wait();
+  say_result();
+  End found = ends();
+  for (; found == End::open; found = ends()) wait();
+  return found == End::all;
+}
+
+void Council::say_result() {
+  heard_ = expect(result_slot(round_));
+  said_ = say(result_slot(round_));
+}
+
+Council::End Council::ends() {
+  const bool has_heard = collect(heard_);
+  if (collect(said_) && has_heard) {  // all have theirs, and nobody begins another round
+    next_.clear();
+    return End::all;
   }
-  next_.clear();
-  return true;
+  return hears_of_another_round(heard_) ? End::again : End::open;
 }
 
 }  // namespace gossamer

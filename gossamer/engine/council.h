@@ -33,9 +33,10 @@ struct CallBegunAnew {};
 /// nobody knows whether it belongs to the end of the one or to the beginning of the other.
 class Council {
  public:
-  /// The transport, `lost` and `lookout` must outlive this.
+  /// The transport, `lost` and `lookout` must outlive this. `tells`: that a peer has ended is known
+  /// to `lost` from then on; else only here.
   Council(Transport& transport, Seating everybody, LostPeers& lost, Lookout& lookout,
-          double timeout_s, WhileWaiting while_waiting);
+          double timeout_s, WhileWaiting while_waiting, bool tells = true);
 
   /// All have done so many steps: those who come back after them take part again.
   void at_step(std::int64_t steps);
@@ -48,6 +49,18 @@ class Council {
   void check();
   /// This worker has its result; whether all have, else it is to be begun again.
   bool end();
+
+  /// The same for those who do something else meanwhile: open(), decides() until it is true, which
+  /// gives seating(), say_result(), ends() until it is not `open`.
+  void open(std::int64_t call);
+  bool decides();
+  Seating seating() const;
+  void say_result();
+  enum class End { open, all, again };
+  End ends();
+  /// Between two of these: waits for a moment; throws TransportError timeout_s after begin_wait().
+  void begin_wait() { deadline_ = deadline_after(timeout_s_); }
+  void wait();
 
  private:
   /// By rank: who has lost it, the least of those; −1: nobody.
@@ -71,12 +84,12 @@ class Council {
 
   Messages expect(int slot);
   Messages say(int slot);
+  bool is_to_be_told(const std::exception_ptr& error) const;
   bool collect(Message& message);
   bool collect(Messages& messages);
-  void wait();
-  void wait_for(Messages& messages);
   bool hears_of_another_round(const Messages& results);
-  bool decide();
+  void begin_round();
+  bool agree();
   void lose(int peer, const std::exception_ptr& error);
   std::vector<int> left() const;
   Seating seating_of(const std::vector<int>& ranks) const;
@@ -87,11 +100,15 @@ class Council {
   Lookout& lookout_;
   const double timeout_s_;
   const WhileWaiting while_waiting_;
+  const bool tells_;
   Losses losses_;
   std::int64_t steps_ = 0;
   std::int64_t call_ = -1;
   int round_ = 0;
   std::vector<int> peers_;  ///< of this round
+  Losses before_;           ///< what was known when it began
+  Messages heard_;          ///< in it, and then results
+  Messages said_;           ///< likewise
   Messages next_;           ///< of the next round, of those who begin the call again
   Deadline deadline_;
 };

@@ -11,44 +11,22 @@
 #include "gossamer/engine/late_edges.h"
 #include "gossamer/engine/non_finite.h"
 #include "gossamer/engine/peers.h"
+#include "gossamer/engine/spares.h"
 #include "gossamer/engine/tags.h"
 
 namespace gossamer {
-namespace {
-
-using Kind = TimelineEvent::Kind;
-
-/// Whether the buckets have spares that an engine makes use of.
-bool can_alternate(const EngineOptions& options, const std::vector<Bucket>& buckets) {
-  const auto spares =
-      std::ranges::count_if(buckets, [](const Bucket& b) { return b.spare.data != nullptr; });
-  const bool can = spares > 0 && sends_parameters_ahead(find_pattern(options.pattern));
-  GOSSAMER_ASSERT(!can || spares == std::ssize(buckets));
-  return can;
-}
-
-}  // namespace
-
-bool wants_spares(const EngineOptions& options, const Transport& transport) {
-  const Pattern& pattern = find_pattern(options.pattern);
-  return sends_parameters_ahead(pattern) && transport.describe().lends != Lends::nothing;
-}
 
 Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> buckets)
     : options_(std::move(options)),
       pattern_(find_pattern(options_.pattern)),
       optimizer_(find_optimizer(options_.optimizer)),
       alternates_(can_alternate(options_, buckets)),
-      runner_(transport, options_.timeout_s, options_.while_waiting),
+      runner_(transport, options_.timeout_s, [this] { while_waiting(); }),
       collectives_(runner_, seating_of_all(options_, transport.describe())),
       plans_(options_, collectives_.seating()),
       step_(buckets.size()) {
   if (options_.lost == Lost::go_on) {
-    lost_ = std::make_unique<LostPeers>(transport, company_of(options_, collectives_.rank()));
-    lookout_ = std::make_unique<Lookout>(transport, *lost_, options_.min_workers);
-    collectives_.go_on_without(*lost_, *lookout_);
-    transport.hold_back_newcomers();
-    admission_ = std::make_unique<Admission>(transport, *lost_);
+    going_on_ = std::make_unique<GoingOn>(transport, collectives_, options_, takes_census());
   }
   if (options_.kernel_threads > 1) {
     pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);
@@ -69,11 +47,21 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
   outbox_memory_ = give_memory(outboxes, lends);
 }
 
+void Engine::while_waiting() {
+  if (options_.while_waiting) options_.while_waiting();
+  if (going_on_ && started_) going_on_->while_waiting(steps_);
+}
+
+/// See Note [Rounds formed anew]. With Late::skip edges stay as they are.
+bool Engine::takes_census() const {
+  return options_.late == Late::wait && !gossamer::settles(pattern_) && plans_.has_edges();
+}
+
 /// How payloads travel from the first exchange on. With Late::skip that is collective.
 void Engine::make_traffic() {
   if (options_.late == Late::wait) {
     for (const auto& lane : lanes_) {
-      lane->use(make_exchange_traffic(lane->state(), options_, runner_, lost_.get()));
+      lane->use(make_exchange_traffic(lane->state(), options_, runner_, lost()));
     }
     return;
   }
@@ -84,7 +72,7 @@ void Engine::make_traffic() {
   std::vector<LateEdges*> all;
   for (const auto& lane : lanes_) {
     auto edges = std::make_unique<LateEdges>(
-        runner_.transport(), late_spec(lane->state(), options_, first_number, lost_.get()),
+        runner_.transport(), late_spec(lane->state(), options_, first_number, lost()),
         plans_.plans_for(lane->state().bucket.count));
     all.push_back(edges.get());
     lane->use(std::move(edges));
@@ -160,14 +148,14 @@ void Engine::start_at(std::int64_t step) {
 }
 
 void Engine::start_back(Arrival& arrival) {
-  GOSSAMER_ASSERT(admission_);
+  GOSSAMER_ASSERT(going_on_);
   const std::int64_t steps = arrival.agree_on_start();
-  lost_->begin_with(arrival.there(), steps);
-  for (const int peer : arrival.absent()) lost_->lose({peer, "it was not there yet"});
-  admission_->go_on_with(arrival.reception());
+  going_on_->begin_with(arrival, steps);
   collectives_.come_back();
-  if (settles()) {  // by itself until those who are there have it among them
+  if (settles() || going_on_->counts()) {  // by itself until the others have it among them
     plans_.reseat(options_, alone(plans_.seating()), steps);
+  }
+  if (settles()) {
     for (const auto& lane : lanes_) begin_anew(lane->state(), pattern_);
   }
   start_at(steps);
@@ -325,7 +313,7 @@ void Engine::check_gradients() {
 }
 
 /// See Note [Settled means] and Note [Sums that begin anew].
-bool Engine::settles() const { return lost_ != nullptr && gossamer::settles(pattern_); }
+bool Engine::settles() const { return going_on_ != nullptr && gossamer::settles(pattern_); }
 
 std::int64_t Engine::first_round(std::int64_t step) const {
   std::int64_t longest = 1;
@@ -342,6 +330,17 @@ void Engine::settle() {
   const auto left = collectives_.settle(steps_ * kPassesOfAStep, plans_.seating(), again);
   step_.begins_anew = pattern_.conserves && !have_same_ranks(left, plans_.seating());
   plans_.reseat(options_, left, first_round(steps_ + 1));
+}
+
+/// See Note [Rounds formed anew].
+void Engine::form_rounds_anew() {
+  if (!going_on_) return;
+  const auto begin = Clock::now();
+  const std::optional<Seating> counted = going_on_->count(steps_);
+  if (!counted) return;
+  step_.overlap.waits.push_back({begin, Clock::now()});
+  record(Kind::wait);
+  plans_.reseat(options_, *counted, first_round(steps_));
 }
 
 /// The norm of the averaged gradient, once it has arrived.
@@ -376,21 +375,23 @@ StepReport Engine::step(double loss) {
   }
   ++steps_;
   if (pattern_.launch == Launch::after_previous_update && !sends_at_once()) launch_all();
+  form_rounds_anew();
   return end_step();
 }
 
 StepReport Engine::end_step() {
-  const StepReport report{.step = steps_,
-                          .grad_norm = std::sqrt(step_.norm_squared),
-                          .exposed_s = step_.overlap.exposed_s(),
-                          .hidden_s = step_.overlap.hidden_s(),
-                          .skipped = step_.skipped,
-                          .lost = lost_ ? lost_->take_new() : std::vector<LostPeer>(),
-                          .back = lost_ ? lost_->take_new_back() : std::vector<PeerBack>(),
-                          .distance = std::sqrt(step_.distance_squared)};
+  StepReport report{.step = steps_,
+                    .grad_norm = std::sqrt(step_.norm_squared),
+                    .exposed_s = step_.overlap.exposed_s(),
+                    .hidden_s = step_.overlap.hidden_s(),
+                    .skipped = step_.skipped,
+                    .distance = std::sqrt(step_.distance_squared)};
   step_ = Step(lanes_.size());
-  if (admission_) admission_->look(steps_);
-  if (lookout_) lookout_->look();
+  if (going_on_) {
+    report.lost = going_on_->lost().take_new();
+    report.back = going_on_->lost().take_new_back();
+    going_on_->look(steps_);
+  }
   collectives_.at_step(steps_);
   if (options_.recorder != nullptr) options_.recorder->begin_step(steps_);
   return report;

@@ -7,21 +7,16 @@
 #include <vector>
 
 #include "gossamer/base/aligned_bytes.h"
-#include "gossamer/engine/admission.h"
 #include "gossamer/engine/collectives.h"
 #include "gossamer/engine/consensus_average.h"
 #include "gossamer/engine/exchange_runner.h"
+#include "gossamer/engine/going_on.h"
 #include "gossamer/engine/lane.h"
-#include "gossamer/engine/lookout.h"
 #include "gossamer/engine/options.h"
 #include "gossamer/engine/plan_book.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
-
-/// Whether an engine with these options would make use of Bucket::spare; see Note [Two memories].
-/// Where the transport lends SharedMemory only, x and spare must lie in it, or the sender copies.
-bool wants_spares(const EngineOptions& options, const Transport& transport);
 
 /// Note [Mix at the step]: x⁺ = W x + d(∇f(x)) takes the gradient at the unmixed x, so what the
 /// neighbours send is known one whole step before it is needed. For each bucket, as the exchange
@@ -82,13 +77,17 @@ class Engine {
   void restore_local() { average_.restore(); }
   Collectives& collectives() { return collectives_; }
   /// Whom it goes on without; null where each one is an error.
-  LostPeers* lost() { return lost_.get(); }
+  LostPeers* lost() { return going_on_ ? &going_on_->lost() : nullptr; }
+  /// Whom its rounds are among; this changes between two steps only.
+  const Seating& seating() const { return plans_.seating(); }
   /// Where workers that come back are let in; null likewise.
-  Admission* admission() { return admission_.get(); }
+  Admission* admission() { return going_on_ ? &going_on_->admission() : nullptr; }
   /// For exchanges of the layer above, on streams below −1.
   ExchangeRunner& runner() { return runner_; }
 
  private:
+  using Kind = TimelineEvent::Kind;
+
   /// The step under way.
   struct Step {
     explicit Step(std::size_t buckets) : begun(buckets, 0), finished(buckets, 0) {}
@@ -103,6 +102,8 @@ class Engine {
     Overlap overlap;
   };
 
+  void while_waiting();
+  bool takes_census() const;
   void make_traffic();
   bool sends_ahead() const;
   bool sends_at_once() const;
@@ -119,13 +120,14 @@ class Engine {
   void check_gradients();
   bool settles() const;
   void settle();
+  void form_rounds_anew();
   std::int64_t first_round(std::int64_t step) const;  ///< of all buckets, from this step on
   void measure_means();
   StepReport end_step();
   std::int64_t round_of(Lane& lane) const;
   PassNumbers numbers(Lane& lane) const;
   /// What was done since the last call, see Note [Recorded steps].
-  void record(TimelineEvent::Kind kind, int bucket = -1) {
+  void record(Kind kind, int bucket = -1) {
     if (options_.recorder != nullptr) options_.recorder->did(kind, bucket);
   }
 
@@ -136,12 +138,10 @@ class Engine {
   std::unique_ptr<WorkerPool> pool_;
   OutboxMemory outbox_memory_;
   std::vector<std::unique_ptr<Lane>> lanes_;
-  std::unique_ptr<LostPeers> lost_;   ///< null: each one is an error; the runner looks at it
-  std::unique_ptr<Lookout> lookout_;  ///< null likewise
+  std::unique_ptr<GoingOn> going_on_;  ///< null: each lost one is an error; the runner looks at it
   ExchangeRunner runner_;
   Collectives collectives_;
   PlanBook plans_;
-  std::unique_ptr<Admission> admission_;  ///< null likewise
   ConsensusAverage average_;
 
   bool started_ = false;

@@ -4,12 +4,13 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/engine/census_steps.h"
 #include "gossamer/transport/cut_off.h"
 
 namespace gossamer {
 
-LostPeers::LostPeers(Transport& transport, std::vector<int> peers)
-    : transport_(transport), peers_(std::move(peers)) {}
+LostPeers::LostPeers(Transport& transport, std::vector<int> peers, std::int64_t census_every)
+    : transport_(transport), peers_(std::move(peers)), census_every_(census_every) {}
 
 void LostPeers::pass_over(const std::exception_ptr& error, std::int64_t steps) {
   try {
@@ -57,18 +58,24 @@ void LostPeers::come_back(int peer, std::int64_t steps) {
   const std::lock_guard lock(mutex_);
   lost_.erase(peer);
   back_[peer] = steps;
-  news_[peer] = steps;
   new_back_.push_back({peer, steps});
 }
 
 void LostPeers::begin_with(const std::vector<int>& peers, std::int64_t steps) {
   const std::lock_guard lock(mutex_);
-  for (const int peer : peers) back_[peer] = news_[peer] = steps;
+  for (const int peer : peers) back_[peer] = steps;
+}
+
+bool LostPeers::is_away(int peer, std::int64_t steps) const {
+  const std::lock_guard lock(mutex_);
+  return lost_.contains(peer) || is_before_return(peer, steps);
 }
 
 bool LostPeers::is_off(int peer, std::int64_t steps) const {
   const std::lock_guard lock(mutex_);
-  return lost_.contains(peer) || is_before_return(peer, steps);
+  const auto back = back_.find(peer);
+  return lost_.contains(peer) ||
+         (back != back_.end() && steps < steps_before_edges(back->second, census_every_));
 }
 
 bool LostPeers::has_expelled(int peer) const {
@@ -85,13 +92,12 @@ bool LostPeers::are_in(const Plan& plan, std::int64_t steps) const {
   });
 }
 
-std::vector<int> LostPeers::take_back(std::int64_t steps) {
+std::vector<int> LostPeers::came_back(std::int64_t from, std::int64_t to) const {
   const std::lock_guard lock(mutex_);
   std::vector<int> peers;
-  for (const auto& [peer, from] : news_) {
-    if (from < steps) peers.push_back(peer);
+  for (const auto& [peer, steps] : back_) {
+    if (from <= steps && steps < to) peers.push_back(peer);
   }
-  for (const int peer : peers) news_.erase(peer);
   return peers;
 }
 

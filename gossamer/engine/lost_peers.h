@@ -38,8 +38,9 @@ struct PeerBack {
 /// its neighbours, and ends.
 class LostPeers {
  public:
-  /// Of a worker that exchanges with `peers`. The transport must outlive this.
-  LostPeers(Transport& transport, std::vector<int> peers);
+  /// Of a worker that exchanges with `peers`, whose rounds are formed anew after `census_every`
+  /// steps at most; 0: never. The transport must outlive this.
+  LostPeers(Transport& transport, std::vector<int> peers, std::int64_t census_every = 0);
 
   /// A transfer has failed: takes note of a peer that is lost. Rethrows what nobody goes on
   /// without, and TransportError where no peer is left, and some have expelled this worker. From
@@ -48,10 +49,12 @@ class LostPeers {
   void pass_over(const std::exception_ptr& error, std::int64_t steps);
   /// This one is lost; once. Throws as pass_over() does.
   void lose(LostPeer lost);
-  /// From the step after `steps` on the edges to this peer are on again, and not before. See Note
-  /// [Coming back].
+  /// From the step after `steps` on this peer is there again, and not before. See Note [Coming
+  /// back].
   void come_back(int peer, std::int64_t steps);
-  /// Whether the edge to a peer is off in the step after `steps`; with −1, whether it ever was.
+  /// Whether a peer is not there in the step after `steps`; with −1, whether it ever was not.
+  bool is_away(int peer, std::int64_t steps) const;
+  /// Whether the edge to it is off in that step: also until it has a place in the rounds.
   bool is_off(int peer, std::int64_t steps) const;
   /// Whether it goes on without this worker.
   bool has_expelled(int peer) const;
@@ -59,8 +62,8 @@ class LostPeers {
   bool are_in(const Plan& plan, std::int64_t steps) const;
   /// The same on the side of the worker that comes back, of those that it comes back to.
   void begin_with(const std::vector<int>& peers, std::int64_t steps);
-  /// Those that have come back, and were there in the last step before `steps`; each once.
-  std::vector<int> take_back(std::int64_t steps);
+  /// Those that came back after so many steps: `from` or more, but fewer than `to`.
+  std::vector<int> came_back(std::int64_t from, std::int64_t to) const;
   /// Those that were lost since the last call.
   std::vector<LostPeer> take_new();
   /// Those that have said since the last call when they come back.
@@ -74,10 +77,10 @@ class LostPeers {
 
   Transport& transport_;
   const std::vector<int> peers_;
+  const std::int64_t census_every_;
   mutable std::mutex mutex_;  ///< guards all below
   std::map<int, LostPeer> lost_;
-  std::map<int, std::int64_t> back_;  ///< by peer: the steps done before its edges are on
-  std::map<int, std::int64_t> news_;  ///< likewise, of those that nobody has taken
+  std::map<int, std::int64_t> back_;  ///< by peer: the steps done before it is there again
   std::vector<LostPeer> new_;
   std::vector<PeerBack> new_back_;
 };

@@ -80,7 +80,7 @@ std::vector<int> neighbours_of(const EngineOptions& options, int rank) {
 }
 
 std::vector<int> company_of(const EngineOptions& options, int rank) {
-  if (!settles(find_pattern(options.pattern))) {
+  if (options.late == Late::skip) {
     std::vector<int> peers = neighbours_of(options, rank);
     if (!peers.empty()) return peers;
   }

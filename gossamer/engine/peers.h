@@ -21,8 +21,8 @@ std::vector<int> peers_of(const EngineOptions& options, int rank);
 /// Those of them with whom it has rounds, be there collectives or not.
 std::vector<int> neighbours_of(const EngineOptions& options, int rank);
 
-/// Those without whom it is alone: its neighbours; everybody else where the pattern settles(), or
-/// where it has no rounds.
+/// Those without whom it is alone: everybody else, but where rounds stay among its neighbours: with
+/// Late::skip.
 std::vector<int> company_of(const EngineOptions& options, int rank);
 
 }  // namespace gossamer

@@ -36,7 +36,10 @@ FlatAverage::FlatAverage(const Averagers& all, DType dtype, std::int64_t count, 
 }
 
 void FlatAverage::reseat(const Averagers& all) {
-  plans_ = std::make_shared<PlanBook>(options_of(all, codec_), all.seating);
+  const EngineOptions options = options_of(all, codec_);
+  const Seating everybody{options.schedule.shape, all.seating.rank()};
+  plans_ = std::make_shared<PlanBook>(options, all.rounds ? everybody : all.seating);
+  plans_->reseat(options, all.seating, 0);
   const auto plans = plans_->plans_for(count_);
   is_only_coded_ = !plans.empty() && lost_ == nullptr;  // else its own may be all that there is
   for (const Plan* plan : plans) {

@@ -24,6 +24,8 @@ struct Averagers {
   Seating seating;
   /// Whose rounds give the weights of a mean, W in place of 1/n; nothing: it is over all workers.
   std::optional<Schedule> rounds = std::nullopt;
+  /// Whom they are among, which may change between two steps; null: all.
+  const Seating* seated = nullptr;
   LostPeers* lost = nullptr;  ///< it goes on without those; null: each one is an error
   /// Where means over all are settled, see Note [Settled means]; null: they are not.
   Collectives* settles = nullptr;

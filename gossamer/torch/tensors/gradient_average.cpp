@@ -186,6 +186,7 @@ GradientAverage::GradientAverage(const std::vector<AveragedTensor>& tensors,
                        Averagers{.runner = &runner,
                                  .seating = std::move(seating),
                                  .rounds = options.rounds,
+                                 .seated = options.rounds ? options.seated : nullptr,
                                  .lost = options.lost,
                                  .settles = settles ? options.collectives : nullptr});
   const std::weak_ptr<State> weak = state_;

@@ -12,6 +12,7 @@
 #include "gossamer/engine/collectives.h"
 #include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/recorder.h"
+#include "gossamer/engine/seating.h"
 #include "gossamer/graph/schedule.h"
 #include "gossamer/torch/tensors/replica.h"
 
@@ -41,6 +42,7 @@ struct GradientOptions {
   std::optional<Schedule> rounds = std::nullopt;
   std::int64_t first_round = 0;
   bool staggers = false;
+  const Seating* seated = nullptr;     ///< with `rounds`: see Averagers
   LostPeers* lost = nullptr;           ///< it goes on without those; null: each one is an error
   Collectives* collectives = nullptr;  ///< with `lost`: where means over all workers are settled
   ReplicaState replica = {};           ///< then: what one that comes back takes from another one

@@ -45,6 +45,7 @@ void GradientRounds::open(std::vector<char> travels, std::size_t step) {
     throw std::runtime_error("[Gossip] averaging gradients has failed before: " + failure_ +
                              "; make a new Gossip on every rank");
   }
+  if (all_.seated != nullptr) reseat(*all_.seated);
   own_.travels = std::move(travels);
   choose_buckets();
   is_open_ = true;
@@ -294,9 +295,13 @@ void GradientRounds::settle() {
     }
   };
   Seating left = all_.settles->settle(number(), all_.seating, again);
-  if (have_same_ranks(left, all_.seating)) return;
-  is_new_ = false;
-  all_.seating = std::move(left);
+  if (!have_same_ranks(left, all_.seating)) is_new_ = false;
+  reseat(std::move(left));
+}
+
+void GradientRounds::reseat(Seating among) {
+  if (have_same_ranks(among, all_.seating)) return;
+  all_.seating = std::move(among);
   presence_.reseat(all_);
   for (GradientBuckets& kept : kept_) {
     for (GradientBucket& bucket : kept.buckets) bucket.average.reseat(all_);

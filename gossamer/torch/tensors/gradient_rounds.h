@@ -59,6 +59,7 @@ class GradientRounds {
   void launch_presence();
   void wait_for(FlatAverage& average);
   void settle();
+  void reseat(Seating among);
   std::vector<char> collect_presence();
   void collect(std::size_t b, const std::vector<char>& is_there);
   at::Tensor& gradient_for_mean(std::size_t i);
