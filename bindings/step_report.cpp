@@ -24,6 +24,8 @@ void bind_report(py::module_& module) {
                     "Neighbours' payloads, by bucket, that the step went on without.")
       .def_readonly("lost", &StepReport::lost, "Workers that were lost in it.")
       .def_readonly("back", &StepReport::back, "Those that said in it when they come back.")
+      .def_readonly("among", &StepReport::among,
+                    "Ranks that rounds are among from now on, where they have been formed anew.")
       .def_readonly("hidden_s", &StepReport::hidden_s,
                     "Seconds in which payloads were under way without being waited for.")
       .def_readonly("distance", &StepReport::distance,

@@ -21,9 +21,10 @@ namespace gossamer {
 
 /// Note [Coming back]: a worker that has been lost comes back with the same rank as another
 /// generation of the transport, see Note [Generations]. It asks all others how far they are, takes
-/// the state of one of them, and names a step that all have yet to begin. If all say yes, every
-/// edge to it is on from that step, on both sides alike, and it takes part in collective calls. Who
-/// is there answers between two steps and waits for nobody. Where one has come too far meanwhile it
+/// the state of one of them, and names a step that all have yet to begin. If all say yes, it is
+/// there from that step, for all alike: it takes part in collective calls, and in the next census
+/// or settling, which gives it a place in the rounds. Who is there answers between two steps, or
+/// while it waits for something else, and waits for nobody. Where one has come too far meanwhile it
 /// says no; then the newcomer leaves, and may come back once more. Of two that come back at a time
 /// the lower rank goes first: it takes the other one for lost, which waits until it is there, or
 /// leaves where it has been too late to wait.

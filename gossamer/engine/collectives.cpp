@@ -59,13 +59,7 @@ void Collectives::at_step(std::int64_t steps) {
   council_->at_step(steps);
 }
 
-std::vector<int> Collectives::took_part() const {
-  std::vector<int> ranks;
-  for (int position = 0; position < circle_.seating.workers(); ++position) {
-    ranks.push_back(circle_.seating.rank_at(position));
-  }
-  return ranks;
-}
+std::vector<int> Collectives::took_part() const { return ranks_of(circle_.seating); }
 
 /// Does the work among those that are left, until they all have done it. It may be done several
 /// times, each with a call number of its own.

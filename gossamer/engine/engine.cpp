@@ -28,9 +28,8 @@ Engine::Engine(EngineOptions options, Transport& transport, std::vector<Bucket> 
   if (options_.lost == Lost::go_on) {
     going_on_ = std::make_unique<GoingOn>(transport, collectives_, options_, takes_census());
   }
-  if (options_.kernel_threads > 1) {
-    pool_ = std::make_unique<WorkerPool>(options_.kernel_threads);
-  }
+  const int threads = options_.kernel_threads;
+  if (threads > 1) pool_ = std::make_unique<WorkerPool>(threads);
   const Lends lends = transport.describe().lends;
   for (Bucket& bucket : buckets) {
     if (!alternates_) {
@@ -329,7 +328,7 @@ void Engine::settle() {
   };
   const auto left = collectives_.settle(steps_ * kPassesOfAStep, plans_.seating(), again);
   step_.begins_anew = pattern_.conserves && !have_same_ranks(left, plans_.seating());
-  plans_.reseat(options_, left, first_round(steps_ + 1));
+  if (plans_.reseat(options_, left, first_round(steps_ + 1))) step_.among = ranks_of(left);
 }
 
 /// See Note [Rounds formed anew].
@@ -339,8 +338,7 @@ void Engine::form_rounds_anew() {
   const std::optional<Seating> counted = going_on_->count(steps_);
   if (!counted) return;
   step_.overlap.waits.push_back({begin, Clock::now()});
-  record(Kind::wait);
-  plans_.reseat(options_, *counted, first_round(steps_));
+  if (plans_.reseat(options_, *counted, first_round(steps_))) step_.among = ranks_of(*counted);
 }
 
 /// The norm of the averaged gradient, once it has arrived.
@@ -385,6 +383,7 @@ StepReport Engine::end_step() {
                     .exposed_s = step_.overlap.exposed_s(),
                     .hidden_s = step_.overlap.hidden_s(),
                     .skipped = step_.skipped,
+                    .among = step_.among,
                     .distance = std::sqrt(step_.distance_squared)};
   step_ = Step(lanes_.size());
   if (going_on_) {

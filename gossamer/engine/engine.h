@@ -98,6 +98,7 @@ class Engine {
     double distance_squared = 0;
     double norm_squared = 0;
     std::int64_t skipped = 0;
+    std::vector<int> among;    ///< as in StepReport
     bool begins_anew = false;  ///< what the pattern keeps, once the step is done
     Overlap overlap;
   };

@@ -116,6 +116,8 @@ struct StepReport {
   std::int64_t skipped = 0;  ///< neighbours' payloads, by bucket, that it went on without
   std::vector<LostPeer> lost = {};  ///< peers that were lost in it, with Lost::go_on
   std::vector<PeerBack> back = {};  ///< and those that said in it when they come back
+  /// Ranks that the rounds are among from now on, where they have been formed anew; else empty.
+  std::vector<int> among = {};
   double distance = 0;  ///< ‖x − mixed‖₂ over all buckets, measured inside the fused passes
 };
 

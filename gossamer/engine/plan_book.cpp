@@ -57,11 +57,12 @@ PlanBook::PlanBook(const EngineOptions& options, Seating seating)
       seating_(std::move(seating)),
       staggers_(options.stagger && !schedule_.loss_driven) {}
 
-void PlanBook::reseat(const EngineOptions& options, const Seating& seating, std::int64_t first) {
-  if (have_same_ranks(seating, seating_)) return;
+bool PlanBook::reseat(const EngineOptions& options, const Seating& seating, std::int64_t first) {
+  if (have_same_ranks(seating, seating_)) return false;
   seating_ = seating;
   schedule_ = schedule_of_those(options, seating, first);
   plans_.clear();
+  return true;
 }
 
 bool PlanBook::has_edges() const {

@@ -28,8 +28,8 @@ class PlanBook {
 
   const Schedule& schedule() const { return schedule_; }
   const Seating& seating() const { return seating_; }
-  /// Rounds are those of schedule_of_those() from now on, where others take part than before.
-  void reseat(const EngineOptions& options, const Seating& seating, std::int64_t first);
+  /// Rounds are those of schedule_of_those() from now on; whether others take part than before.
+  bool reseat(const EngineOptions& options, const Seating& seating, std::int64_t first);
   /// Whether any round has an edge.
   bool has_edges() const;
   /// The round that bucket number `bucket` follows in a step, or follows next where it rests; see

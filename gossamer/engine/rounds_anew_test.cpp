@@ -42,12 +42,15 @@ using Values = std::vector<std::vector<double>>;  ///< by rank; empty: it is los
 struct Outcome {
   std::vector<Values> x;               ///< before each step, and after the last
   std::vector<std::vector<int>> lost;  ///< by rank, whom it has reported
+  std::vector<std::map<std::int64_t, std::vector<int>>> among;  ///< likewise, by step
 };
 
 Outcome outcome_of(const Fleet& fleet) {
   const HostShape shape{fleet.per_host};
-  Outcome outcome{.x = std::vector<Values>(at(fleet.steps + 1), Values(at(shape.workers()))),
-                  .lost = std::vector<std::vector<int>>(at(shape.workers()))};
+  Outcome outcome{
+      .x = std::vector<Values>(at(fleet.steps + 1), Values(at(shape.workers()))),
+      .lost = std::vector<std::vector<int>>(at(shape.workers())),
+      .among = std::vector<std::map<std::int64_t, std::vector<int>>>(at(shape.workers()))};
   std::atomic<std::int64_t> through = 0;
   run_workers(make_threads_transports(engine_case::free_links(shape)), [&](Transport& transport) {
     const int rank = transport.describe().rank;
@@ -74,7 +77,9 @@ Outcome outcome_of(const Fleet& fleet) {
         std::this_thread::sleep_for(fleet.jitter * static_cast<double>(rng.below(100)) / 100);
       }
       engine.gradient_ready(0);
-      for (const LostPeer& each : engine.step().lost) outcome.lost[at(rank)].push_back(each.peer);
+      const StepReport report = engine.step();
+      for (const LostPeer& each : report.lost) outcome.lost[at(rank)].push_back(each.peer);
+      if (!report.among.empty()) outcome.among[at(rank)][report.step] = report.among;
     }
     outcome.x.back()[at(rank)] = x;
     ++through;
@@ -143,6 +148,10 @@ TEST(RoundsAnew, ARingIsClosedAgain) {
   expect_rounds_of("ring", {{1, 1, 1, 1}}, outcome, kAnew);
   EXPECT_GT(spread_of(outcome.x[at(kAnew)]), .05);  // until then it has two parts
   EXPECT_LT(spread_of(outcome.x.back()), 1e-9);
+  for (const int rank : there(outcome.x.back())) {
+    EXPECT_EQ(outcome.among[at(rank)],
+              (std::map<std::int64_t, std::vector<int>>{{2 * kEvery, {0, 1, 3, 4}}}));
+  }
 }
 
 TEST(RoundsAnew, AHostAveragesWithoutItsLostWorker) {

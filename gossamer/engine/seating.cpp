@@ -17,6 +17,14 @@ bool has_rank(const Seating& seating, int rank) {
   return false;
 }
 
+std::vector<int> ranks_of(const Seating& seating) {
+  std::vector<int> ranks;
+  for (int position = 0; position < seating.workers(); ++position) {
+    ranks.push_back(seating.rank_at(position));
+  }
+  return ranks;
+}
+
 bool have_same_ranks(const Seating& a, const Seating& b) {
   if (a.workers() != b.workers()) return false;
   for (int position = 0; position < a.workers(); ++position) {

@@ -27,6 +27,8 @@ struct Seating {
 Seating alone(const Seating& seating);
 
 bool has_rank(const Seating& seating, int rank);
+/// By position.
+std::vector<int> ranks_of(const Seating& seating);
 /// Whether both are of the same workers.
 bool have_same_ranks(const Seating& a, const Seating& b);
 

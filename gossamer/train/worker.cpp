@@ -24,6 +24,7 @@
 #include "gossamer/train/metrics.h"
 #include "gossamer/train/model.h"
 #include "gossamer/train/model_file.h"
+#include "gossamer/train/say_changes.h"
 #include "gossamer/train/trainer.h"
 
 namespace gossamer {
@@ -59,18 +60,8 @@ struct OpenLine {
   double exposed_s = 0;
   double distance = 0;
   std::vector<int> lost;
+  std::vector<int> among;  ///< as in StepReport
 };
-
-/// A line for each worker that this one goes on without; their ranks.
-std::vector<int> say_lost(int rank, const StepReport& report) {
-  std::vector<int> ranks;
-  for (const LostPeer& lost : report.lost) {
-    std::fprintf(stderr, "gossamer: worker %d goes on without worker %d, lost in step %lld: %s\n",
-                 rank, lost.peer, static_cast<long long>(report.step), lost.why.c_str());
-    ranks.push_back(lost.peer);
-  }
-  return ranks;
-}
 
 void warn_of_shared_device(const c10::Device& device, int local_rank) {
   if (device.is_cpu() || local_rank == 0) return;
@@ -178,7 +169,8 @@ class Worker {
                      .step_s = seconds_between(begin, Clock::now()),
                      .exposed_s = trainer_->exposed_s() - exposed_before_s,
                      .distance = report.distance,
-                     .lost = say_lost(rank_, report)});
+                     .lost = say_changes(rank_, report),
+                     .among = report.among});
     write_known(false);
   }
 
@@ -196,6 +188,7 @@ class Worker {
                       {"grad_norm", values.grad_norm},
                       {"mixing_distance", line.distance}};
       if (!line.lost.empty()) written["lost"] = line.lost;
+      if (!line.among.empty()) written["among"] = line.among;
       metrics_.write(written);
       if (speaks() && context_.progress) context_.progress(values.step, recent_loss_, line.step_s);
     }

@@ -793,6 +793,10 @@ class StepReport:
         """Those that said in it when they come back."""
 
     @property
+    def among(self) -> list[int]:
+        """Ranks that rounds are among from now on, where they have been formed anew."""
+
+    @property
     def hidden_s(self) -> float:
         """Seconds in which payloads were under way without being waited for."""
 

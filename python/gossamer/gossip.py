@@ -77,11 +77,11 @@ class Gossip(habits.NoModule, Closing):
         late: ``"wait"`` for neighbours whose parameters have not come, or ``"skip"`` those that
             are more than ``staleness`` steps old; workers then may step unequally often.
         lost: ``"error"``, where a worker is lost, or ``"go_on"`` without it: its edges are off, and
-            nobody waits. Where a host averages several workers at once, those that would do so with
-            the lost one keep their own meanwhile. Under ``"allreduce"`` means are over those that
-            are left. Collective methods are, too. Corrections and trackers begin anew. Needs an
-            undirected topology, or a pattern that forms its rounds anew, as ``"allreduce"`` and
-            those with corrections or trackers do. docs/lost-workers.md says what each does.
+            nobody waits. At most 64 steps later the topology is formed anew for those that are
+            left. Under ``"allreduce"`` means are over those that are left. Collective methods are,
+            too. Corrections and trackers begin anew. Needs an undirected topology, or a pattern
+            whose workers agree in every step, as ``"allreduce"`` and those with corrections or
+            trackers do. docs/lost-workers.md says what each does.
         min_workers: with ``lost="go_on"``, how many workers one must hear, itself included, to go
             on without those of whom it hears nothing. 0: more than it misses, and of two equal
             halves that one goes on which has the lowest rank. The others wait, and end once the
@@ -312,7 +312,7 @@ class Gossip(habits.NoModule, Closing):
     def stats(self) -> dict[str, Any]:
         """Numbers of this worker so far: its ``steps``; ``exposed_s``, the seconds of waiting for
         others; ``hidden_s``, the seconds of transfers that nobody waited for. ``skipped`` are late
-        payloads by bucket. ``lost`` says why, by rank, of neighbours that it goes on without.
+        payloads by bucket. ``lost`` says why, by rank, of workers that it goes on without.
         ``edges`` has the payload bytes ``sent`` and ``received`` by peer."""
         return self._run.totals.stats(self._run.team.engine)
 

@@ -15,7 +15,7 @@ import torch.distributed as dist  # noqa: E402
 
 import gossamer  # noqa: E402
 
-STEPS_AFTER = 30
+STEPS_AFTER = 110  # so that edges to who has come back last are on for some of them
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ STEPS = 12
 LAST = 5
 """The step that the lost worker does not end."""
 LONG_S = 120.0
+MODEL_BYTES = 4 * sum(p.numel() for p in mlp().parameters())
 
 
 def die(*_: object) -> None:
@@ -112,6 +113,32 @@ def rmsprop(model: nn.Module) -> torch.optim.Optimizer:
 
 def lost_on_a_ring(rank: int, size: int) -> Any:
     return trained_without(2, rank, momentum, "lost", topology="ring", metrics=folder("metrics"))
+
+
+def ring_closed_again(rank: int, size: int) -> Any:
+    """By peer, whether anything was sent to it in some steps: before the ring is formed anew, and
+    after."""
+    model = mlp()
+    optimizer = momentum(model)
+    gossip = Gossip(
+        model, optimizer, topology="ring", lost="go_on", timeout_s=TIMEOUT_S, metrics=folder("anew")
+    )
+
+    def used_edges(steps: range) -> list[str]:
+        before = {peer: edge["sent"] for peer, edge in gossip.stats()["edges"].items()}
+        train(model, optimizer, steps, rank)
+        after = {peer: edge["sent"] for peer, edge in gossip.stats()["edges"].items()}
+        return [str(peer) for peer in after if after[peer] > before.get(peer, 0) + MODEL_BYTES]
+
+    train(model, optimizer, range(2), rank)
+    if rank == 1:
+        die()
+    train(model, optimizer, range(2, 40), rank)
+    found = [used_edges(range(40, 60))]
+    train(model, optimizer, range(60, 70), rank)
+    found.append(used_edges(range(70, 90)))
+    gossip.close()
+    return found
 
 
 def loads_what_is_left(rank: int, size: int) -> Any:
@@ -312,6 +339,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     function.__name__: function
     for function in (
         lost_on_a_ring,
+        ring_closed_again,
         loads_what_is_left,
         store_holder_lost,
         lost_beside_its_host,

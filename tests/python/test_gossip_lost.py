@@ -101,6 +101,22 @@ def test_others_go_on(folder: Path, scenario: str) -> None:
         assert sum("worker" in name for name in files) == len(found)
 
 
+def test_a_ring_is_closed_again(folder: Path) -> None:
+    ranks = gossip_ranks.run(["ring_closed_again"], [4])
+    zero, two, three = left(ranks, 1, "ring_closed_again")
+    assert zero == [["3"], ["2", "3"]]
+    assert two == [["3"], ["0", "3"]]
+    assert three == [["0", "2"], ["0", "2"]]
+    said = "after step 64 the topology is formed anew among: 0, 2, 3"
+    assert [said in rank.stderr for rank in ranks] == [True, False, False, False]
+    for rank in (0, 2, 3):
+        (path,) = (folder / "anew").glob(f"*{rank}*")
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [(line["step"], line["among"]) for line in lines if "among" in line] == [
+            (64, [0, 2, 3])
+        ]
+
+
 def plain_steps(
     model: nn.Module, optimizer: torch.optim.Optimizer, victim: int, parts: int
 ) -> list[float]:

@@ -96,6 +96,8 @@ class Metrics:
             line["lost"] = [each.rank for each in report.lost]
         if report.back:
             line["back"] = [each.rank for each in report.back]
+        if report.among:
+            line["among"] = report.among
         if report.grad_norm > 0:  # else nobody has computed it
             line["grad_norm"] = report.grad_norm
         self._write(report.step, line)

@@ -80,7 +80,8 @@ class Tracker:
 
 def values_of(line: Mapping[str, Any]) -> Values:
     """All of a line but its step. Bytes of an edge are ``sent_bytes/rank1``; a lost worker is
-    ``lost/rank1``, which is 1, and 0 from where it is back."""
+    ``lost/rank1``, which is 1, and 0 from where it is back. ``workers`` are those that the rounds
+    are among from there on."""
     found: Values = {}
     for name, value in line.items():
         if name == "edges":
@@ -89,6 +90,8 @@ def values_of(line: Mapping[str, Any]) -> Values:
                 found[f"received_bytes/rank{edge['peer']}"] = edge["received"]
         elif name in ("lost", "back") and isinstance(value, list):
             found |= {f"lost/rank{rank}": int(name == "lost") for rank in value}
+        elif name == "among":
+            found["workers"] = len(value)
         elif name != "step":
             found[name] = math.nan if value is None else value
     return found
@@ -96,4 +99,4 @@ def values_of(line: Mapping[str, Any]) -> Values:
 
 def _is_usual(line: Mapping[str, Any]) -> bool:
     """Whether every step has such a line."""
-    return "step_ms" in line and not ("lost" in line or "back" in line)
+    return "step_ms" in line and not any(name in line for name in ("lost", "back", "among"))

@@ -24,13 +24,17 @@ def begin(transport: _core.Transport, peers: list[int], rank: int, *, compares_s
 
 
 def say_changes(rank: int, report: _core.StepReport) -> None:
-    """A line for each worker that this one goes on without, and that comes back."""
+    """A line for each worker that this one goes on without, and that comes back. The lowest rank
+    says for whom the topology is formed anew."""
     for lost in report.lost:
         _say(
             f"rank {rank}: goes on without rank {lost.rank}, lost in step {report.step}: {lost.why}"
         )
     for back in report.back:
         _say(f"rank {rank}: rank {back.rank} is back from step {back.steps + 1} on")
+    if report.among and rank == report.among[0]:
+        ranks = ", ".join(map(str, report.among))
+        _say(f"rank {rank}: after step {report.step} the topology is formed anew among: {ranks}")
 
 
 def _say(text: str) -> None:
