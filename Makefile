@@ -1,6 +1,6 @@
 # Every target installs first what is missing; make and Python 3.10 or newer are taken for granted.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast build bench experiments format golden tidy fuzz setup clean distclean
+.PHONY: help demo docs test test-fast build bench experiments format golden tidy fuzz setup clean distclean
 
 help:       ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ test-fast:  ## the tests labelled fast, release build only
 
 build:      ## build/bin/gossamer and its companions
 	@tools/build.sh
+
+docs:       ## these pages as a site with a search, in build/site; needs no network to read
+	@tools/docs.sh
 
 bench:      ## quick benchmarks, results in build/bench/*.json
 	@tools/bench.sh
