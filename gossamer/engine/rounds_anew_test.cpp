@@ -161,6 +161,14 @@ TEST(RoundsAnew, AHostAveragesWithoutItsLostWorker) {
   EXPECT_LT(spread_of(outcome.x.back()), 1e-9);
 }
 
+TEST(RoundsAnew, DirectedRoundsAreDoublyStochasticAgain) {
+  for (const char* topology : {"directed_ring", "exponential", "one_peer_exponential"}) {
+    const Outcome outcome = outcome_of({.topology = topology, .deaths = {{2, 5}, {5, 9}}});
+    expect_rounds_of(topology, {{1, 1, 1, 1}}, outcome, kAnew);
+    EXPECT_LT(spread_of(outcome.x.back()), 1e-6) << topology;
+  }
+}
+
 TEST(RoundsAnew, WithUpdatesInTheBackward) {
   const Outcome outcome = outcome_of({.update = UpdateAt::backward,
                                       .jitter = std::chrono::milliseconds(1),
@@ -191,9 +199,13 @@ TEST(RoundsAnew, AllHearOfALoss) {
 
 /// All that are left come to one mean, which those rounds keep.
 TEST(RoundsAnew, WhoeverDiesWheneverTheOthersMix) {
-  const std::vector<std::string> topologies{
-      "ring",     "one_peer_ring", "grid",  "base_k", "random",
-      "complete", "random_fixed",  "torus", "star",   "alternating_exponential_ring"};
+  const std::vector<std::string> topologies{"ring",         "one_peer_ring",
+                                            "grid",         "base_k",
+                                            "random",       "complete",
+                                            "random_fixed", "torus",
+                                            "star",         "alternating_exponential_ring",
+                                            "exponential",  "one_peer_exponential",
+                                            "directed_ring"};
   Rng rng(11);
   for (int trial = 0; trial < 40; ++trial) {
     Fleet fleet{.topology = topologies[at(trial) % topologies.size()],

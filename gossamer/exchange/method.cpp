@@ -38,7 +38,8 @@ std::string names_of_those_that_may_go_on() {
   return names;
 }
 
-void check_lost(std::string_view place, const PatternFacts& pattern, const Schedule& schedule) {
+void check_lost(std::string_view place, const PatternFacts& pattern, const Schedule& schedule,
+                Late late) {
   const auto refuse = [&](const std::string& what, const std::string& got,
                           const std::string& remedy) {
     fail_argument({.place = place, .what = what, .got = got, .remedy = remedy});
@@ -53,14 +54,16 @@ void check_lost(std::string_view place, const PatternFacts& pattern, const Sched
     refuse("lost = \"go_on\" has no loss of all workers that a schedule could follow",
            schedule.name, "use global_average_every, or lost = \"error\"");
   }
-  // Who settles forms its rounds anew, or weighs what those who are left hear.
-  const bool forms_anew = settles(pattern) && (schedule.on != nullptr || pattern.weighs);
-  if (!forms_anew && !is_symmetric(schedule)) {
+  // Rounds are formed anew, by a census or as all settle, or what those who are left hear is
+  // weighed.
+  const bool forms_anew = late == Late::wait && schedule.on != nullptr;
+  if (!forms_anew && !pattern.weighs && !is_symmetric(schedule)) {
     refuse(
-        "lost = \"go_on\" needs symmetric W, which stays doubly stochastic without a worker",
+        "lost = \"go_on\" with late = \"skip\", or with matrices of one's own, needs symmetric W, "
+        "which stays doubly stochastic without a worker",
         schedule.name,
-        "use alternating_exponential_ring, ring, torus or another undirected topology, or lost = "
-        "\"error\"");
+        "use late = \"wait\" and a topology by its name, or an undirected one such as ring, or "
+        "lost = \"error\"");
   }
 }
 
@@ -127,7 +130,7 @@ void check_choices(std::string_view place, const PatternFacts& pattern, const Sc
     refuse("late = \"skip\" needs a schedule with a period", schedule.name,
            "choose another topology, or late = \"wait\"");
   }
-  if (choices.lost == Lost::go_on) check_lost(place, pattern, schedule);
+  if (choices.lost == Lost::go_on) check_lost(place, pattern, schedule, choices.late);
   const std::string codec = "codec " + std::string(name_of(choices.codec));
   if (choices.codec != Codec::fp32 && choices.group_method != GroupMethod::hierarchical) {
     refuse("a codec needs the hierarchical group method", codec + " with another one",

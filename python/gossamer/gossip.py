@@ -79,9 +79,8 @@ class Gossip(habits.NoModule, Closing):
         lost: ``"error"``, where a worker is lost, or ``"go_on"`` without it: its edges are off, and
             nobody waits. At most 64 steps later the topology is formed anew for those that are
             left. Under ``"allreduce"`` means are over those that are left. Collective methods are,
-            too. Corrections and trackers begin anew. Needs an undirected topology, or a pattern
-            whose workers agree in every step, as ``"allreduce"`` and those with corrections or
-            trackers do. docs/lost-workers.md says what each does.
+            too. Corrections and trackers begin anew. With ``late="skip"``, or matrices of your own,
+            the topology must be undirected. docs/lost-workers.md says what each pattern does.
         min_workers: with ``lost="go_on"``, how many workers one must hear, itself included, to go
             on without those of whom it hears nothing. 0: more than it misses, and of two equal
             halves that one goes on which has the lowest rank. The others wait, and end once the
