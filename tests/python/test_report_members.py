@@ -45,6 +45,7 @@ def run(tmp_path: Path) -> Path:
             }
             line |= {"lost": lost} if lost and rank in (0, 2) else {}
             line |= {"back": [1]} if step == 18 and rank in (0, 2) else {}
+            line |= {"among": [0, 2, 3]} if step == 14 else {}
             lines.append(line)
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (folder / f"metrics.rank{rank}.jsonl").write_text(text)
@@ -76,12 +77,14 @@ def test_the_page_draws_and_names_them(run: Path, tmp_path: Path, capsys: Any) -
     (said,) = json.loads(capsys.readouterr().out)["runs"]
     assert said["lost"] == [{"worker": 1, "last_step": 10}, {"worker": 3, "last_step": 25}]
     assert said["back"] == [{"worker": 1, "first_step": 18}]
+    assert said["anew"] == [{"step": 14, "workers": [0, 2, 3]}]
     assert said["workers"] == 4
     text = out.read_text()
     assert "Who was there" in text
     events = re.findall(r"<li>([^<]*)</li>", text)
     assert events == [
         "worker 1 did step 10 last, seen by 0 and 2",
+        "after step 14 the topology is formed anew among 3 workers",
         "worker 1 is back from step 18 on",
         "worker 3 did step 25 last, seen by 0 and 2",
     ]
@@ -92,7 +95,8 @@ def test_the_page_draws_and_names_them(run: Path, tmp_path: Path, capsys: Any) -
 def test_without_a_loss_there_is_no_such_picture(run: Path, tmp_path: Path, capsys: Any) -> None:
     for path in run.glob("metrics.*"):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
-        kept = [{k: v for k, v in line.items() if k not in ("lost", "back")} for line in lines]
+        events = ("lost", "back", "among")
+        kept = [{k: v for k, v in line.items() if k not in events} for line in lines]
         path.write_text("".join(json.dumps(line) + "\n" for line in kept))
     out = tmp_path / "page.html"
     assert report.main([str(run), "--out", str(out), "--json"]) == 0

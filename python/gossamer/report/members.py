@@ -73,7 +73,13 @@ def values(run: Run) -> dict[str, Any]:
     return {
         "lost": [{"worker": stay.rank, "last_step": stay.last} for stay in gone],
         "back": [{"worker": stay.rank, "first_step": stay.first} for stay in returns(stays)],
+        "anew": [{"step": step, "workers": among} for step, among in _anew(metrics)],
     }
+
+
+def _anew(metrics: Metrics | None) -> list[tuple[int, list[int]]]:
+    """After which steps the topology was formed anew, and among whom."""
+    return sorted(metrics.anew.items()) if metrics else []
 
 
 def members(run: Run, own: Figures, index: int) -> Members | None:
@@ -96,6 +102,8 @@ def members(run: Run, own: Figures, index: int) -> Members | None:
         _draw_stays(panels[0], metrics, stays, ranks, usual)
         _mark(panels[0], [(s.last + 1, ranks.index(s.rank)) for s in gone], style.WAIT, "x")
         _mark(panels[0], [(s.first, ranks.index(s.rank)) for s in back], style.EXCHANGE, "o")
+        for step, _ in _anew(metrics):
+            panels[0].axvline(step + 0.5, color=style.INK, linestyle=":", linewidth=1)
         panels[0].set_title(f"{own.label}: who was there")
         _draw_count(panels[1], metrics)
         if has_loss:
@@ -181,6 +189,9 @@ def _events(metrics: Metrics, gone: list[Stay], back: list[Stay]) -> list[str]:
         found.append((stay.last, f"worker {stay.rank} did step {stay.last} last{seen}"))
     for stay in back:
         found.append((stay.first, f"worker {stay.rank} is back from step {stay.first} on"))
+    for step, among in _anew(metrics):
+        words = f"after step {step} the topology is formed anew among {len(among)} workers"
+        found.append((step, words))
     return [words for _, words in sorted(found)]
 
 

@@ -52,6 +52,8 @@ class Metrics:
     own_step_ms: dict[int, dict[int, float]] = field(default_factory=dict)
     """Of every worker, by the step."""
     lost: list[Loss] = field(default_factory=list)
+    anew: dict[int, list[int]] = field(default_factory=dict)
+    """By the step after which the topology was formed anew, the ranks that it is among."""
 
     def times_s(self) -> list[float]:
         """When each step ended, in seconds of training: without validation and checkpoints."""
@@ -73,6 +75,7 @@ def read_metrics(folder: Path) -> Metrics | None:
     sent: dict[tuple[int, int], int] = {}
     own_step_ms: dict[int, dict[int, float]] = {}
     lost: list[Loss] = []
+    anew: dict[int, list[int]] = {}
     for rank, path in sorted(paths.items()):
         own: dict[int, Line] = {}
         for line in _lines(path):
@@ -84,10 +87,11 @@ def read_metrics(folder: Path) -> Metrics | None:
         }
         for step, line in own.items():
             lost += [Loss(step, rank, other) for other in line.get("lost", [])]
+            anew |= {step: line["among"]} if "among" in line else {}
             by_step.setdefault(step, []).append(line)
             if "val_loss" in line or "disagreement" in line:
                 checks.setdefault(step, line)
-    metrics = Metrics(workers=len(paths), sent=sent, own_step_ms=own_step_ms, lost=lost)
+    metrics = Metrics(len(paths), sent=sent, own_step_ms=own_step_ms, lost=lost, anew=anew)
     for step, lines in sorted(by_step.items()):
         if not any("step_ms" in line for line in lines):
             continue
@@ -137,8 +141,9 @@ def _check(line: Any) -> None:
     for key in ("loss", "step_ms", "exposed_ms", "val_loss", "disagreement"):
         if line.get(key) is not None and type(line[key]) not in (int, float):
             raise TypeError(f"{key} is not a number")
-    if any(type(rank) is not int for rank in line.get("lost", [])):
-        raise TypeError("lost is not a list of ranks")
+    for key in ("lost", "among"):
+        if any(type(rank) is not int for rank in line.get(key, [])):
+            raise TypeError(f"{key} is not a list of ranks")
     for edge in line.get("edges", []):
         if type(edge["peer"]) is not int or type(edge["sent"]) is not int:
             raise TypeError("an edge without whole numbers")
