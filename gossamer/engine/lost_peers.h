@@ -30,9 +30,10 @@ struct PeerBack {
 /// nothing. Of rounds in which neighbours swap whole payloads, the weight of the lost one goes back
 /// to the worker, at both ends alike, so that a symmetric W stays doubly stochastic on those that
 /// are left. Sums over a group cannot leave anybody out: then the whole group keeps its own in this
-/// round. Whoever cannot make a message that the plan asks for sends an empty one in its place,
-/// which refuses the transfer; so all members hear of it and nobody waits for what never comes. No
-/// message is left out by anybody who lives, so numbers and tags stay in step.
+/// round. Both last until the rounds are formed anew, see Note [Rounds formed anew]. Whoever cannot
+/// make a message that the plan asks for sends an empty one in its place, which refuses the
+/// transfer; so all members hear of it and nobody waits for what never comes. No message is left
+/// out by anybody who lives, so numbers and tags stay in step.
 ///
 /// A peer that has been silent for long is expelled: if it only stood still, it hears that from all
 /// its neighbours, and ends.

@@ -11,7 +11,7 @@ namespace gossamer {
 /// Note [Positions and ranks]: schedules, rounds and plans count the workers that take part by
 /// their positions; a transport knows workers by their ranks. This is the one mapping between the
 /// two, and it is applied where a plan is made to be carried out: the peers of such a plan are
-/// ranks. Today everybody takes part, and a worker's position is its rank.
+/// ranks. At first everybody takes part, and a worker's position is its rank.
 struct Seating {
   HostShape shape;              ///< of the workers that take part, by position
   int position = 0;             ///< of this worker
