@@ -65,8 +65,7 @@ function(gossamer_together)
 endfunction()
 
 # gossamer_test(<target> [OWN_PRECOMPILED] SOURCES <files…> LIBS <targets…>)
-# A program of GTest whose cases are tests of ctest. With a sanitizer, which takes long to begin, they
-# are run in a few processes together; see run_together(). For a test's own code the time to compile is
+# A program of GTest whose cases are tests of ctest. For a test's own code the time to compile is
 # what counts: GTest is precompiled once for all, with what most tests include beside it, and the
 # optimiser does little. What is tested is compiled as ever. OWN_PRECOMPILED does neither.
 function(gossamer_test target)
@@ -89,23 +88,9 @@ function(gossamer_test target)
     endif()
     target_compile_options(${target} PRIVATE ${level} -fpch-preprocess)  # the latter is for ccache
   endif()
-  if(GOSSAMER_SANITIZE)
-    run_together(${target})
-    return()
-  endif()
   # Tests run side by side: threads of OpenMP that spin would keep others from what they wait for.
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
                        PROPERTIES LABELS "fast" TIMEOUT 300 ENVIRONMENT OMP_WAIT_POLICY=passive)
-endfunction()
-
-# Four tests of ctest, each of which runs a quarter of the program's cases.
-function(run_together target)
-  foreach(part RANGE 3)
-    add_test(NAME ${target}.${part} COMMAND ${target} --gtest_brief=1
-             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set(environment OMP_WAIT_POLICY=passive GTEST_TOTAL_SHARDS=4 GTEST_SHARD_INDEX=${part})
-    set_tests_properties(${target}.${part} PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment}")
-  endforeach()
 endfunction()
 
 # gossamer_layer(NAME base [SERIAL] [ALONE] [OWN_PRECOMPILED] USES <layers…> LIBS <third-party targets…>)
