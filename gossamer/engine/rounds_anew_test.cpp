@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,7 +31,6 @@ struct Fleet {
   std::string pattern = "cwa";
   std::string optimizer = "none";
   UpdateAt update = UpdateAt::step;
-  Codec codec = Codec::fp32;
   std::chrono::microseconds jitter{};  ///< of the time that a step takes
   std::map<int, int> deaths = {};      ///< by worker, after how many steps
 };
@@ -65,7 +63,6 @@ Outcome outcome_of(const Fleet& fleet) {
          .optimizer = fleet.optimizer,
          .groups = {{.lr = 0}},
          .update = fleet.update,
-         .codec = fleet.codec,
          .lost = Lost::go_on},
         transport,
         {{DType::f64, x.data(), const_cast<double*>(g.data()), kElements, {{0, kElements, 0}}}});

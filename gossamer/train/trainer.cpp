@@ -56,6 +56,7 @@ Trainer::Trainer(const Recipe& recipe, TrainModel model, TensorEngineOptions opt
   }
   GradientOptions gradients{.codec = recipe.algorithm.codec,
                             .recorder = options.engine.recorder,
+                            .seated = &engine().seating(),
                             .lost = engine().lost(),
                             .collectives = &engine().collectives()};
   if (!averages_gradients(*recipe.algorithm.pattern)) {
