@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "gossamer/base/simulated_time.h"
+
 namespace gossamer {
 namespace {
 
@@ -42,12 +44,14 @@ void look(Clock::rep now) {
 }  // namespace
 
 Clock::time_point Clock::now() noexcept {
+  if (const SimulatedTime* simulated = SimulatedTime::of_this_thread()) return simulated->now();
   const rep now = steady_now();
   if (is_watched && now - last_look > kStandstill.count()) look(now);
   return time_point(duration(now - stood_still));
 }
 
 Clock::time_point Clock::after_standstill() noexcept {
+  if (SimulatedTime::of_this_thread() != nullptr) return {};
   const time_point when = now();  // it may have been just now
   return went_on == 0 ? time_point() : when - duration(steady_now() - went_on);
 }

@@ -37,9 +37,10 @@ std::optional<Seating> Census::look(std::int64_t steps) {
 }
 
 void Census::look() {
+  council_.answer_late();
   if (state_ == State::decides && council_.decides()) {
-    council_.say_result();
-    state_ = State::ends;
+    if (!council_.is_over()) council_.say_result();
+    state_ = council_.is_over() ? State::over : State::ends;
   }
   if (state_ != State::ends) return;
   switch (council_.ends()) {

@@ -69,6 +69,7 @@ void Collectives::among_those_left(std::int64_t call, const Work& work) {
   if (!council_) return work();
   for (bool is_done = false; !is_done;) {
     circle_.seating = council_->begin(call);
+    if (council_->is_over()) return;
     circle_.tree = tree_of(circle_.seating);
     circle_.call = call + council_->attempt() * kCallsOfAnAttempt;
     try {

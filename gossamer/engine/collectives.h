@@ -82,6 +82,10 @@ class Collectives {
   const Seating& seating() const { return seating_; }
   /// The ranks that took part in the last one, or, within `again` of settle(), that are left.
   std::vector<int> took_part() const;
+  /// Between calls, as often as one likes: see Note [Who takes part].
+  void answer_late() {
+    if (council_) council_->answer_late();
+  }
   int rank() const { return seating_.rank(); }
   int workers() const { return seating_.workers(); }
   const HostShape& shape() const { return seating_.shape; }

@@ -1,7 +1,9 @@
 #include "gossamer/engine/council.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "gossamer/base/errors.h"
@@ -12,10 +14,14 @@ namespace gossamer {
 namespace {
 
 constexpr std::chrono::milliseconds kNapOfCouncil{5};
+constexpr std::chrono::milliseconds kBetweenAnswers{10};
+constexpr std::size_t kBits = 64;  // of a word
 
 /// Of a round's messages: whom each has lost, and then that it has its result.
 int losses_slot(int round) { return 2 * round; }
 int result_slot(int round) { return 2 * round + 1; }
+/// To those who begin a round of a call that is over.
+int over_slot(int round) { return -1 - round; }
 
 }  // namespace
 
@@ -28,7 +34,7 @@ Council::Council(Transport& transport, Seating everybody, LostPeers& lost, Looko
       timeout_s_(timeout_s),
       while_waiting_(std::move(while_waiting)),
       tells_(tells),
-      losses_(at(everybody_.workers()), -1) {}
+      losses_((at(everybody_.workers() * everybody_.workers()) + kBits - 1) / kBits, 0) {}
 
 Council::Message& Council::Message::operator=(Message&& other) noexcept {
   release();
@@ -56,29 +62,45 @@ Council::Messages Council::expect(int slot) {
   return heard;
 }
 
+Council::Message Council::to(int peer, std::int64_t call, int slot) {
+  Message message(transport_, peer, losses_);
+  message.request = transport_.send(peer, {call, stream::kCouncil, slot},
+                                    std::as_bytes(std::span(message.losses)), Deadline::max());
+  return message;
+}
+
 Council::Messages Council::say(int slot) {
   Messages said;
-  for (const int peer : peers_) {
-    Message& message = said.emplace_back(transport_, peer, losses_);
-    message.request = transport_.send(peer, {call_, stream::kCouncil, slot},
-                                      std::as_bytes(std::span(message.losses)), Deadline::max());
-  }
+  for (const int peer : peers_) said.push_back(to(peer, call_, slot));
   return said;
 }
 
-bool Council::is_to_be_told(const std::exception_ptr& error) const {
-  if (tells_) return true;
-  try {
-    std::rethrow_exception(error);
-  } catch (const TransportError& failure) {
-    return failure.details().fault != Fault::lost;
+bool Council::has_lost(int by, int lost) const {
+  const std::size_t bit = at(by * everybody_.workers() + lost);
+  return (losses_[bit / kBits] >> (bit % kBits) & 1) != 0;
+}
+
+void Council::note(int by, int lost) {
+  const std::size_t bit = at(by * everybody_.workers() + lost);
+  losses_[bit / kBits] |= std::uint64_t{1} << (bit % kBits);
+}
+
+/// What it has lost, and who has lost it.
+void Council::forget(int rank) {
+  for (int other = 0; other < everybody_.workers(); ++other) {
+    for (const int pair :
+         {rank * everybody_.workers() + other, other * everybody_.workers() + rank}) {
+      losses_[at(pair) / kBits] &= ~(std::uint64_t{1} << (at(pair) % kBits));
+    }
   }
 }
 
+/// One that has expelled this worker has lost it.
 void Council::lose(int peer, const std::exception_ptr& error) {
-  if (is_to_be_told(error)) lost_.pass_over(error, steps_);
-  std::int32_t& by = losses_[at(peer)];
-  if (by < 0 || by > everybody_.rank()) by = everybody_.rank();
+  const Fault fault = fault_of(error);
+  if (tells_ || fault != Fault::lost) lost_.pass_over(error, steps_);
+  note(everybody_.rank(), peer);
+  if (fault == Fault::expelled) note(peer, everybody_.rank());
 }
 
 /// Whether it is open no more; takes note of who is lost.
@@ -111,24 +133,46 @@ void Council::wait() {
                           .fault = Fault::late});
   }
   transport_.progress(Clock::now() + kNapOfCouncil);
+  lookout_.look();
+  answer_late();
   if (while_waiting_) while_waiting_();
 }
 
-/// The ranks that are left, see Note [Who takes part]. Equal on all that know the same losses.
+/// The ranks that are left, see Note [Who takes part]: as long as one of them has lost another one,
+/// whoever is lost by the most goes; of those who has lost the most; of those the highest rank. So
+/// one that has ended goes before those that it had lost, of two halves that have lost each other
+/// the one with the lowest rank stays, and of two alone the lower one.
 std::vector<int> Council::left() const {
-  const auto is_mutual = [&](int rank) {
-    const int by = losses_[at(rank)];
-    return by >= 0 && losses_[at(by)] == rank;
-  };
-  const auto is_out = [&](int rank) {
-    const int by = losses_[at(rank)];
-    return by >= 0 && (!is_mutual(rank) || by < rank);
-  };
-  std::vector<int> ranks;
-  for (int rank = 0; rank < everybody_.workers(); ++rank) {
-    if (!is_out(rank)) ranks.push_back(rank);
+  std::vector<int> ranks(at(everybody_.workers()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (std::ranges::all_of(losses_, [](std::uint64_t word) { return word == 0; })) return ranks;
+  for (;;) {
+    using Case = std::tuple<std::ptrdiff_t, std::ptrdiff_t, int>;
+    Case worst{};
+    for (const int rank : ranks) {
+      const auto by =
+          std::ranges::count_if(ranks, [&](int other) { return has_lost(other, rank); });
+      const auto of =
+          std::ranges::count_if(ranks, [&](int other) { return has_lost(rank, other); });
+      worst = std::max(worst, Case{by, of, rank});
+    }
+    if (std::get<0>(worst) == 0) return ranks;
+    std::erase(ranks, std::get<2>(worst));
   }
-  return ranks;
+}
+
+void Council::fail_left_out() const {
+  int by = everybody_.rank();
+  for (int rank = everybody_.workers(); rank-- > 0;) {
+    if (has_lost(rank, everybody_.rank())) by = rank;
+  }
+  throw TransportError({.rank = everybody_.rank(),
+                        .peer = by,
+                        .operation = "",
+                        .elapsed_s = 0,
+                        .reason = "the others go on without this worker: its connection to this "
+                                  "peer has ended, and one of both has to leave",
+                        .fault = Fault::expelled});
 }
 
 Seating Council::seating_of(const std::vector<int>& ranks) const {
@@ -145,7 +189,7 @@ Seating Council::seating_of(const std::vector<int>& ranks) const {
 }
 
 void Council::at_step(std::int64_t steps) {
-  for (const int rank : lost_.came_back(steps_, steps)) losses_[at(rank)] = -1;
+  for (const int rank : lost_.came_back(steps_, steps)) forget(rank);
   steps_ = steps;
 }
 
@@ -156,27 +200,27 @@ Seating Council::begin(std::int64_t call) {
 }
 
 void Council::open(std::int64_t call) {
-  if (call != call_) round_ = -1;
+  if (call != call_) {
+    round_ = -1;
+    has_result_ = false;
+  }
+  is_over_ = false;
   call_ = call;
   begin_wait();
   for (int rank = 0; rank < everybody_.workers(); ++rank) {
     const bool is_away = rank != everybody_.rank() && lost_.is_away(rank, steps_ - 1);
-    if (losses_[at(rank)] < 0 && is_away) losses_[at(rank)] = everybody_.rank();
+    if (is_away) note(everybody_.rank(), rank);
+    if (lost_.has_expelled(rank)) note(rank, everybody_.rank());
   }
   begin_round();
 }
 
 void Council::begin_round() {
   ++round_;
-  peers_ = left();
-  if (std::erase(peers_, everybody_.rank()) == 0) {
-    throw TransportError({.rank = everybody_.rank(),
-                          .peer = losses_[at(everybody_.rank())],
-                          .operation = "",
-                          .elapsed_s = 0,
-                          .reason = "the others go on without this worker: the connection to this "
-                                    "peer has ended, and one of both has to leave",
-                          .fault = Fault::expelled});
+  peers_.clear();
+  const int own = everybody_.rank();
+  for (int rank = 0; rank < everybody_.workers(); ++rank) {
+    if (rank != own && !has_lost(own, rank) && !has_lost(rank, own)) peers_.push_back(rank);
   }
   before_ = losses_;
   heard_ = std::exchange(next_, {});
@@ -185,18 +229,39 @@ void Council::begin_round() {
   });
   if (heard_.empty()) heard_ = expect(losses_slot(round_));
   said_ = say(losses_slot(round_));
+  if (!has_result_) return;
+  for (Message& message : expect(over_slot(round_))) overs_.push_back(std::move(message));
 }
 
 bool Council::decides() {
   for (;;) {
+    if (hears_that_it_is_over()) return true;
     const bool has_heard = collect(heard_);
     if (!collect(said_) || !has_heard) return false;
     if (agree()) break;
     begin_round();
   }
   lookout_.look_now();  // whoever is cut off decides nothing
+  peers_ = left();
+  if (std::erase(peers_, everybody_.rank()) == 0) fail_left_out();
+  leave_out_others();
+  has_result_ = false;
+  overs_.clear();
   next_ = expect(losses_slot(round_ + 1));
   return true;
+}
+
+/// Once all that go on have said that they have lost them, they are out for good, whatever is lost
+/// later.
+void Council::leave_out_others() {
+  const int own = everybody_.rank();
+  for (int rank = 0; rank < everybody_.workers(); ++rank) {
+    if (rank == own || std::ranges::binary_search(peers_, rank)) continue;
+    note(own, rank);
+    if (lost_.is_away(rank, steps_ - 1)) continue;
+    transport_.leave_out(rank);
+    if (tells_) lost_.lose({rank, "the others go on without it"});
+  }
 }
 
 Seating Council::seating() const {
@@ -211,10 +276,7 @@ bool Council::agree() {
   for (const Message& message : heard_) {
     if (!message.has_come) continue;
     agree = agree && message.losses == before_;
-    for (std::size_t k = 0; k < losses_.size(); ++k) {
-      const std::int32_t by = message.losses[k];
-      if (by >= 0 && (losses_[k] < 0 || by < losses_[k])) losses_[k] = by;
-    }
+    for (std::size_t k = 0; k < losses_.size(); ++k) losses_[k] |= message.losses[k];
   }
   return agree;
 }
@@ -244,17 +306,63 @@ bool Council::end() {
 }
 
 void Council::say_result() {
+  has_result_ = true;
+  result_peers_ = peers_;
   heard_ = expect(result_slot(round_));
   said_ = say(result_slot(round_));
 }
 
 Council::End Council::ends() {
   const bool has_heard = collect(heard_);
-  if (collect(said_) && has_heard) {  // all have theirs, and nobody begins another round
-    next_.clear();
-    return End::all;
+  if (!collect(said_) || !has_heard) {
+    return hears_of_another_round(heard_) ? End::again : End::open;
   }
-  return hears_of_another_round(heard_) ? End::again : End::open;
+  if (!std::ranges::all_of(heard_, &Message::has_come)) return End::again;
+  keep_answering(call_, round_ + 1, std::exchange(next_, {}));
+  return End::all;
+}
+
+void Council::keep_answering(std::int64_t call, int round, Messages unasked) {
+  kept_call_ = call;
+  kept_round_ = round;
+  kept_ = std::move(unasked);
+  next_answers_ = {};
+  answer_late();
+}
+
+void Council::answer_late() {
+  if (kept_.empty() || Clock::now() < next_answers_) return;
+  next_answers_ = Clock::now() + kBetweenAnswers;
+  for (Message& message : kept_) {
+    if (message.request == 0 && !message.has_come) continue;
+    if (message.request != 0) {
+      const Status status = transport_.poll(message.request);
+      if (status.state == Status::State::pending) continue;
+      message.has_come = status.state == Status::State::done;
+      message.release();
+    }
+    if (std::exchange(message.has_come, false)) {
+      answers_.push_back(to(message.peer, kept_call_, over_slot(kept_round_)));
+    }
+  }
+}
+
+/// Somebody has left the call, since all had their result. Those who have begun this round, too,
+/// hear it from this worker.
+bool Council::hears_that_it_is_over() {
+  for (Message& message : overs_) {
+    if (message.request == 0) continue;
+    const Status status = transport_.poll(message.request);
+    if (status.state == Status::State::pending) continue;
+    message.has_come = status.state == Status::State::done;
+    message.release();
+    is_over_ = is_over_ || message.has_come;
+  }
+  if (!is_over_) return false;
+  peers_ = result_peers_;
+  overs_.clear();
+  keep_answering(call_, round_, std::exchange(heard_, {}));
+  return true;
 }
 
 }  // namespace gossamer

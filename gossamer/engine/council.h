@@ -19,15 +19,19 @@ namespace gossamer {
 struct CallBegunAnew {};
 
 /// Note [Who takes part]: a collective call needs one list of those who take part, and each worker
-/// knows only whom itself has lost. So all that are left tell each other, in rounds, whom they have
-/// lost: a round in which everybody has said the same, and nobody was lost, decides. Each further
-/// round knows of at least one more that is lost, so there are at most as many rounds as workers.
-/// Of two that have lost each other and both live, the higher rank is left out, and fails.
+/// knows only whom itself has lost. So each tells all that it can talk to, in rounds, who has lost
+/// whom, as far as it knows: a round in which everybody has said the same, and nobody was lost,
+/// decides. Each further round knows of at least one more pair. Who is left is then a function of
+/// what all know, see left(): whoever is lost by the most of the others is left out first, so a
+/// worker that many have given up leaves, and not those. One that lives and is left out knows it,
+/// or is told by all others, and ends.
 ///
 /// The call may then fail for one of them, because somebody dies in it. It begins the next round;
-/// the others hear of that while they wait, and begin it, too. Nobody leaves the call before all
-/// that are left have their result. Nobody coordinates it, and it goes over the connections that
-/// are there: n − 1 small messages for each round and each worker.
+/// the others hear of that while they wait, and begin it, too. Nobody leaves the call before it has
+/// heard that all have their result. If somebody is lost before it has said so, another round
+/// begins, too; whoever had heard it has left, and answers that the call is over for all: see
+/// answer_late(). Nobody coordinates it, and it goes over the connections that are there: n − 1
+/// small messages for each round and each worker.
 ///
 /// Who comes back takes part once it has done a step with the others: in a call between two steps
 /// nobody knows whether it belongs to the end of the one or to the beginning of the other.
@@ -40,9 +44,11 @@ class Council {
 
   /// All have done so many steps: those who come back after them take part again.
   void at_step(std::int64_t steps);
-  /// Begins a call, or begins it again: who takes part. Throws TransportError where this worker is
-  /// left out or cut off, or another one is late.
+  /// Begins a call, or begins it again: who takes part, unless is_over(). Throws TransportError
+  /// where this worker is left out or cut off, or another one is late.
   Seating begin(std::int64_t call);
+  /// Begun again in vain: all had their result, this worker, too.
+  bool is_over() const { return is_over_; }
   /// How often this call has been begun before.
   int attempt() const { return round_; }
   /// In the middle of it, as often as one likes: throws CallBegunAnew.
@@ -50,8 +56,12 @@ class Council {
   /// This worker has its result; whether all have, else it is to be begun again.
   bool end();
 
+  /// Those who have begun the last call again hear that it is over. As often as one likes, and
+  /// until the next call has ended.
+  void answer_late();
+
   /// The same for those who do something else meanwhile: open(), decides() until it is true, which
-  /// gives seating(), say_result(), ends() until it is not `open`.
+  /// gives seating(), say_result() unless is_over(), ends() until it is not `open`.
   void open(std::int64_t call);
   bool decides();
   Seating seating() const;
@@ -63,8 +73,8 @@ class Council {
   void wait();
 
  private:
-  /// By rank: who has lost it, the least of those; −1: nobody.
-  using Losses = std::vector<std::int32_t>;
+  /// A bit for each pair: whether the one has lost the other. Equal words, equal knowledge.
+  using Losses = std::vector<std::uint64_t>;
   /// What is said to, or heard from, another worker; its request ends with it.
   struct Message {
     Message(Transport& over, int with, Losses said)
@@ -83,15 +93,22 @@ class Council {
   using Messages = std::deque<Message>;
 
   Messages expect(int slot);
+  Message to(int peer, std::int64_t call, int slot);
   Messages say(int slot);
-  bool is_to_be_told(const std::exception_ptr& error) const;
   bool collect(Message& message);
   bool collect(Messages& messages);
   bool hears_of_another_round(const Messages& results);
   void begin_round();
   bool agree();
+  bool hears_that_it_is_over();
+  void keep_answering(std::int64_t call, int round, Messages unasked);
   void lose(int peer, const std::exception_ptr& error);
+  bool has_lost(int by, int lost) const;
+  void note(int by, int lost);
+  void forget(int rank);
+  void leave_out_others();
   std::vector<int> left() const;
+  [[noreturn]] void fail_left_out() const;
   Seating seating_of(const std::vector<int>& ranks) const;
 
   Transport& transport_;
@@ -105,11 +122,20 @@ class Council {
   std::int64_t steps_ = 0;
   std::int64_t call_ = -1;
   int round_ = 0;
-  std::vector<int> peers_;  ///< of this round
-  Losses before_;           ///< what was known when it began
-  Messages heard_;          ///< in it, and then results
-  Messages said_;           ///< likewise
-  Messages next_;           ///< of the next round, of those who begin the call again
+  std::vector<int> peers_;   ///< of this round; once it has decided, those that are left
+  Losses before_;            ///< what was known when it began
+  Messages heard_;           ///< in it, and then results
+  Messages said_;            ///< likewise
+  Messages next_;            ///< of the next round, of those who begin the call again
+  bool has_result_ = false;  ///< of this call, in a former round
+  bool is_over_ = false;
+  std::vector<int> result_peers_;  ///< who took part in it
+  Messages overs_;                 ///< that the call is over, from those who begin no round
+  std::int64_t kept_call_ = -1;    ///< the last one that has ended
+  int kept_round_ = 0;             ///< that others may begin of it
+  Messages kept_;                  ///< from those who do
+  Messages answers_;
+  Deadline next_answers_ = {};
   Deadline deadline_;
 };
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/simulated_time.h"
 #include "gossamer/base/timeout.h"
 #include "gossamer/engine/elements.h"
 #include "gossamer/engine/non_finite.h"
@@ -73,7 +74,8 @@ void Exchange::start(const PayloadRef& payload, double timeout_s) {
   timeout_s_ = timeout_s;
   started_at_ = Clock::now();
   deadline_ = deadline_after(timeout_s);
-  by_runner_ = spec_.plan->phases.size() > 1 || payload_.is_ready;
+  const bool has_runner = SimulatedTime::of_this_thread() == nullptr;
+  by_runner_ = has_runner && (spec_.plan->phases.size() > 1 || payload_.is_ready);
   awaits_payload_.store(static_cast<bool>(payload_.is_ready), std::memory_order_release);
   is_spoiled_ = is_spoiled_ || (spec_.lost != nullptr && adds_up(*spec_.plan) &&
                                 spec_.lost->are_in(*spec_.plan, spec_.steps_before));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gossamer/base/simulated_time.h"
 #include "gossamer/base/timeout.h"
 
 namespace gossamer {
@@ -17,10 +18,16 @@ constexpr std::chrono::microseconds kLongestDeviceNap{2000};
 ExchangeRunner::ExchangeRunner(Transport& transport, double timeout_s, WhileWaiting while_waiting)
     : transport_(transport), timeout_s_(timeout_s), while_waiting_(std::move(while_waiting)) {
   check_timeout(timeout_s, "engine");
-  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  if (SimulatedTime* simulated = SimulatedTime::of_this_thread()) {
+    simulated->do_beside(this, [this] { advance_all(); });
+  } else {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
 }
 
-ExchangeRunner::~ExchangeRunner() = default;
+ExchangeRunner::~ExchangeRunner() {
+  if (SimulatedTime* simulated = SimulatedTime::of_this_thread()) simulated->take_back(this);
+}
 
 std::shared_ptr<Exchange> ExchangeRunner::expect(const ExchangeSpec& spec) const {
   return std::make_shared<Exchange>(transport_, spec, while_waiting_);
@@ -28,7 +35,7 @@ std::shared_ptr<Exchange> ExchangeRunner::expect(const ExchangeSpec& spec) const
 
 void ExchangeRunner::start(const std::shared_ptr<Exchange>& exchange, const PayloadRef& payload) {
   exchange->start(payload, timeout_s_);
-  if (exchange->needs_runner()) {
+  if (exchange->needs_runner() || SimulatedTime::of_this_thread() != nullptr) {
     const std::lock_guard lock(mutex_);
     active_.push_back(exchange);  // before it sends, so that no event of it is missed
     launched_.notify_one();
@@ -47,6 +54,12 @@ void ExchangeRunner::attend(std::function<void()> attend) {
   const std::lock_guard lock(mutex_);
   attend_ = std::move(attend);
   launched_.notify_one();
+}
+
+/// See Note [Simulated time].
+void ExchangeRunner::advance_all() {
+  if (attend_) attend_();
+  std::erase_if(active_, [](const auto& exchange) { return exchange->advance(); });
 }
 
 void ExchangeRunner::run(const std::stop_token& stop) {

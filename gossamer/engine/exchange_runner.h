@@ -35,6 +35,7 @@ class ExchangeRunner {
 
  private:
   void run(const std::stop_token& stop);
+  void advance_all();
 
   Transport& transport_;
   const double timeout_s_;

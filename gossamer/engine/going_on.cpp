@@ -6,7 +6,8 @@ namespace gossamer {
 
 GoingOn::GoingOn(Transport& transport, Collectives& collectives, const EngineOptions& options,
                  bool counts)
-    : lost_(transport, company_of(options, collectives.rank()), counts ? kStepsOfACensus : 0),
+    : collectives_(collectives),
+      lost_(transport, company_of(options, collectives.rank()), counts ? kStepsOfACensus : 0),
       lookout_(transport, lost_, options.min_workers),
       admission_(transport, lost_) {
   collectives.go_on_without(lost_, lookout_);
@@ -16,11 +17,13 @@ GoingOn::GoingOn(Transport& transport, Collectives& collectives, const EngineOpt
                   [this, also = options.while_waiting] {
                     if (also) also();
                     admission_.look(steps_);
+                    collectives_.answer_late();
                   });
 }
 
 void GoingOn::while_waiting(std::int64_t steps) {
   admission_.look(steps);
+  collectives_.answer_late();
   if (census_) census_->look();
 }
 
@@ -31,6 +34,7 @@ std::optional<Seating> GoingOn::count(std::int64_t steps) {
 
 void GoingOn::look(std::int64_t steps) {
   admission_.look(steps);
+  collectives_.answer_late();
   lookout_.look();
 }
 

@@ -35,6 +35,7 @@ class GoingOn {
   Admission& admission() { return admission_; }
 
  private:
+  Collectives& collectives_;
   LostPeers lost_;
   Lookout lookout_;
   Admission admission_;

@@ -12,14 +12,6 @@ namespace {
 /// Between two looks, at least: each asks the transport once for each worker.
 constexpr std::chrono::milliseconds kBetweenAsking{20};
 
-Fault fault_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const TransportError& failure) {
-    return failure.details().fault;
-  }
-}
-
 }  // namespace
 
 Lookout::Lookout(Transport& transport, const LostPeers& lost, int least)

@@ -9,6 +9,14 @@
 
 namespace gossamer {
 
+Fault fault_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const TransportError& failure) {
+    return failure.details().fault;
+  }
+}
+
 LostPeers::LostPeers(Transport& transport, std::vector<int> peers, std::int64_t census_every)
     : transport_(transport), peers_(std::move(peers)), census_every_(census_every) {}
 

@@ -8,10 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/base/errors.h"
 #include "gossamer/exchange/plan.h"
 #include "gossamer/transport/transport.h"
 
 namespace gossamer {
+
+/// Of a TransportError; rethrows another one.
+Fault fault_of(const std::exception_ptr& error);
 
 /// A peer that this worker goes on without.
 struct LostPeer {

@@ -22,6 +22,7 @@ class ThreadsTransport final : public Transport {
   void progress(Deadline until) override;
   void close(int peer) override { end(peer, kClosedByPeer); }
   void expel(int peer) override { end(peer, kExpelledByPeer); }
+  void leave_out(int peer) override { end(peer, kExpelledByPeer); }
   TransportInfo describe() const override;
 
  private:

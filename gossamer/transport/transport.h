@@ -133,6 +133,9 @@ class Transport {
   /// The same to a peer some of whose requests have failed as Fault::silent, which is told why. One
   /// that has come back since stays.
   virtual void expel(int peer) { close(peer); }
+  /// The same to one that has not failed here: the others go on without it. One that has come back
+  /// and is not let in stays.
+  virtual void leave_out(int peer) { close(peer); }
   virtual TransportInfo describe() const = 0;
   /// From now on requests with a worker that comes back as another generation fail until let_in(),
   /// as with its former one, but for those on the stream kNewcomers.

@@ -56,6 +56,12 @@ class EventLoop {
   void wait(Deadline until);
   /// `hurry`: others wait for events, so that the loop's thread is to be back at once.
   void leave(bool hurry);
+  /// Of a thread that has entered, until it leaves; `waiting`: how many others wait.
+  struct Visit {
+    EventLoop& loop;
+    const std::atomic<int>& waiting;
+    ~Visit() { loop.leave(waiting > 0); }
+  };
   /// Ends the wait of another thread that has entered.
   void wake();
 

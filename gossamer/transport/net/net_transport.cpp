@@ -40,7 +40,8 @@ class NetTransport final : public Transport {
   void release(Request request) override;
   void progress(Deadline until) override;
   void close(int peer) override { end(peer, kClosedByPeer); }
-  void expel(int peer) override { end(peer, kExpelledByPeer, true); }
+  void expel(int peer) override { end(peer, kExpelledByPeer, Whom::silent); }
+  void leave_out(int peer) override { end(peer, kExpelledByPeer, Whom::let_in); }
   TransportInfo describe() const override;
   void hold_back_newcomers() override {
     const std::lock_guard lock(mutex_);
@@ -61,7 +62,8 @@ class NetTransport final : public Transport {
   template <class Post>
   Request post(const Pointer& operation, const Post& post);
   bool expire_due(Deadline now);
-  void end(int rank, const char* told, bool only_if_silent = false);
+  enum class Whom { all, silent, let_in };
+  void end(int rank, const char* told, Whom whom = Whom::all);
   void handle(EventLoop::Key key);
   void let_in(AcceptedConnection accepted);
   void make_peer(std::size_t rank, const Endpoint& endpoint);
@@ -246,13 +248,6 @@ void NetTransport::release(Request request) {
   requests_.remove(request, *operation);
 }
 
-/// Of a thread that has entered the loop.
-struct Visit {
-  EventLoop& loop;
-  const std::atomic<int>& waiting;
-  ~Visit() { loop.leave(waiting > 0); }
-};
-
 /// One thread that waits handles the events, others wait for the wake-up. notify() wakes both: a
 /// thread that handles events looks at the wake-up after it has entered the loop, and whoever
 /// notifies later sees that it is there.
@@ -268,7 +263,7 @@ void NetTransport::progress(Deadline until) {
       --waiting_;
       continue;
     }
-    const Visit visit{loop_, waiting_};
+    const EventLoop::Visit visit{loop_, waiting_};
     is_woken = wake_up_.take();
     if (!is_woken) loop_.wait(wake);
     is_woken = is_woken || wake_up_.take();
@@ -289,10 +284,11 @@ bool NetTransport::expire_due(Deadline now) {
   return turn.has_ended();
 }
 
-void NetTransport::end(int rank, const char* told, bool only_if_silent) {
+void NetTransport::end(int rank, const char* told, Whom whom) {
   check_peer(rank, rank_, static_cast<int>(peers_.size()));
   Turn turn(*this);
-  if (only_if_silent && !peer(rank).was_silent()) return;
+  if (whom == Whom::silent && !peer(rank).was_silent()) return;
+  if (whom == Whom::let_in && newcomers_.is_held_back(rank)) return;
   peer(rank).close({"this worker closed the peer", told});
   turn.notify();
 }
@@ -373,7 +369,8 @@ void NetTransport::beat() {
   acceptor_.beat(now);
   std::vector<LastHeard> heard(peers_.size());
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-    if (peers_[rank]) heard[rank] = peers_[rank]->last_heard();
+    const bool counts = peers_[rank] && !newcomers_.is_held_back(static_cast<int>(rank));
+    if (counts) heard[rank] = peers_[rank]->last_heard();
   }
   const std::vector<Silence> silences = silences_.look(heard, rank_, now);
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
