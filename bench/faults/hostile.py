@@ -82,6 +82,9 @@ def exchange_all_the_time(rank: int, folder: Path, way: str, board: exchanger.Bo
         last = bool((mine if rank == VICTIM else landing)[0])
         step += 1
         board["done", rank] = step
+    ends = time.monotonic() + PATIENCE_S
+    while board["done", peer] < step and time.monotonic() < ends:
+        time.sleep(0.001)  # its send may not have heard yet that it has arrived
     net.stop()
     return 0
 
