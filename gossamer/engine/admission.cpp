@@ -126,6 +126,7 @@ void Admission::look(std::int64_t steps) {
         const bool is_yes = guest.question.steps >= steps + kBegun;
         if (is_yes) {
           transport_.let_in(guest.who);
+          if (!agrees_) transport_.count_in(guest.who.peer);
           lost_.come_back(guest.who.peer, guest.question.steps);
         }
         return reception_->answer(

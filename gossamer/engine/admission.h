@@ -90,9 +90,13 @@ class Reception {
 /// The part of a worker that is there.
 class Admission {
  public:
-  /// Both must outlive this.
-  Admission(Transport& transport, LostPeers& lost)
-      : transport_(transport), lost_(lost), reception_(std::make_unique<Reception>(transport)) {}
+  /// Both must outlive this. `agrees`: those that are there agree on who is, and a newcomer counts
+  /// from then on; else at once. See Note [Cut off].
+  Admission(Transport& transport, LostPeers& lost, bool agrees)
+      : transport_(transport),
+        lost_(lost),
+        agrees_(agrees),
+        reception_(std::make_unique<Reception>(transport)) {}
   /// Of a worker that has come back itself: goes on with those who have asked it meanwhile.
   void go_on_with(std::unique_ptr<Reception> reception) { reception_ = std::move(reception); }
 
@@ -107,6 +111,7 @@ class Admission {
  private:
   Transport& transport_;
   LostPeers& lost_;
+  const bool agrees_;
   std::unique_ptr<Reception> reception_;
 };
 

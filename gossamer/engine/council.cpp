@@ -210,7 +210,6 @@ void Council::open(std::int64_t call) {
   for (int rank = 0; rank < everybody_.workers(); ++rank) {
     const bool is_away = rank != everybody_.rank() && lost_.is_away(rank, steps_ - 1);
     if (is_away) note(everybody_.rank(), rank);
-    if (lost_.has_expelled(rank)) note(rank, everybody_.rank());
   }
   begin_round();
 }
@@ -245,6 +244,8 @@ bool Council::decides() {
   peers_ = left();
   if (std::erase(peers_, everybody_.rank()) == 0) fail_left_out();
   leave_out_others();
+  transport_.count_in(everybody_.rank());
+  for (const int peer : peers_) transport_.count_in(peer);
   has_result_ = false;
   overs_.clear();
   next_ = expect(losses_slot(round_ + 1));

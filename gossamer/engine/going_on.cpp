@@ -1,15 +1,18 @@
 #include "gossamer/engine/going_on.h"
 
 #include "gossamer/engine/peers.h"
+#include "gossamer/exchange/pattern_facts.h"
 
 namespace gossamer {
 
 GoingOn::GoingOn(Transport& transport, Collectives& collectives, const EngineOptions& options,
                  bool counts)
-    : collectives_(collectives),
+    : transport_(transport),
+      collectives_(collectives),
+      agrees_(counts || settles(find_pattern_facts(options.pattern))),
       lost_(transport, company_of(options, collectives.rank()), counts ? kStepsOfACensus : 0),
       lookout_(transport, lost_, options.min_workers),
-      admission_(transport, lost_) {
+      admission_(transport, lost_, agrees_) {
   collectives.go_on_without(lost_, lookout_);
   transport.hold_back_newcomers();
   if (!counts) return;
@@ -39,6 +42,7 @@ void GoingOn::look(std::int64_t steps) {
 }
 
 void GoingOn::begin_with(Arrival& arrival, std::int64_t steps) {
+  if (!agrees_) transport_.count_in(collectives_.rank());
   lost_.begin_with(arrival.there(), steps);
   for (const int peer : arrival.absent()) lost_.lose({peer, "it was not there yet"});
   admission_.go_on_with(arrival.reception());

@@ -35,7 +35,9 @@ class GoingOn {
   Admission& admission() { return admission_; }
 
  private:
+  Transport& transport_;
   Collectives& collectives_;
+  const bool agrees_;  ///< on who is there
   LostPeers lost_;
   Lookout lookout_;
   Admission admission_;

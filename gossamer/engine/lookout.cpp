@@ -37,12 +37,11 @@ void Lookout::look_now() {
   if (!std::exchange(has_changed_, false)) return;
   const Heard found = heard();
   if (may_go_on(found, least_)) return;
-  const bool is_expelled = std::ranges::any_of(watches_, &Watch::has_expelled);
   throw TransportError({.rank = rank_,
                         .peer = found.unheard.front(),
                         .operation = "",
                         .elapsed_s = 0,
-                        .reason = is_expelled ? kExpelled : why_cut_off(found, least_),
+                        .reason = why_cut_off(found, least_),
                         .fault = Fault::expelled});
 }
 
@@ -56,18 +55,16 @@ void Lookout::look(Watch& watch) {
   const Status status = transport_.poll(watch.receive);
   if (status.state == Status::State::pending) {
     watch.generation = generation;
-    watch.has_expelled = lost_.has_expelled(watch.peer);
-    const bool was_unheard = std::exchange(watch.is_unheard, watch.has_expelled);
-    has_changed_ = has_changed_ || was_unheard != watch.is_unheard;
+    has_changed_ = std::exchange(watch.is_unheard, false) || has_changed_;
     return;
   }
   const Fault fault = fault_of(status.error);
+  if (fault == Fault::expelled) lost_.heed_expulsion(watch.peer);
   if (fault == Fault::silent) transport_.expel(watch.peer);
   const bool is_unheard = fault == Fault::silent || fault == Fault::expelled;
   if (watch.generation) {
     has_changed_ = true;
     watch.is_unheard = is_unheard;
-    watch.has_expelled = fault == Fault::expelled;
   }
   transport_.release(std::exchange(watch.receive, 0));
 }
@@ -75,6 +72,7 @@ void Lookout::look(Watch& watch) {
 Heard Lookout::heard() const {
   Heard found;
   for (const Watch& watch : watches_) {
+    if (!transport_.counts(watch.peer)) continue;
     if (watch.is_unheard) {
       found.unheard.push_back(watch.peer);
     } else if (watch.receive != 0 || watch.peer == rank_) {

@@ -12,8 +12,7 @@
 namespace gossamer {
 
 /// Keeps a receive open from every other worker, neighbour or not, which nobody serves: it ends
-/// with the worker, or where nothing is heard of it. See Note [Cut off]. That somebody has expelled
-/// this worker may be known sooner, from a send: the directions of a connection end one by one.
+/// with the worker, or where nothing is heard of it. See Note [Cut off].
 class Lookout {
  public:
   /// `least`: of may_go_on(). The transport and `lost` must outlive this.
@@ -33,7 +32,6 @@ class Lookout {
     Request receive = 0;
     std::optional<std::uint64_t> generation = {};  ///< of the peer that it was posted for
     bool is_unheard = false;
-    bool has_expelled = false;  ///< it goes on without this worker
   };
 
   void look(Watch& watch);

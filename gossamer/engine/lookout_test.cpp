@@ -16,24 +16,19 @@ struct Four {
   Lookout lookout{*transports[3], lost, 0};
 };
 
-TEST(Lookout, WhoHasExpelledThisWorkerIsNotHeardThoughItsSendsMayStillCome) {
+TEST(Lookout, WhoeverIsExpelledByOneEnds) {
   Four four;
   four.lookout.look_now();
-  four.lost.lose({0, "a send has failed", true});
-  EXPECT_NO_THROW(four.lookout.look_now());  // three are left
-  four.lost.lose({1, "a send has failed", true});
+  four.transports[0]->expel(3);
   EXPECT_THROW(four.lookout.look_now(), TransportError);
 }
 
-TEST(Lookout, OneThatHasComeBackIsHeardAgain) {
+TEST(Lookout, UnlessItHasGivenThatOneUp) {
   Four four;
   four.lookout.look_now();
-  four.lost.lose({0, "a send has failed", true});
-  four.lookout.look_now();
-  four.lost.come_back(0, 5);
-  four.lookout.look_now();
-  four.lost.lose({1, "a send has failed", true});
-  EXPECT_NO_THROW(four.lookout.look_now());
+  four.lost.lose({0, "it has been silent"});
+  four.transports[0]->expel(3);
+  EXPECT_NO_THROW(four.lookout.look_now());  // three are left
 }
 
 TEST(Lookout, WhoHasEndedDoesNotCount) {

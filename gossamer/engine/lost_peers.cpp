@@ -33,7 +33,8 @@ void LostPeers::pass_over(const std::exception_ptr& error, std::int64_t steps) {
       if (is_before_return(details.peer, steps)) return;
     }
     if (fault == Fault::silent) transport_.expel(details.peer);
-    lose({details.peer, details.reason, fault == Fault::expelled});
+    if (fault == Fault::expelled) heed_expulsion(details.peer);
+    lose({details.peer, details.reason});
   }
 }
 
@@ -47,15 +48,15 @@ void LostPeers::lose(LostPeer lost) {
   const std::lock_guard lock(mutex_);
   if (!lost_.try_emplace(lost.peer, lost).second) return;
   new_.push_back(lost);
-  const bool are_all = std::ranges::all_of(peers_, [&](int peer) { return lost_.contains(peer); });
-  const auto expeller =
-      std::ranges::find_if(lost_, [](const auto& each) { return each.second.has_expelled; });
-  if (are_all && expeller != lost_.end()) fail_expelled(expeller->second);
 }
 
-void LostPeers::fail_expelled(const LostPeer& lost) const {
+void LostPeers::heed_expulsion(int peer) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (lost_.contains(peer)) return;
+  }
   throw TransportError({.rank = transport_.describe().rank,
-                        .peer = lost.peer,
+                        .peer = peer,
                         .operation = "",
                         .elapsed_s = 0,
                         .reason = kExpelled,
@@ -84,12 +85,6 @@ bool LostPeers::is_off(int peer, std::int64_t steps) const {
   const auto back = back_.find(peer);
   return lost_.contains(peer) ||
          (back != back_.end() && steps < steps_before_edges(back->second, census_every_));
-}
-
-bool LostPeers::has_expelled(int peer) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = lost_.find(peer);
-  return found != lost_.end() && found->second.has_expelled;
 }
 
 bool LostPeers::are_in(const Plan& plan, std::int64_t steps) const {

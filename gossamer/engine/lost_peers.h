@@ -21,7 +21,6 @@ Fault fault_of(const std::exception_ptr& error);
 struct LostPeer {
   int peer = 0;
   std::string why;
-  bool has_expelled = false;  ///< it is there, and goes on without this worker
 };
 
 /// One whose edges are on again from the step after `steps` on.
@@ -39,8 +38,9 @@ struct PeerBack {
 /// transfer; so all members hear of it and nobody waits for what never comes. No message is left
 /// out by anybody who lives, so numbers and tags stay in step.
 ///
-/// A peer that has been silent for long is expelled: if it only stood still, it hears that from all
-/// its neighbours, and ends.
+/// A peer that has been silent for long is expelled: if it only stood still, it hears that, and
+/// ends at once. It cannot judge by itself who else has expelled it, nor whom it still hears: those
+/// may be newcomers that only it has let in.
 class LostPeers {
  public:
   /// Of a worker that exchanges with `peers`, whose rounds are formed anew after `census_every`
@@ -48,11 +48,12 @@ class LostPeers {
   LostPeers(Transport& transport, std::vector<int> peers, std::int64_t census_every = 0);
 
   /// A transfer has failed: takes note of a peer that is lost. Rethrows what nobody goes on
-  /// without, and TransportError where no peer is left, and some have expelled this worker. From
-  /// any thread.
+  /// without, and ends as heed_expulsion() does. From any thread.
   /// `steps` as in is_off(): what was under way before a peer comes back says nothing of it.
   void pass_over(const std::exception_ptr& error, std::int64_t steps);
-  /// This one is lost; once. Throws as pass_over() does.
+  /// A peer goes on without this worker. Throws TransportError, unless that peer is lost here, too.
+  void heed_expulsion(int peer) const;
+  /// This one is lost; once.
   void lose(LostPeer lost);
   /// From the step after `steps` on this peer is there again, and not before. See Note [Coming
   /// back].
@@ -61,8 +62,6 @@ class LostPeers {
   bool is_away(int peer, std::int64_t steps) const;
   /// Whether the edge to it is off in that step: also until it has a place in the rounds.
   bool is_off(int peer, std::int64_t steps) const;
-  /// Whether it goes on without this worker.
-  bool has_expelled(int peer) const;
   /// Whether one that the plan uses is.
   bool are_in(const Plan& plan, std::int64_t steps) const;
   /// The same on the side of the worker that comes back, of those that it comes back to.
@@ -78,7 +77,6 @@ class LostPeers {
 
  private:
   bool is_before_return(int peer, std::int64_t steps) const;
-  [[noreturn]] void fail_expelled(const LostPeer& lost) const;
 
   Transport& transport_;
   const std::vector<int> peers_;

@@ -179,7 +179,7 @@ TEST(LostPeers, WorkersThatWaitForNobodyGoOnWithoutTheLost) {
   EXPECT_EQ(outcome.lost[4], std::vector{0});
 }
 
-TEST(LostPeers, WhoIsExpelledByAllEnds) {
+TEST(LostPeers, WhoIsExpelledEndsUnlessItHasGivenThatOneUp) {
   auto transports = make_threads_transports({.hosts = {{}, {}, {}}});
   LostPeers lost(*transports[0], {1, 2});
   const auto failed_receive = [&](int peer, int number) {
@@ -190,10 +190,11 @@ TEST(LostPeers, WhoIsExpelledByAllEnds) {
     transports[0]->release(request);
     return status.error;
   };
+  lost.lose({2, "it has been silent"});
   transports[2]->expel(0);
   lost.pass_over(failed_receive(2, 0), 0);
   EXPECT_EQ(lost.live(), 2);
-  transports[1].reset();
+  transports[1]->expel(0);
   const std::string message = message_of([&] { lost.pass_over(failed_receive(1, 1), 0); });
   EXPECT_NE(message.find("go on without this worker"), std::string::npos) << message;
 }

@@ -46,6 +46,9 @@ bool is_of_silence(const std::exception& error) {
   return details.fault == Fault::expelled || details.reason.starts_with("cannot come back");
 }
 
+/// Rank and generation.
+using LifeName = std::pair<int, std::uint64_t>;
+
 /// A job and what became of it.
 class Job {
  public:
@@ -74,8 +77,10 @@ class Job {
   double took_s = 0;
   std::uint64_t digest = 0;
   std::vector<std::string> problems;
-  std::map<int, std::vector<double>> x;                            ///< at the end, by rank
-  std::map<std::int64_t, std::vector<std::vector<double>>> calls;  ///< by step: what they gave
+  std::map<int, std::vector<double>> x;  ///< at the end, by rank
+  /// What collective calls gave, by step and life. Not to those who were expelled: one may have
+  /// left a call that the others then had to begin again without it.
+  std::map<std::int64_t, std::map<LifeName, std::vector<double>>> calls;
 
  private:
   Simulation::Life life_of(int rank) {
@@ -85,6 +90,7 @@ class Job {
         work(transport, rank, generation);
       } catch (const std::exception& error) {
         const std::string text = error.what();
+        if (is_of_silence(error)) forget_calls({rank, generation});
         may_try_again_ = text.find("too fast") != std::string::npos ||
                          text.find("comes back as well") != std::string::npos ||
                          (course_.is_silent && is_of_silence(error));
@@ -95,6 +101,10 @@ class Job {
         }
       }
     };
+  }
+
+  void forget_calls(const LifeName& life) {
+    for (auto& [step, answers] : calls) answers.erase(life);
   }
 
   /// Called when a life is over.
@@ -187,9 +197,10 @@ class Job {
       }
       engine.step();
       give_state(engine, mine);
-      if (step % course_.calls_every == course_.calls_every - 1) call(engine, mine);
+      if (step % course_.calls_every == course_.calls_every - 1)
+        call({rank, generation}, engine, mine);
     }
-    call(engine, mine);
+    call({rank, generation}, engine, mine);
     x[rank] = mine;
     is_through_.insert(rank);
     at_work_.erase(rank);
@@ -208,11 +219,11 @@ class Job {
   }
 
   /// A collective call gives all the same.
-  void call(Engine& engine, const std::vector<double>& mine) {
+  void call(const LifeName& life, Engine& engine, const std::vector<double>& mine) {
     std::vector<double> values = mine;
     engine.quiesce();
     engine.collectives().mean(values);
-    calls[engine.steps_done()].push_back(values);
+    calls[engine.steps_done()][life] = values;
   }
 
   std::int64_t steps_together() const {
@@ -247,7 +258,9 @@ void expect_right(const Course& course, const Job& job) {
   for (const std::string& problem : job.problems) ADD_FAILURE() << problem;
   ASSERT_TRUE(job.has_ended) << "some wait for ever";
   for (const auto& [step, answers] : job.calls) {
-    for (const auto& answer : answers) ASSERT_EQ(answer, answers.front()) << "after step " << step;
+    for (const auto& [life, answer] : answers) {
+      ASSERT_EQ(answer, answers.begin()->second) << "after step " << step;
+    }
   }
   for (int rank = 0; rank < course.workers(); ++rank) {
     ASSERT_TRUE(course.stays_away(rank) || job.x.contains(rank)) << rank;

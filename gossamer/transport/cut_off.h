@@ -12,6 +12,9 @@ namespace gossamer {
 /// lowest rank. Who is known to have ended does not count. Two parts that both went on would each
 /// hear most of the workers, so some worker would be heard by both, and they would be one part.
 ///
+/// A worker that has come back counts once all that go on have agreed that it is there: others may
+/// not know of it, and it would tip the balance for the part that it has come to.
+///
 /// Who has been heard is not always easy to tell, see Note [Silence].
 ///
 /// The others wait: they keep what is under way, and go on with it where the network is back before

@@ -144,6 +144,10 @@ class Transport {
   virtual std::vector<Newcomer> newcomers() { return {}; }
   /// Unless it has come back as a later generation meanwhile.
   virtual void let_in(const Newcomer&) {}
+  /// A worker that has come back, or this one, is one of those on whose number it depends who may
+  /// go on; see Note [Cut off]. Until then it is not.
+  virtual void count_in(int) {}
+  virtual bool counts(int) const { return true; }
   /// How often this worker, or a peer as far as this worker knows, has come back.
   virtual std::uint64_t generation(int) const { return 0; }
 };

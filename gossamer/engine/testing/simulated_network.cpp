@@ -38,6 +38,7 @@ std::shared_ptr<Process> Network::begin(int rank, std::uint64_t generation) {
   const int workers = static_cast<int>(processes_.size());
   const auto process = std::make_shared<Process>(rank, generation, workers, options_);
   processes_[at(rank)] = process;
+  if (generation > 0) process->newcomers.come_back(rank);
   for (int peer = 0; peer < workers; ++peer) {
     const auto& other = processes_[at(peer)];
     View& seen = view(*process, peer);
@@ -350,7 +351,7 @@ void Network::beat(const std::shared_ptr<Process>& process) {
   std::vector<LastHeard> heard(process->views.size());
   for (int peer = 0; peer < std::ssize(processes_); ++peer) {
     const auto& other = processes_[at(peer)];
-    if (peer == process->rank || !other || process->newcomers.is_held_back(peer)) continue;
+    if (peer == process->rank || !other) continue;
     View& seen = view(*process, peer);
     const bool says = !other->is_over && !other->is_frozen && !are_parted(process->rank, peer) &&
                       other->generation == seen.generation && !seen.receives_ended;
@@ -365,9 +366,11 @@ void Network::beat(const std::shared_ptr<Process>& process) {
     const auto state = is_given_up                  ? LastHeard::State::given_up
                        : seen.is_used && !has_ended ? LastHeard::State::there
                                                     : LastHeard::State::gone;
-    heard[at(peer)] = {.state = state, .at = seen.last_seen};
+    heard[at(peer)] = {
+        .state = state, .at = seen.last_seen, .counts = process->newcomers.counts(peer)};
   }
-  const std::vector<Silence> silences = process->silences.look(heard, process->rank, now);
+  const int own = process->newcomers.counts(process->rank) ? process->rank : -1;
+  const std::vector<Silence> silences = process->silences.look(heard, own, now);
   for (int peer = 0; peer < std::ssize(processes_) && !stood_still; ++peer) {
     View& seen = view(*process, peer);
     if (silences[at(peer)] == Silence::none || peer == process->rank) continue;

@@ -79,6 +79,8 @@ class SimulatedTransport final : public Transport {
   }
   void hold_back_newcomers() override { process_.newcomers.hold_back(); }
   std::vector<Newcomer> newcomers() override { return process_.newcomers.take(); }
+  void count_in(int rank) override { process_.newcomers.count_in(rank); }
+  bool counts(int rank) const override { return process_.newcomers.counts(rank); }
   void let_in(const Newcomer& newcomer) override {
     if (generation(newcomer.peer) == newcomer.generation) {
       process_.newcomers.let_in(newcomer.peer);

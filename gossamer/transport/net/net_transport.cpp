@@ -43,14 +43,10 @@ class NetTransport final : public Transport {
   void expel(int peer) override { end(peer, kExpelledByPeer, Whom::silent); }
   void leave_out(int peer) override { end(peer, kExpelledByPeer, Whom::let_in); }
   TransportInfo describe() const override;
-  void hold_back_newcomers() override {
-    const std::lock_guard lock(mutex_);
-    newcomers_.hold_back();
-  }
-  std::vector<Newcomer> newcomers() override {
-    const std::lock_guard lock(mutex_);
-    return newcomers_.take();
-  }
+  void hold_back_newcomers() override { newcomers_.hold_back(); }
+  std::vector<Newcomer> newcomers() override { return newcomers_.take(); }
+  void count_in(int rank) override { newcomers_.count_in(rank); }
+  bool counts(int rank) const override { return newcomers_.counts(rank); }
   void let_in(const Newcomer& newcomer) override;
   std::uint64_t generation(int rank) const override;
 
@@ -129,6 +125,7 @@ NetTransport::NetTransport(const NetOptions& options)
       silences_(duration_of(options.longest_silence.count(), "net"), options.least_heard),
       loop_(kBeat),
       acceptor_(acceptor_options(options, keys_), loop_) {
+  if (generation_ > 0) newcomers_.come_back(rank_);
   mine_ = {.reach = options.share_memory ? reach_of_shared_memory() : "",
            .name = acceptor_.name(),
            .streams = acceptor_.address(),
@@ -369,10 +366,11 @@ void NetTransport::beat() {
   acceptor_.beat(now);
   std::vector<LastHeard> heard(peers_.size());
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-    const bool counts = peers_[rank] && !newcomers_.is_held_back(static_cast<int>(rank));
-    if (counts) heard[rank] = peers_[rank]->last_heard();
+    if (peers_[rank]) heard[rank] = peers_[rank]->last_heard();
+    heard[rank].counts = newcomers_.counts(static_cast<int>(rank));
   }
-  const std::vector<Silence> silences = silences_.look(heard, rank_, now);
+  const int own = newcomers_.counts(rank_) ? rank_ : -1;
+  const std::vector<Silence> silences = silences_.look(heard, own, now);
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     if (!peers_[rank]) continue;
     peers_[rank]->beat({.idle_since = now - kBeat / 2,

@@ -2,6 +2,7 @@
 /// Newcomers: the workers that have come back, and who of them still waits to be let in.
 
 #include <cstddef>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -9,30 +10,60 @@
 
 namespace gossamer {
 
-/// Of one transport, under its lock.
+/// Of one transport. All functions may be called from any thread.
 class Newcomers {
  public:
-  explicit Newcomers(std::size_t workers) : is_held_back_(workers, 0) {}
+  explicit Newcomers(std::size_t workers) : of_(workers) {}
 
   /// From now on; also those that nobody has asked for yet.
   void hold_back() {
+    const std::lock_guard lock(mutex_);
     holds_back_ = true;
-    for (const Newcomer& each : news_) is_held_back_[index(each.peer)] = 1;
+    for (const Newcomer& each : news_) of(each.peer) = {.is_held_back = true, .counts = false};
   }
   void come(const Newcomer& newcomer) {
+    const std::lock_guard lock(mutex_);
     news_.push_back(newcomer);
-    is_held_back_[index(newcomer.peer)] = holds_back_ ? 1 : 0;
+    of(newcomer.peer) = {.is_held_back = holds_back_, .counts = !holds_back_};
   }
-  void let_in(int peer) { is_held_back_[index(peer)] = 0; }
-  bool is_held_back(int peer) const { return is_held_back_[index(peer)] != 0; }
-  std::vector<Newcomer> take() { return std::exchange(news_, {}); }
+  /// This worker has come back itself.
+  void come_back(int own) {
+    const std::lock_guard lock(mutex_);
+    of(own).counts = false;
+  }
+  void let_in(int peer) {
+    const std::lock_guard lock(mutex_);
+    of(peer).is_held_back = false;
+  }
+  bool is_held_back(int peer) const {
+    const std::lock_guard lock(mutex_);
+    return of_[static_cast<std::size_t>(peer)].is_held_back;
+  }
+  /// See Note [Cut off].
+  void count_in(int peer) {
+    const std::lock_guard lock(mutex_);
+    of(peer).counts = true;
+  }
+  bool counts(int peer) const {
+    const std::lock_guard lock(mutex_);
+    return of_[static_cast<std::size_t>(peer)].counts;
+  }
+  std::vector<Newcomer> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(news_, {});
+  }
 
  private:
-  static std::size_t index(int peer) { return static_cast<std::size_t>(peer); }
+  struct Standing {
+    bool is_held_back = false;
+    bool counts = true;
+  };
+  Standing& of(int peer) { return of_[static_cast<std::size_t>(peer)]; }
 
+  mutable std::mutex mutex_;  // guards all below
   bool holds_back_ = false;
-  std::vector<Newcomer> news_;      ///< not yet asked for
-  std::vector<char> is_held_back_;  ///< by rank
+  std::vector<Newcomer> news_;  ///< not yet asked for
+  std::vector<Standing> of_;    ///< by rank
 };
 
 }  // namespace gossamer

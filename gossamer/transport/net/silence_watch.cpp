@@ -27,7 +27,8 @@ struct SilenceWatch::Look {
     Heard found;
     for (std::size_t rank = 0; rank < heard.size(); ++rank) {
       const auto number = static_cast<int>(rank);
-      const auto& [state, at] = heard[rank];
+      const auto& [state, at, counts] = heard[rank];
+      if (!counts) continue;
       if (number == own || (state == LastHeard::State::there && at > since)) {
         found.there.push_back(number);
       } else if (state != LastHeard::State::gone) {
