@@ -43,6 +43,7 @@ Council::Message& Council::Message::operator=(Message&& other) noexcept {
   losses = std::move(other.losses);  // stays where it is in memory
   request = std::exchange(other.request, 0);
   has_come = other.has_come;
+  has_ended = other.has_ended;
   return *this;
 }
 
@@ -110,6 +111,7 @@ bool Council::collect(Message& message) {
   if (status.state == Status::State::pending) return false;
   message.has_come = status.state == Status::State::done;
   if (message.has_come && !status.payload.empty()) land(status, message.losses.data());
+  message.has_ended = !message.has_come && fault_of(status.error) == Fault::lost;
   message.release();
   if (!message.has_come) lose(message.peer, status.error);
   return true;
@@ -318,7 +320,10 @@ Council::End Council::ends() {
   if (!collect(said_) || !has_heard) {
     return hears_of_another_round(heard_) ? End::again : End::open;
   }
-  if (!std::ranges::all_of(heard_, &Message::has_come)) return End::again;
+  const auto is_over_there = [](const Message& message) {
+    return message.has_come || message.has_ended;
+  };
+  if (!std::ranges::all_of(heard_, is_over_there)) return End::again;
   keep_answering(call_, round_ + 1, std::exchange(next_, {}));
   return End::all;
 }
@@ -327,6 +332,7 @@ void Council::keep_answering(std::int64_t call, int round, Messages unasked) {
   kept_call_ = call;
   kept_round_ = round;
   kept_ = std::move(unasked);
+  answers_.clear();  // of calls before this one, which all have left
   next_answers_ = {};
   answer_late();
 }

@@ -28,10 +28,10 @@ struct CallBegunAnew {};
 ///
 /// The call may then fail for one of them, because somebody dies in it. It begins the next round;
 /// the others hear of that while they wait, and begin it, too. Nobody leaves the call before it has
-/// heard that all have their result. If somebody is lost before it has said so, another round
-/// begins, too; whoever had heard it has left, and answers that the call is over for all: see
-/// answer_late(). Nobody coordinates it, and it goes over the connections that are there: n − 1
-/// small messages for each round and each worker.
+/// heard that all have their result. If somebody that may live is lost before it has said so,
+/// another round begins, too; whoever had heard it has left, and answers that the call is over for
+/// all: see answer_late(). Nobody coordinates it, and it goes over the connections that are there:
+/// n − 1 small messages for each round and each worker.
 ///
 /// Who comes back takes part once it has done a step with the others: in a call between two steps
 /// nobody knows whether it belongs to the end of the one or to the beginning of the other.
@@ -89,6 +89,7 @@ class Council {
     Losses losses;
     Request request = 0;
     bool has_come = false;
+    bool has_ended = false;  ///< the peer: it needs nothing more
   };
   using Messages = std::deque<Message>;
 
