@@ -25,18 +25,14 @@ namespace gossamer {
 namespace simulation_test {
 
 using simulation::Course;
-using simulation::Duration;
 using simulation::Fate;
+using simulation::seconds;
 using simulation::Simulation;
 using simulation::Time;
 
 constexpr int kElements = 6;
 constexpr int kMostTries = 40;
 constexpr std::chrono::minutes kLimit{30};
-
-Duration seconds(double s) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
-}
 
 /// Of those that are expelled, or come back to others that they cannot reach.
 bool is_of_silence(const std::exception& error) {
@@ -185,7 +181,7 @@ class Job {
     } else {
       engine.start_at(0);
     }
-    at_work_[rank] = generation;
+    at_work_.insert(rank);
     const double pace = 0.5 + simulation_.rng().uniform();
     for (std::int64_t step = engine.steps_done(); step < end_; ++step) {
       if (end_ == kNever && is_settled()) end_ = std::max(step, last_start_) + steps_together();
@@ -239,7 +235,7 @@ class Job {
   std::vector<std::size_t> next_fate_;      ///< by rank
   std::vector<std::uint64_t> generations_;  ///< likewise, of the next life
   std::vector<int> tries_;                  ///< likewise
-  std::map<int, std::uint64_t> at_work_;    ///< those that step
+  std::set<int> at_work_;                   ///< those that step
   std::set<int> doomed_;
   std::set<int> is_through_;
   bool may_try_again_ = false;
@@ -298,18 +294,12 @@ TEST(Simulation, WhoeverIsSilentForLongIsExpelledAndComesBack) {
 /// Courses that have found a fault. See Note [Who takes part].
 TEST(Simulation, FaultsThatWereFoundStayMended) {
   if (std::getenv("GOSSAMER_SEEDS") != nullptr) GTEST_SKIP() << "other seeds are asked for";
-  // A frozen worker, and one that still heard it, went on without the majority, or waited.
-  for (const std::uint64_t seed : {18U, 24U, 51U, 55U}) {
-    play(simulation::silent_course_of, seed, seed + 1);
-  }
-  // Who came back was counted as one of those that are heard, and the others ended.
-  for (const std::uint64_t seed : {49U, 64U}) {
-    play(simulation::silent_course_of, seed, seed + 1);
-  }
-  // Some left a call, and others began it again without them.
-  for (const std::uint64_t seed : {117U, 204U}) {
-    play(simulation::silent_course_of, seed, seed + 1);
-  }
+  const std::vector<std::uint64_t> found{
+      18,  24,  51, 55,  // one frozen worker, and a majority waited, or was left behind
+      49,  64,           // who came back was counted as one that is heard, and others ended
+      117, 204,          // some left a call, and others began it again without them
+  };
+  for (const std::uint64_t seed : found) play(simulation::silent_course_of, seed, seed + 1);
 }
 
 TEST(Simulation, EqualSeedsGiveEqualRuns) {

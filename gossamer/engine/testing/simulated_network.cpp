@@ -1,7 +1,6 @@
 #include "gossamer/engine/testing/simulated_network.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -14,10 +13,6 @@ namespace {
 constexpr std::chrono::seconds kBeat{1};
 constexpr std::chrono::seconds kOfSuspicion{3};  // as the net transport's
 const std::string kRestarted = "the peer restarted";
-
-Duration seconds(double s) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
-}
 
 }  // namespace
 

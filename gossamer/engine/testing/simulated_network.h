@@ -23,6 +23,10 @@ namespace gossamer::simulation {
 using Time = Clock::time_point;
 using Duration = Clock::duration;
 
+inline Duration seconds(double s) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(s));
+}
+
 struct NetworkOptions {
   Duration latency = std::chrono::microseconds(200);   ///< of a message, at the median
   Duration longest_silence = std::chrono::seconds(5);  ///< as NetOptions
@@ -73,8 +77,6 @@ struct View {
   Time last_seen = {};
   Time suspected_at = {};
 };
-
-class Network;
 
 /// One life of a worker: the state of its transport.
 struct Process {

@@ -19,7 +19,6 @@ struct Simulation::Worker {
   Time wakes = Time::max();
   std::uint64_t wait = 0;  ///< number of the wait
   int sends_left = -1;
-  Simulation* simulation = nullptr;
   std::jthread thread;
 };
 
@@ -132,7 +131,6 @@ void Simulation::begin(int rank, Time when, Life life) {
 
 void Simulation::start(int rank, const Life& life) {
   Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
-  worker.simulation = this;
   worker.process = network_.begin(rank, lives_[at(rank)]++);
   worker.thread = std::jthread([this, &worker, life] { live(worker, life); });
   go_on(worker);

@@ -7,8 +7,9 @@
 #include <memory>
 #include <queue>
 #include <semaphore>
-#include <string>
+#include <set>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "gossamer/engine/testing/simulated_network.h"
