@@ -23,6 +23,16 @@ int result_slot(int round) { return 2 * round + 1; }
 /// To those who begin a round of a call that is over.
 int over_slot(int round) { return -1 - round; }
 
+/// Where in Losses it stands that one has lost another one.
+struct Bit {
+  std::size_t word;
+  std::uint64_t mask;
+};
+Bit bit_of(int by, int lost, int workers) {
+  const std::size_t bit = at(by * workers + lost);
+  return {bit / kBits, std::uint64_t{1} << (bit % kBits)};
+}
+
 }  // namespace
 
 Council::Council(Transport& transport, Seating everybody, LostPeers& lost, Lookout& lookout,
@@ -77,21 +87,21 @@ Council::Messages Council::say(int slot) {
 }
 
 bool Council::has_lost(int by, int lost) const {
-  const std::size_t bit = at(by * everybody_.workers() + lost);
-  return (losses_[bit / kBits] >> (bit % kBits) & 1) != 0;
+  const auto [word, mask] = bit_of(by, lost, everybody_.workers());
+  return (losses_[word] & mask) != 0;
 }
 
 void Council::note(int by, int lost) {
-  const std::size_t bit = at(by * everybody_.workers() + lost);
-  losses_[bit / kBits] |= std::uint64_t{1} << (bit % kBits);
+  const auto [word, mask] = bit_of(by, lost, everybody_.workers());
+  losses_[word] |= mask;
 }
 
 /// What it has lost, and who has lost it.
 void Council::forget(int rank) {
   for (int other = 0; other < everybody_.workers(); ++other) {
-    for (const int pair :
-         {rank * everybody_.workers() + other, other * everybody_.workers() + rank}) {
-      losses_[at(pair) / kBits] &= ~(std::uint64_t{1} << (at(pair) % kBits));
+    for (const auto [word, mask] :
+         {bit_of(rank, other, everybody_.workers()), bit_of(other, rank, everybody_.workers())}) {
+      losses_[word] &= ~mask;
     }
   }
 }
