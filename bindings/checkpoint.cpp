@@ -10,6 +10,7 @@
 #include "gossamer/checkpoint/folder.h"
 #include "gossamer/checkpoint/keys.h"
 #include "gossamer/checkpoint/load.h"
+#include "gossamer/checkpoint/memory_folder.h"
 #include "gossamer/checkpoint/save.h"
 #include "gossamer/torch/tensors/tensor_files.h"
 
@@ -134,6 +135,11 @@ void bind_saving(py::module_& module) {
       },
       py::arg("folder"), py::arg("step"), py::arg("attempt"),
       "The temporary folder, as begin_checkpoint makes it.");
+  py::class_<MemoryFolder>(module, "MemoryFolder", R"(
+    A folder in memory, which is gone with this. It removes those of processes that were killed
+    while they had one. IoError.)")
+      .def(py::init(), NoGil())
+      .def_property_readonly("path", [](const MemoryFolder& self) { return self.path().native(); });
   module.def("write_worker_file", &write_tensors, NoGil(), py::arg("temporary"), py::arg("rank"),
              py::arg("tensors"), py::arg("metadata"), R"(
     Length and CRC-32 of the file, which is on the disk then.

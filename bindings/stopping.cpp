@@ -21,9 +21,10 @@ using NoGil = py::call_guard<py::gil_scoped_release>;
 /// A StopAgreement with the transport it runs over, which it holds as long as it lives.
 class StopHandle {
  public:
-  explicit StopHandle(const std::shared_ptr<TransportHandle>& transport, std::int64_t done)
+  StopHandle(const std::shared_ptr<TransportHandle>& transport, std::int64_t done, bool goes_on)
       : transport_(transport->get()),
-        agreement_(std::make_unique<StopAgreement>(*transport_, done)) {}
+        agreement_(std::make_unique<StopAgreement>(*transport_, done,
+                                                   goes_on ? Lost::go_on : Lost::error)) {}
   ~StopHandle() {
     const py::gil_scoped_release no_gil;
     if (home_.is_here()) {
@@ -68,9 +69,9 @@ void bind_stopping(py::module_& module) {
     others' ones.)");
   py::class_<StopHandle>(module, "StopAgreement",
                          "One step after which all workers stop; one per transport.")
-      .def(py::init<const std::shared_ptr<TransportHandle>&, std::int64_t>(),
-           py::arg("transport").none(false), py::arg("done") = 0,
-           "`done`: steps that this worker has done.")
+      .def(py::init<const std::shared_ptr<TransportHandle>&, std::int64_t, bool>(),
+           py::arg("transport").none(false), py::arg("done") = 0, py::arg("goes_on") = false,
+           "`done`: steps that this worker has done. `goes_on`: without those that are lost.")
       .def(
           "look", [](StopHandle& self, int told) { self.get().look(told); }, NoGil(),
           py::arg("told"),

@@ -40,7 +40,8 @@ def source_of(module: str) -> Path:
     """The file of a module of the package: its stub where it is not Python."""
     name = module.removeprefix("gossamer").removeprefix(".").replace(".", "/")
     path = PACKAGE / f"{name or '__init__'}.py"
-    return path if path.exists() else path.with_suffix(".pyi")
+    package = PACKAGE / name / "__init__.py"
+    return next(each for each in (path, package, path.with_suffix(".pyi")) if each.exists())
 
 
 def tree_of(module: str) -> ast.Module:

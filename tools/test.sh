@@ -73,8 +73,9 @@ run_ctest() {
 for_their_numbers='^Figures\.(Stationary|Corrections|DmSgd|GlobalAverage)|^PosterRows\.'
 for_their_numbers+='|^PlanCommand\.PublishedCases'
 
-# One thread at a time, thousands of turns; another case runs one such job under sanitizers.
-for_their_numbers+='|^Simulation\.(Whoever|Faults)'
+# One thread at a time, thousands of turns; another case runs one such job under sanitizers, and
+# StopAgreement runs the last step among those left.
+for_their_numbers+='|^Simulation\.(Whoever|Faults)|^StopAmongLeft\.'
 
 # Of one thread, in which the thread sanitizer has nothing to see.
 of_one_thread='^(CodecTables|KernelTables|Digest)'

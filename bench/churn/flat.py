@@ -2,7 +2,8 @@
 
     python bench/churn/flat.py --cycles 1000
 
-Rank 0 trains on. One of the others at a time is killed, comes back as a spare and takes some steps.
+Rank 0 trains on. One of the others at a time is killed, at most every `--every` seconds, comes back
+from a spare and takes some steps.
 After each return rank 0 is looked at: its resident memory, threads, open files and sockets, and
 what /dev/shm holds. Prints a line now and then, and writes all to build/bench/churn_flat.json.
 """
@@ -70,6 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--cycles", type=int, default=1000)
+    parser.add_argument("--every", type=float, default=3.5, help="seconds between kills, at least")
     parser.add_argument("--out", type=Path, default=contenders.ROOT / "build/bench/churn_flat.json")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the workers are ended, too
@@ -82,9 +84,11 @@ def main() -> int:
         pids = watched.pids(watched.notes())
         for cycle in range(given.cycles):
             rank = 1 + cycle % (given.workers - 1)
+            until = time.monotonic() + given.every
             watched.signal(pids[rank], signal.SIGKILL)
             pids[rank] = wait_for_return(watched, rank, pids[rank])
             sizes.append(size_of(pids[0]))
+            time.sleep(max(0.0, until - time.monotonic()))
             if cycle % SAY_EVERY == SAY_EVERY - 1:
                 print(f"{cycle + 1} returns: {sizes[-1]}", flush=True)
     finally:

@@ -19,7 +19,6 @@ class Fault:
 class Process:
     """One process of a rank, from its start to the last that it noted."""
 
-    began: float
     imported: float
     steps: list[tuple[float, int]]  # when, and how many the worker had done then
 
@@ -28,7 +27,7 @@ def processes_of(notes: Sequence[Note]) -> list[Process]:
     found: list[Process] = []
     for note in notes:
         if note.get("what") == "imported":
-            found.append(Process(note["began"], note["at"], []))
+            found.append(Process(note["at"], []))
         elif found and "step" in note:
             found[-1].steps.append((note["at"], note["step"]))
     return found
@@ -84,13 +83,12 @@ def gap_s(
 
 
 def recovery_s(processes: Sequence[Process], fault: Fault) -> tuple[float, float] | None:
-    """Of the process that comes in place of the lost one: from its start to its first step, and the
-    part after its imports. One that was there before, as a spare, starts with the fault. None where
-    none has come so far."""
+    """Of the process that comes in place of the lost one: from the fault to its first step, and the
+    part after its imports. None where none has come so far."""
     for process in processes:
         if process.steps and process.steps[0][0] > fault.at:
             first = process.steps[0][0]
-            return first - max(process.began, fault.at), first - process.imported
+            return first - fault.at, first - process.imported
     return None
 
 

@@ -15,6 +15,7 @@ def main() -> None:
     parser.add_argument("topology")
     parser.add_argument("--pattern", default="cwa")
     parser.add_argument("--metrics", type=Path)
+    parser.add_argument("--apart", type=int, help="note every so many steps how far all are apart")
     parser.add_argument("--text", type=int, help="train a model of bytes, from this seed")
     given = parser.parse_args()
     rank, workers = gossamer.init()
@@ -38,6 +39,10 @@ def main() -> None:
         optimizer.step()
         step += 1
         diary.step(step)
+        if gossip.last_step and gossip.last_step.among:
+            diary.among(step, gossip.last_step.among)
+        if given.apart and step % given.apart == 0:
+            diary.apart(step, gossip.disagreement())
     if isinstance(trained, task.Text):
         with gossip.averaged():
             diary.loss(trained.validate())

@@ -3,10 +3,9 @@
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
-
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Notes:
@@ -15,11 +14,19 @@ class Notes:
     def __init__(self, folder: Path, rank: int) -> None:
         self._file: IO[str] = (folder / f"notes-{rank}.jsonl").open("a")
         self._enough = folder / "enough"
-        self._add(what="imported", began=began(), pid=os.getpid())
+        self._add(what="imported", pid=os.getpid())
 
     def step(self, step: int) -> None:
         """The worker has done so many steps, its last one just now."""
         self._add(step=step)
+
+    def among(self, after: int, ranks: Sequence[int]) -> None:
+        """After this step the topology is formed anew among these."""
+        self._add(after=after, among=list(ranks))
+
+    def apart(self, after: int, apart: float) -> None:
+        """How far all workers are apart after this step."""
+        self._add(after=after, apart=apart)
 
     def loss(self, loss: float) -> None:
         """Of the average over all workers, on what nobody trains with."""
@@ -40,13 +47,6 @@ def end_all(folder: Path, step: int = 0) -> None:
     """All end; with a step, together after it."""
     (folder / "new").write_text(str(step))
     (folder / "new").rename(folder / "enough")
-
-
-def began() -> float:
-    """When this process was started, on the monotonic clock."""
-    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    of_boot = int(fields[19]) / TICKS_PER_S
-    return of_boot - time.clock_gettime(time.CLOCK_BOOTTIME) + time.monotonic()
 
 
 def read(folder: Path, rank: int) -> list[dict[str, Any]]:

@@ -12,10 +12,15 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenPolls{2};
 /// Who is there may have begun so many steps more than it has done.
 constexpr std::int64_t kBegun = 2;
-/// A newcomer begins so many steps, and so much later than those that are there have come to. The
+/// A newcomer begins at least so many steps later than those that are there have come to. The
 /// furthest of them may answer after two more steps, of which it has begun kBegun more.
 constexpr std::int64_t kMargin = 5;
-constexpr double kMargin_s = 0.1;
+/// And so many spans of Pace later, or, where answers come slowly, so many times what they took.
+constexpr double kLeastSpans = 1;
+constexpr double kMostSpans = 10;
+constexpr double kTimesTaken = 2;
+/// Of the most steps in a span so much counts after the next one.
+constexpr double kRemembered = 0.98;
 
 /// Of the questions of one generation.
 constexpr int kBitsOfQuestions = 32;
@@ -113,12 +118,27 @@ void Reception::answer(Guest& guest, const AdmissionWord& word, std::string stat
 
 // Who is there.
 
+void Pace::look(std::int64_t steps, Clock::time_point now) {
+  if (before_ < 0 || now >= begin_ + kSpan) {
+    most_ = std::max(most_ * kRemembered, static_cast<double>(in_it_));
+    begin_ = now;
+    before_ = steps;
+  }
+  in_it_ = steps - before_;
+}
+
+std::int64_t Pace::most() const {
+  return std::max(static_cast<std::int64_t>(std::ceil(most_)), in_it_);
+}
+
 void Admission::look(std::int64_t steps) {
+  pace_.look(steps, Clock::now());
   reception_->look([&](Guest& guest) {
     switch (guest.question.kind) {
       case AdmissionWord::Kind::coming:
       case AdmissionWord::Kind::where:
-        return reception_->answer(guest, {.kind = AdmissionWord::Kind::where, .steps = steps});
+        return reception_->answer(
+            guest, {.kind = AdmissionWord::Kind::where, .steps = steps, .most = pace_.most()});
       case AdmissionWord::Kind::state:
         guest.waits_for_state = true;
         return;
@@ -262,16 +282,19 @@ std::map<int, AdmissionWord> Arrival::ask_all(const AdmissionWord& question) {
   return heard;
 }
 
-/// Until they are there, or lost. The others take this one for lost.
-void Arrival::wait_for_those_before() {
+/// Until they are there, or lost: whether there were any. The others take this one for lost.
+bool Arrival::wait_for_those_before() {
+  bool has_waited = false;
   for (Host& host : hosts_) {
     while (host.is_coming && host.is_there && host.peer < rank_) {
       transport_.progress(Clock::now() + kBetweenPolls);
       AdmissionWord answer;
       ask(host, {.kind = AdmissionWord::Kind::where}, answer);
       ++host.number;
+      has_waited = true;
     }
   }
+  return has_waited;
 }
 
 std::vector<int> Arrival::there() const {
@@ -280,16 +303,20 @@ std::vector<int> Arrival::there() const {
   return peers;
 }
 
-void Arrival::ask_how_far() {
+Arrival::Heard Arrival::ask_how_far() {
   const auto asked = Clock::now();
   const auto answers = ask_all({.kind = AdmissionWord::Kind::where});
-  heard_ = {.asked = asked, .answered = Clock::now(), .steps = {}};
-  for (const auto& [peer, answer] : answers) heard_->steps[peer] = answer.steps;
-  wait_for_those_before();  // which may take long: the times above are those of the answers
+  Heard heard{.taken = Clock::now() - asked};
+  for (const auto& [peer, answer] : answers) {
+    heard.furthest = std::max(heard.furthest, answer.steps);
+    heard.most = std::max(heard.most, answer.most);
+  }
+  return heard;
 }
 
 std::string Arrival::take_state() {
   ask_how_far();
+  wait_for_those_before();
   for (Host& host : hosts_) {
     if (!host.is_there || host.is_coming) continue;
     AdmissionWord answer;
@@ -309,22 +336,13 @@ std::string Arrival::take_state() {
 }
 
 std::int64_t Arrival::agree_on_start() {
-  if (!heard_) ask_how_far();
-  const Heard first = *heard_;
-  ask_how_far();
-  std::int64_t furthest = 0;
-  std::int64_t most_done = 0;  // by one of them, between the two times
-  for (const auto& [peer, steps] : heard_->steps) {
-    const auto before = first.steps.find(peer);  // who has just come back may have begun far ahead
-    if (before != first.steps.end()) most_done = std::max(most_done, steps - before->second);
-    furthest = std::max(furthest, steps);
-  }
-  // One may have answered long before the others, and gone on: what it has done since took it no
-  // longer than this.
-  const std::chrono::duration<double> taken = heard_->answered - first.asked;
-  const double steps_per_s = static_cast<double>(most_done) / taken.count();
-  const auto margin = static_cast<std::int64_t>(std::ceil(steps_per_s * kMargin_s));
-  const std::int64_t start = furthest + std::max(kMargin, margin);
+  Heard heard = ask_how_far();
+  while (wait_for_those_before()) heard = ask_how_far();  // the others have gone on meanwhile
+  const double spans =
+      std::clamp(kTimesTaken * (heard.taken / std::chrono::duration<double>(Pace::kSpan)),
+                 kLeastSpans, kMostSpans);
+  const auto margin = static_cast<std::int64_t>(std::ceil(static_cast<double>(heard.most) * spans));
+  const std::int64_t start = heard.furthest + std::max(kMargin, margin);
   for (const auto& [peer, answer] : ask_all({.kind = AdmissionWord::Kind::begin, .steps = start})) {
     if (answer.is_yes == 0)
       fail("the others step too fast to come in at step " + std::to_string(start));

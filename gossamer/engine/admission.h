@@ -1,12 +1,12 @@
 #pragma once
 /// How a worker that was lost comes back: what those that are there do, and what it does.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,9 +25,10 @@ namespace gossamer {
 /// there from that step, for all alike: it takes part in collective calls, and in the next census
 /// or settling, which gives it a place in the rounds. Who is there answers between two steps, or
 /// while it waits for something else, and waits for nobody. Where one has come too far meanwhile it
-/// says no; then the newcomer leaves, and may come back once more. Of two that come back at a time
-/// the lower rank goes first: it takes the other one for lost, which waits until it is there, or
-/// leaves where it has been too late to wait.
+/// says no; then the newcomer leaves, and may come back once more. To make that rare it names a
+/// step that is as far away as they have lately come in a tenth of a second. Of two that come back
+/// at a time the lower rank goes first: it takes the other one for lost, which waits until it is
+/// there, or leaves where it has been too late to wait.
 
 /// What a newcomer asks, and what it hears.
 struct AdmissionWord {
@@ -41,6 +42,21 @@ struct AdmissionWord {
   std::int32_t is_yes = 1;
   std::int64_t steps = 0;  ///< done by who answers, or those before the one to begin with
   std::int64_t bytes = 0;  ///< of the state, which follows
+  std::int64_t most = 0;   ///< steps that who answers has lately done in Pace::kSpan
+};
+
+/// How many steps a worker has lately done in a short time, at most.
+class Pace {
+ public:
+  static constexpr std::chrono::milliseconds kSpan{100};
+  void look(std::int64_t steps, Clock::time_point now);
+  std::int64_t most() const;
+
+ private:
+  Clock::time_point begin_{};  ///< of the span that is counted now
+  std::int64_t before_ = -1;   ///< steps done when it began; below 0: none has begun
+  std::int64_t in_it_ = 0;
+  double most_ = 0;  ///< of earlier ones; a little less with each
 };
 
 /// One who asks, and what it has asked last.
@@ -113,6 +129,7 @@ class Admission {
   LostPeers& lost_;
   const bool agrees_;
   std::unique_ptr<Reception> reception_;
+  Pace pace_;
 };
 
 /// The part of the newcomer, before it makes its engine. Throws TransportError where nobody is
@@ -142,17 +159,17 @@ class Arrival {
     bool is_coming = false;  ///< it comes back itself
   };
 
-  /// By peer, how far it was at some time between the question and the last answer.
+  /// What all have answered, and how long that took.
   struct Heard {
-    Clock::time_point asked;
-    Clock::time_point answered;
-    std::map<int, std::int64_t> steps;
+    std::chrono::duration<double> taken{};
+    std::int64_t furthest = 0;  ///< steps done by one of them
+    std::int64_t most = 0;      ///< AdmissionWord::most of one of them
   };
 
   /// By peer, of those that are there.
   std::map<int, AdmissionWord> ask_all(const AdmissionWord& question);
-  void ask_how_far();
-  void wait_for_those_before();
+  Heard ask_how_far();
+  bool wait_for_those_before();
   bool ask(Host& host, const AdmissionWord& question, AdmissionWord& answer);
   void answer_others();
   void leave_out_absent();
@@ -166,7 +183,6 @@ class Arrival {
   const std::uint64_t generation_;
   std::vector<Host> hosts_;
   std::vector<int> absent_;
-  std::optional<Heard> heard_;
   std::unique_ptr<Reception> reception_;
   const double timeout_s_;
   const WhileWaiting while_waiting_;

@@ -206,6 +206,25 @@ void expect_mixed(const Job& job) {
   }
 }
 
+TEST(Pace, TheMostStepsOfAShortTimeAreRememberedForSomeSeconds) {
+  using std::chrono::milliseconds;
+  Clock::time_point now{};
+  std::int64_t steps = 0;
+  Pace pace;
+  const auto step = [&](int times, milliseconds each) {
+    for (int k = 0; k < times; ++k) pace.look(++steps, now += each);
+  };
+  step(3, milliseconds(1000));
+  EXPECT_EQ(pace.most(), 0) << "none of them was done in the time";
+  step(100, milliseconds(5));
+  EXPECT_NEAR(static_cast<double>(pace.most()), Pace::kSpan / milliseconds(5), 1.);
+  const std::int64_t most = pace.most();
+  step(20, milliseconds(50));
+  EXPECT_GE(pace.most(), most / 2) << "a second later the others may be as quick again";
+  step(400, milliseconds(50));
+  EXPECT_LE(pace.most(), 2);
+}
+
 TEST(Admission, OneThatWasLostTakesPartAgain) {
   const Job job({.lives = {{}, {}, {20}}});
   expect_whole(job, 4);

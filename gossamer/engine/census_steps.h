@@ -6,7 +6,7 @@
 namespace gossamer {
 
 /// One begins after so many steps, and again after as many more.
-inline constexpr std::int64_t kStepsOfACensus = 32;
+inline constexpr std::int64_t kStepsOfACensus = 16;
 
 /// Exchanges that are under way, or expected, when rounds are formed anew.
 inline constexpr std::int64_t kExchangesAhead = 2;
@@ -17,5 +17,8 @@ inline constexpr std::int64_t kExchangesAhead = 2;
 constexpr std::int64_t steps_before_edges(std::int64_t steps, std::int64_t every) {
   return every == 0 ? steps : (steps / every + 2) * every + kExchangesAhead;
 }
+
+/// The most of its own steps that a worker does alone after it has come back.
+inline constexpr std::int64_t kStepsUntilEdges = steps_before_edges(0, kStepsOfACensus);
 
 }  // namespace gossamer

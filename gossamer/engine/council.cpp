@@ -66,6 +66,7 @@ Council::Messages Council::expect(int slot) {
   Messages heard;
   for (const int peer : peers_) {
     Message& message = heard.emplace_back(transport_, peer, losses_);
+    if (is_away(peer)) continue;
     message.request =
         transport_.receive(peer, {call_, stream::kCouncil, slot},
                            std::as_writable_bytes(std::span(message.losses)), Deadline::max());
@@ -75,6 +76,7 @@ Council::Messages Council::expect(int slot) {
 
 Council::Message Council::to(int peer, std::int64_t call, int slot) {
   Message message(transport_, peer, losses_);
+  if (is_away(peer)) return message;
   message.request = transport_.send(peer, {call, stream::kCouncil, slot},
                                     std::as_bytes(std::span(message.losses)), Deadline::max());
   return message;
@@ -219,11 +221,13 @@ void Council::open(std::int64_t call) {
   is_over_ = false;
   call_ = call;
   begin_wait();
-  for (int rank = 0; rank < everybody_.workers(); ++rank) {
-    const bool is_away = rank != everybody_.rank() && lost_.is_away(rank, steps_ - 1);
-    if (is_away) note(everybody_.rank(), rank);
-  }
   begin_round();
+}
+
+/// Also where it has ended in the middle of this call, and been let in to come back later: what is
+/// expected of it now, nobody says.
+bool Council::is_away(int rank) const {
+  return rank != everybody_.rank() && lost_.is_away(rank, steps_ - 1);
 }
 
 void Council::begin_round() {
@@ -231,6 +235,7 @@ void Council::begin_round() {
   peers_.clear();
   const int own = everybody_.rank();
   for (int rank = 0; rank < everybody_.workers(); ++rank) {
+    if (is_away(rank)) note(own, rank);
     if (rank != own && !has_lost(own, rank) && !has_lost(rank, own)) peers_.push_back(rank);
   }
   before_ = losses_;

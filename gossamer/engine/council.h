@@ -104,6 +104,7 @@ class Council {
   bool hears_that_it_is_over();
   void keep_answering(std::int64_t call, int round, Messages unasked);
   void lose(int peer, const std::exception_ptr& error);
+  bool is_away(int rank) const;
   bool has_lost(int by, int lost) const;
   void note(int by, int lost);
   void forget(int rank);

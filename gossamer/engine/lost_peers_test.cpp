@@ -13,6 +13,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/test_errors.h"
+#include "gossamer/engine/census_steps.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/engine/worker_threads.h"
@@ -23,7 +24,7 @@ namespace gossamer {
 namespace lost_peers_test {
 
 constexpr int kElements = 40;
-constexpr int kSteps = 40;
+constexpr int kSteps = 2 * kStepsOfACensus - 1;  // edges are off: no census has counted yet
 
 struct Fleet {
   std::string topology = "ring";

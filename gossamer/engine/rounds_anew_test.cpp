@@ -138,7 +138,7 @@ void expect_rounds_of(const std::string& topology, const HostShape& shape, const
 }
 
 constexpr int kEvery = kStepsOfACensus;
-constexpr int kAnew = 2 * kEvery + kExchangesAhead;  ///< after a death before step 32
+constexpr int kAnew = 2 * kEvery + kExchangesAhead;  ///< after a death before step kEvery
 
 TEST(RoundsAnew, ARingIsClosedAgain) {
   const Outcome outcome = outcome_of({.deaths = {{2, 5}, {5, 9}}});
@@ -169,20 +169,21 @@ TEST(RoundsAnew, DirectedRoundsAreDoublyStochasticAgain) {
 TEST(RoundsAnew, WithUpdatesInTheBackward) {
   const Outcome outcome = outcome_of({.update = UpdateAt::backward,
                                       .jitter = std::chrono::milliseconds(1),
-                                      .deaths = {{0, 31}, {3, 33}}});
+                                      .deaths = {{0, kEvery - 1}, {3, kEvery + 1}}});
   // The second one dies in the census that counts it.
   expect_rounds_of("ring", {{1, 1, 1, 1}}, outcome, kAnew + kEvery);
   EXPECT_LT(spread_of(outcome.x.back()), 1e-3);
 }
 
 TEST(RoundsAnew, AHostThatIsLostIsNoHostAnyMore) {
-  const Outcome outcome = outcome_of(
-      {.topology = "one_peer_ring", .per_host = {1, 2, 1, 1}, .deaths = {{1, 20}, {2, 30}}});
+  const Outcome outcome = outcome_of({.topology = "one_peer_ring",
+                                      .per_host = {1, 2, 1, 1},
+                                      .deaths = {{1, kEvery - 12}, {2, kEvery - 2}}});
   expect_rounds_of("one_peer_ring", {{1, 1, 1}}, outcome, kAnew);
 }
 
 TEST(RoundsAnew, OneAloneGoesOn) {
-  const Outcome outcome = outcome_of({.per_host = {1, 1, 1}, .deaths = {{0, 3}, {2, 40}}});
+  const Outcome outcome = outcome_of({.per_host = {1, 1, 1}, .deaths = {{0, 3}, {2, kEvery + 8}}});
   EXPECT_EQ(there(outcome.x.back()), std::vector{1});
   EXPECT_EQ(outcome.lost[1], (std::vector{0, 2}));
 }

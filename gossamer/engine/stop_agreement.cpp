@@ -3,135 +3,46 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <span>
 
-#include "gossamer/engine/tags.h"
+#include "gossamer/engine/stop_along_tree.h"
+#include "gossamer/engine/stop_among_left.h"
 
 namespace gossamer {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgain{5};
-constexpr std::chrono::seconds kLastWords{2};
 
-Tag tag_of(std::int32_t word) { return {.step = 0, .stream = stream::kStop, .slot = word}; }
-
-Tree tree_among_all(const TransportInfo& info) {
-  return tree_of({HostShape{{info.workers}}, info.rank});
+std::unique_ptr<StopTalk> talk_over(Transport& transport, Lost lost) {
+  if (lost == Lost::go_on) return std::make_unique<StopAmongLeft>(transport);
+  return std::make_unique<StopAlongTree>(transport);
 }
 
 }  // namespace
 
-StopAgreement::StopAgreement(Transport& transport, std::int64_t done)
-    : transport_(transport), tree_(tree_among_all(transport.describe())), bid_(done) {
-  std::vector<int> neighbours = tree_.children;
-  if (tree_.parent >= 0) neighbours.push_back(tree_.parent);
-  for (const int peer : neighbours) {
-    for (const Word word : {Word::stop, Word::largest}) {
-      ears_.push_back(std::make_unique<Ear>(Ear{.peer = peer, .word = word}));
-      Ear& ear = *ears_.back();
-      ear.request =
-          transport.receive(peer, tag_of(static_cast<std::int32_t>(word)),
-                            std::as_writable_bytes(std::span(&ear.value, 1)), Deadline::max());
-    }
-  }
-}
+StopAgreement::StopAgreement(Transport& transport, std::int64_t done, Lost lost)
+    : transport_(transport), talk_(talk_over(transport, lost)), bid_(done) {}
 
-StopAgreement::~StopAgreement() {
-  try {
-    deliver();
-  } catch (const std::exception&) {  // the transport has ended, and with it whoever waits
-  }
-  for (const auto& ear : ears_) transport_.release(ear->request);
-  for (const auto& mouth : mouths_) transport_.release(mouth->request);
-}
-
-/// A send that is released before it has left is taken back. Who has found out early would keep the
-/// others waiting for ever.
-void StopAgreement::deliver() {
-  const Deadline limit = Clock::now() + kLastWords;
-  for (const auto& mouth : mouths_) {
-    if (mouth->word != Word::largest) continue;
-    while (transport_.poll(mouth->request).state == Status::State::pending &&
-           Clock::now() < limit) {
-      transport_.progress(Clock::now() + kLookAgain);
-    }
-  }
-}
-
-void StopAgreement::say(int peer, Word word, std::int64_t value) {
-  mouths_.push_back(std::make_unique<Mouth>(Mouth{.word = word, .value = value}));
-  Mouth& mouth = *mouths_.back();
-  mouth.request = transport_.send(peer, tag_of(static_cast<std::int32_t>(word)),
-                                  std::as_bytes(std::span(&mouth.value, 1)), Deadline::max());
-}
-
-/// Whether there is news.
-bool StopAgreement::hear(Ear& ear) {
-  if (ear.request == 0) return false;
-  const Status status = transport_.poll(ear.request);
-  if (status.state == Status::State::pending) return false;
-  const bool has_come = status.state == Status::State::done;
-  if (!has_come && ear.word == Word::largest) lost_ = status.error;
-  if (has_come) land(status, reinterpret_cast<std::byte*>(&ear.value));
-  transport_.release(ear.request);
-  ear.request = 0;
-  if (has_come && ear.word == Word::largest) take(ear);
-  return has_come;
-}
-
-void StopAgreement::take(const Ear& ear) {
-  if (ear.peer == tree_.parent) {
-    last_step_ = ear.value;
-    for (const int child : tree_.children) say(child, Word::largest, ear.value);
-  } else {
-    largest_ = std::max(largest_, ear.value);
-    ++heard_;
-  }
-}
-
-void StopAgreement::fix(int told) {
-  signal_ = told;
-  is_fixed_ = true;
-  largest_ = std::max(largest_, bid_);
-  if (tree_.parent >= 0) say(tree_.parent, Word::stop, told);
-  for (const int child : tree_.children) say(child, Word::stop, told);
-}
-
-/// Up, once the whole subtree is known; down from the root.
-void StopAgreement::pass_on() {
-  if (!is_fixed_ || has_gone_up_ || heard_ < tree_.children.size()) return;
-  has_gone_up_ = true;
-  if (tree_.parent >= 0) {
-    say(tree_.parent, Word::largest, largest_);
-    return;
-  }
-  last_step_ = largest_;
-  for (const int child : tree_.children) say(child, Word::largest, largest_);
-}
-
-void StopAgreement::hear_all(int told) {
-  for (const auto& ear : ears_) {
-    const bool is_news = hear(*ear) && ear->word == Word::stop;
-    if (is_news && told == 0) told = static_cast<int>(ear->value);
-  }
-  if (told != 0 && !is_fixed_) fix(told);
-  pass_on();
+void StopAgreement::hear(int told) {
+  const int heard = talk_->hear();
+  if (signal_ != 0 || (told == 0 && heard == 0)) return;
+  signal_ = told != 0 ? told : heard;
+  talk_->begin(bid_, signal_);
 }
 
 void StopAgreement::look(int told) {
   const std::lock_guard lock(mutex_);
-  hear_all(told);
+  hear(told);
 }
 
 /// Nothing while it is not known whether the `done` steps are the last.
 std::optional<bool> StopAgreement::ask(std::int64_t done, int told) {
   const std::lock_guard lock(mutex_);
-  if (!is_fixed_) bid_ = std::max(bid_, done);
-  hear_all(told);
-  if (last_step_) return done >= *last_step_;
-  if (!is_fixed_) bid_ = done + 1;
+  if (signal_ == 0) bid_ = std::max(bid_, done);
+  hear(told);
+  if (const auto last = talk_->last_step()) return done >= *last;
+  if (signal_ == 0) bid_ = done + 1;
   if (done < bid_) return false;
-  if (lost_) std::rethrow_exception(lost_);
+  if (const auto lost = talk_->lost()) std::rethrow_exception(lost);
   return std::nullopt;
 }
 

@@ -31,6 +31,7 @@ struct Run {
   std::uint64_t seed = 1;
   std::set<int> told = {1};  ///< who is told to stop, each at a step of its own
   bool over_net = false;
+  Lost lost = Lost::error;
 };
 
 std::vector<std::unique_ptr<Transport>> transports(const Run& run) {
@@ -48,7 +49,7 @@ std::set<std::int64_t> ends_of(const Run& run) {
     const int rank = transport.describe().rank;
     Rng rng(run.seed, static_cast<std::uint64_t>(rank));
     const auto told_at = static_cast<std::int64_t>(1 + 20 * rng.uniform());
-    StopAgreement agreement(transport);
+    StopAgreement agreement(transport, 0, run.lost);
     std::atomic<int> told = 0;
     std::vector<double> x(40, rank);
     std::vector<double> g(40, 0.1);
@@ -58,6 +59,7 @@ std::set<std::int64_t> ends_of(const Run& run) {
         .optimizer = "sgd",
         .groups = {{.lr = 0.1}},
         .update = run.update,
+        .lost = run.lost,
         .while_waiting = [&] { agreement.look(told); }};
     Engine engine(options, transport, {{DType::f64, x.data(), g.data(), 40, {{0, 40, 0}}}});
     engine.start();
@@ -88,6 +90,10 @@ TEST(StopAgreement, AllStopAfterTheSameStepWhoeverIsTold) {
       expect_one_end({.workers = workers,
                       .seed = static_cast<std::uint64_t>(10 * workers + told),
                       .told = {told}});
+      expect_one_end({.workers = workers,
+                      .seed = static_cast<std::uint64_t>(10 * workers + told),
+                      .told = {told},
+                      .lost = Lost::go_on});
     }
   }
 }
@@ -96,6 +102,7 @@ TEST(StopAgreement, SeveralMayBeToldAtOnce) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     expect_one_end({.workers = 6, .seed = seed, .told = {0, 1, 2, 3, 4, 5}});
     expect_one_end({.workers = 6, .seed = seed, .told = {2, 5}});
+    expect_one_end({.workers = 6, .seed = seed, .told = {2, 5}, .lost = Lost::go_on});
   }
 }
 
@@ -112,18 +119,20 @@ TEST(StopAgreement, HoldsForAllWaysToWait) {
 TEST(StopAgreement, HoldsBetweenProcesses) {
   expect_one_end({.workers = 3, .told = {2}, .over_net = true});
   expect_one_end({.workers = 3, .told = {0}, .over_net = true});
+  expect_one_end({.workers = 3, .told = {2}, .over_net = true, .lost = Lost::go_on});
 }
 
 /// Who knows the step first leaves at once; the others are told nevertheless.
 TEST(StopAgreement, WhoLeavesAtOnceHasToldTheOthers) {
-  for (const bool over_net : {false, true}) {
-    for (int round = 0; round < 20; ++round) {
-      run_workers(transports({.workers = 4, .over_net = over_net}), [](Transport& transport) {
+  for (const Lost lost : {Lost::error, Lost::go_on}) {
+    for (int round = 0; round < 40; ++round) {
+      const bool over_net = round % 2 == 0;
+      run_workers(transports({.workers = 4, .over_net = over_net}), [lost](Transport& transport) {
         const Deadline limit = Clock::now() + std::chrono::seconds(20);
         const auto give_up = [&] {
           if (Clock::now() > limit) throw std::runtime_error("it waits for ever");
         };
-        StopAgreement agreement(transport, 7);
+        StopAgreement agreement(transport, 7, lost);
         EXPECT_TRUE(agreement.is_last(7, SIGTERM, give_up));
       });
     }

@@ -3,10 +3,8 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,8 +19,8 @@
 #include "gossamer/checkpoint/save.h"
 #include "gossamer/recipe/fields.h"
 #include "gossamer/recipe/host_shape.h"
-#include "gossamer/torch/tensors/tensor_files.h"
 #include "gossamer/torch/tensors/tensor_types.h"
+#include "gossamer/train/kept.h"
 #include "gossamer/train/savers.h"
 
 namespace gossamer {
@@ -51,63 +49,6 @@ Json run_identity(const Recipe& recipe, const std::string& content) {
   return identity;
 }
 
-/// What a worker has, by key; see docs/checkpoint.md.
-using Kept = std::vector<std::pair<std::string, at::Tensor>>;
-
-/// The model's own tensors, by reference.
-Kept model_of(const torch::nn::Module& module) {
-  Kept kept;
-  for (const auto& item : module.named_parameters()) {
-    kept.emplace_back(parameter_key(item.key()), item.value().detach());
-  }
-  for (const auto& item : module.named_buffers()) {
-    kept.emplace_back(buffer_key(item.key()), item.value());
-  }
-  return kept;
-}
-
-/// What optimizer and pattern keep, by reference.
-Kept vectors_of(Trainer& trainer, const Recipe& recipe) {
-  TensorEngine& engine = trainer.tensors();
-  const Pattern& pattern = *recipe.algorithm.pattern;
-  const std::span<const std::string_view> vectors = recipe.optimizer.optimizer->state;
-  const std::span<const std::string_view> own = pattern.state;
-  Kept kept;
-  for (int i = 0; i < engine.count(); ++i) {
-    const std::string& name = engine.name(i);
-    for (std::size_t k = 0; k < vectors.size(); ++k) {
-      kept.emplace_back(optimizer_key(name, vectors[k]),
-                        trainer.optimizer_state(i, static_cast<int>(k)));
-    }
-    for (std::size_t k = 0; k < own.size(); ++k) {
-      kept.emplace_back(pattern_key(pattern.name, own[k], name),
-                        trainer.pattern_state(i, static_cast<int>(k)));
-    }
-  }
-  return kept;
-}
-
-/// How often each tensor has been stepped, which is read from and written to the trainer.
-Kept updates_of(Trainer& trainer) {
-  Kept updates;
-  for (int i = 0; i < trainer.tensors().count(); ++i) {
-    updates.emplace_back(optimizer_key(trainer.tensors().name(i), kUpdates),
-                         at::scalar_tensor(trainer.updates(i), at::kFloat));
-  }
-  return updates;
-}
-
-WorkerFile write_own(const std::filesystem::path& temporary, int place, Trainer& trainer,
-                     Kept kept) {
-  for (auto& updates : updates_of(trainer)) kept.push_back(std::move(updates));
-  std::vector<TensorView> views;
-  for (auto& [key, tensor] : kept) {
-    tensor = tensor.cpu().contiguous();
-    views.push_back(view_of_tensor(key, tensor));
-  }
-  return write_worker_file(temporary, place, views);
-}
-
 /// The recipe of a run that has begun with these workers alone.
 Recipe recipe_of(Recipe recipe, const std::vector<int>& ranks) {
   const HostShape shape = host_shape_of(recipe.cluster);
@@ -116,26 +57,6 @@ Recipe recipe_of(Recipe recipe, const std::vector<int>& ranks) {
   std::erase(left.workers_per_host, 0);
   set_hosts(recipe.cluster, left);
   return recipe;
-}
-
-/// What the manifest has to say of it, without the files.
-Manifest described(const TrainedRun& run, Trainer& trainer, const std::vector<int>& ranks) {
-  const torch::nn::Module& module = *trainer.model().module;
-  Manifest manifest{.step = trainer.engine().steps_done(),
-                    .workers = static_cast<int>(std::ssize(ranks)),
-                    .optimizer = std::string(run.recipe.optimizer.optimizer->name),
-                    .pattern = std::string(run.recipe.algorithm.pattern->name),
-                    .run = run_identity(recipe_of(run.recipe, ranks), run.content)};
-  const auto add = [&](std::string_view kind, const std::string& name, const at::Tensor& tensor) {
-    manifest.model.push_back(
-        model_line(kind, name, tensor.sizes(), find_tensor_type(tensor.scalar_type())->torch));
-  };
-  for (const auto& item : module.named_parameters()) add("parameter", item.key(), item.value());
-  for (const auto& item : module.named_buffers()) add("buffer", item.key(), item.value());
-  for (const auto& [step, loss] : trainer.engine().agreed_losses()) {
-    manifest.losses.push_back({step, loss});
-  }
-  return manifest;
 }
 
 /// What is left is removed with the next save.
@@ -151,7 +72,7 @@ void prune(const std::filesystem::path& folder, int keep) {
 /// Whoever commits in place of a lost rank 0 takes the folder, which that one has left.
 void hold_folder(const TrainedRun& run) {
   if (run.lock == nullptr) return;
-  if (!*run.lock) *run.lock = lock_run(run.out);
+  if (!*run.lock) *run.lock = lock_run(run.out, run.job);
   run.lock->check();
 }
 
@@ -195,9 +116,7 @@ class Save {
   std::string write() {
     return savers_.problem_of_all([&] {
       make_folder();
-      Kept kept = model_of(*trainer_.model().module);
-      for (auto& vector : vectors_of(trainer_, run_.recipe)) kept.push_back(std::move(vector));
-      own_ = write_own(temporary_, savers_.place(), trainer_, std::move(kept));
+      own_ = write_kept(temporary_, savers_.place(), trainer_, run_.recipe);
     });
   }
 
@@ -262,33 +181,29 @@ void check_run(const Manifest& manifest, const TrainedRun& run) {
                  .remedy = "give as many, or load it with Gossip.load, which takes the mean"});
 }
 
-void fill(const SafetensorsFile& file, const std::string& key, const at::Tensor& tensor) {
-  const at::Tensor read = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
-  const TensorView wanted = view_of_tensor(key, read);
-  const TensorView& found = file.at(key);
-  if (found.dtype != wanted.dtype || found.shape != wanted.shape) {
-    fail_io({.place = file.path().native(),
-             .what = "tensor '" + key + "' is not of this model, which has " + wanted.dtype,
-             .got = found.dtype,
-             .remedy = "use a checkpoint of the same model and optimizer"});
-  }
-  std::memcpy(read.mutable_data_ptr(), found.data.data(), read.nbytes());
-  tensor.copy_(read);
-}
-
-/// What stays zero, as before the first step, where a file does not have it.
-enum class Absent { fault, zero };
-
-void fill_all(const SafetensorsFile& file, const Kept& kept, Absent absent = Absent::fault) {
-  for (const auto& [key, tensor] : kept) {
-    if (absent == Absent::fault || file.find(key) != nullptr) fill(file, key, tensor);
-  }
-}
-
 }  // namespace
 
-FolderLock lock_run(const std::filesystem::path& out) {
-  return FolderLock(out, "a run of gossamer train", "train");
+Manifest described(const TrainedRun& run, Trainer& trainer, const std::vector<int>& ranks) {
+  const torch::nn::Module& module = *trainer.model().module;
+  Manifest manifest{.step = trainer.engine().steps_done(),
+                    .workers = static_cast<int>(std::ssize(ranks)),
+                    .optimizer = std::string(run.recipe.optimizer.optimizer->name),
+                    .pattern = std::string(run.recipe.algorithm.pattern->name),
+                    .run = run_identity(recipe_of(run.recipe, ranks), run.content)};
+  const auto add = [&](std::string_view kind, const std::string& name, const at::Tensor& tensor) {
+    manifest.model.push_back(
+        model_line(kind, name, tensor.sizes(), find_tensor_type(tensor.scalar_type())->torch));
+  };
+  for (const auto& item : module.named_parameters()) add("parameter", item.key(), item.value());
+  for (const auto& item : module.named_buffers()) add("buffer", item.key(), item.value());
+  for (const auto& [step, loss] : trainer.engine().agreed_losses()) {
+    manifest.losses.push_back({step, loss});
+  }
+  return manifest;
+}
+
+FolderLock lock_run(const std::filesystem::path& out, const std::string& job) {
+  return FolderLock(out, "a run of gossamer train", "train", job);
 }
 
 std::string save_checkpoint(const TrainedRun& run, Trainer& trainer) {
@@ -326,22 +241,7 @@ void load_checkpoint(const TrainedRun& run, Trainer& trainer) {
   require_same_model(manifest, own.optimizer, own.model);
   TensorEngine& engine = trainer.tensors();
   const int rank = engine.engine().collectives().rank();
-  const SafetensorsFile file = open_worker_file(checkpoint, manifest, rank);
-  fill_all(file, model_of(*trainer.model().module));
-  engine.set_anchors();
-  const Absent absent = manifest.run.empty() ? Absent::zero : Absent::fault;
-  fill_all(file, vectors_of(trainer, run.recipe), absent);
-  const Kept updates = updates_of(trainer);
-  for (int i = 0; i < engine.count(); ++i) {
-    const auto& [key, count] = updates[at(i)];
-    // Torch counts for some optimizers only.
-    const bool is_there = file.find(key) != nullptr;
-    if (is_there) fill(file, key, count);
-    trainer.set_updates(i, is_there ? std::llround(count.item<double>()) : manifest.step);
-  }
-  for (const auto& [step, loss] : manifest.losses) {
-    engine.engine().agreed_losses().push_back({step, loss});
-  }
+  take_kept(open_worker_file(checkpoint, manifest, rank), manifest, trainer, run.recipe);
   engine.start_at(manifest.step);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
 #include "gossamer/base/launchers.h"
 #include "gossamer/base/lines.h"
 #include "gossamer/base/outside_error.h"
@@ -80,8 +81,33 @@ void require_all_or_none(const std::vector<bool>& have_secrets) {
 
 }  // namespace
 
-TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
+TrainJob::TrainJob(LauncherEnv env, double timeout_s, std::optional<Members> members)
+    : env_(std::move(env)), members_(std::move(members)) {
   check_timeout(timeout_s, kPlace);
+  if (members_ && members_->comes_back()) {
+    find_others();
+  } else {
+    meet(timeout_s);
+  }
+}
+
+void TrainJob::find_others() {
+  cards_ = members_->read(env_.workers);
+  const MemberCard& own = cards_[at(env_.rank)];
+  shape_ = HostShape{own.workers_per_host};
+  nonce_ = own.nonce;
+  const auto secret = secret_of_user(environment_variable);
+  has_secret_ = own.token.empty();
+  if (has_secret_ && !secret) {
+    fail_argument({.place = kPlace,
+                   .what = "rank " + std::to_string(env_.rank) +
+                           " comes back without the secret that the others have",
+                   .remedy = "give it GOSSAMER_SECRET_FILE"});
+  }
+  token_ = has_secret_ ? token_of(*secret, nonce_) : own.token;
+}
+
+void TrainJob::meet(double timeout_s) {
   const std::string launcher(name_of(env_.launcher));
   store_ = std::make_unique<JobStore>(
       JobStoreOptions{.rank = env_.rank,
@@ -99,7 +125,6 @@ TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
                         .nonce = env_.rank == 0 ? random_digits() : "",
                         .has_secret = secret.has_value()};
   std::vector<bool> have_secrets;
-  std::string nonce;
   std::vector<Place> places;
   std::vector<std::string> reaches;
   std::vector<std::string> machines;
@@ -109,11 +134,11 @@ TrainJob::TrainJob(LauncherEnv env, double timeout_s) : env_(std::move(env)) {
     reaches.push_back(entry.reach);
     machines.push_back(entry.place.machine.empty() ? entry.place.name : entry.place.machine);
     have_secrets.push_back(entry.has_secret);
-    if (nonce.empty()) nonce = entry.nonce;  // rank 0's
+    if (nonce_.empty()) nonce_ = entry.nonce;  // rank 0's
   }
   require_all_or_none(have_secrets);
   has_secret_ = secret.has_value();
-  token_ = secret ? token_of(*secret, nonce) : token_from_store();
+  token_ = secret ? token_of(*secret, nonce_) : token_from_store();
   is_one_reach_ = !reaches[0].empty() && are_alike(reaches);
   is_one_machine_ = are_alike(machines);
   const FoundHosts found = find_hosts(places, kPlace);
@@ -129,6 +154,7 @@ std::string TrainJob::token_from_store() {
 }
 
 void TrainJob::together(const std::string& what, const std::function<void()>& work) {
+  if (comes_back()) return work();
   std::string told;
   std::exception_ptr own;
   try {
@@ -147,21 +173,32 @@ void TrainJob::together(const std::string& what, const std::function<void()>& wo
   }
 }
 
+std::string TrainJob::words_of(int first, const std::string& own) {
+  if (comes_back()) return cards_[at(first)].about;
+  if (rank() != first) return store_->hear("recipe", first);
+  store_->tell("recipe", own);
+  return own;
+}
+
 void TrainJob::require_same(const std::string& words) {
-  if (rank() == 0) store_->tell("recipe", words);
-  const std::string expected = rank() == 0 ? words : store_->hear("recipe", 0);
+  const int first = comes_back() && rank() == 0 ? 1 : 0;
+  const std::string expected = words_of(first, words);
   together("take the recipe of rank 0", [&] {
     if (words == expected) return;
     const LinePair lines = first_difference(words, expected);
     fail_argument({.place = kPlace,
-                   .what = "all ranks must be given the same: rank 0 has " + lines.there,
+                   .what = "all ranks must be given the same: rank " + std::to_string(first) +
+                           " has " + lines.there,
                    .got = lines.here + " on rank " + std::to_string(rank()),
                    .remedy = "start all with the same flags, recipe and data"});
   });
 }
 
-std::vector<std::string> TrainJob::share_sealed(const std::string& mine) {
-  std::vector<std::string> all = store_->share("connect", sealed(token_, rank(), mine));
+std::vector<std::string> TrainJob::share_sealed(const std::string& mine, const MemberCard& card) {
+  MemberCard own = card;
+  own.words = sealed(token_, rank(), mine);
+  if (members_ && !own.about.empty()) members_->put(rank(), own);
+  std::vector<std::string> all = store_->share("connect", own.words);
   if (rank() == 0 && !has_secret_) store_->forget("token");  // all have read it
   for (std::size_t peer = 0; peer < all.size(); ++peer) {
     all[peer] = opened(token_, static_cast<int>(peer), all[peer], kPlace);
@@ -169,27 +206,52 @@ std::vector<std::string> TrainJob::share_sealed(const std::string& mine) {
   return all;
 }
 
+/// The words of the others are on their cards.
+std::vector<std::string> TrainJob::share_again(const std::string& mine) {
+  cards_[at(rank())].words = sealed(token_, rank(), mine);
+  members_->put(rank(), cards_[at(rank())]);
+  std::vector<std::string> all;
+  for (const MemberCard& card : cards_) {
+    all.push_back(opened(token_, static_cast<int>(std::ssize(all)), card.words, kPlace));
+  }
+  return all;
+}
+
 std::unique_ptr<Transport> TrainJob::connect(const ConnectOptions& options) {
-  if (options.tls && !has_secret_ && rank() == 0) {
+  if (options.tls && !has_secret_ && rank() == 0 && !comes_back()) {
     say("warning: the key of TLS comes from the launcher's store, which anybody reads who reaches "
         "its port; give all ranks GOSSAMER_SECRET_FILE, as SECURITY.md says");
   }
   std::string address;
-  if (!is_one_reach_) {
+  if (comes_back()) {
+    cards_ = members_->read(env_.workers);  // some may be others than before
+    MemberCard& own = cards_[at(rank())];
+    if (!own.address.empty()) own.address = address_for_peers(env_, {.may_be_loopback = true});
+    address = own.address;
+  } else if (!is_one_reach_) {
     together("find an address for the others",
              [&] { address = address_for_peers(env_, {.may_be_loopback = is_one_machine_}); });
   }
+  const MemberCard card{.address = address,
+                        .nonce = nonce_,
+                        .token = has_secret_ ? "" : token_,
+                        .about = options.about,
+                        .workers_per_host = shape_.workers_per_host};
   auto transport =
       make_net_transport({.rank = env_.rank,
                           .workers = env_.workers,
                           .token = token_,
-                          .share = [this](const std::string& mine) { return share_sealed(mine); },
+                          .share =
+                              [&](const std::string& mine) {
+                                return comes_back() ? share_again(mine) : share_sealed(mine, card);
+                              },
                           .address = address,
                           .tls = options.tls,
                           .authenticates = wants_authentication(environment_variable),
+                          .generation = comes_back() ? members_->next_generation() : 0,
                           .longest_silence = options.longest_silence,
                           .least_heard = options.least_heard});
-  store_->done();
+  if (store_) store_->done();
   return transport;
 }
 

@@ -9,6 +9,7 @@
 
 #include "gossamer/base/disk.h"
 #include "gossamer/base/errors.h"
+#include "gossamer/base/outside_error.h"
 #include "gossamer/engine/options.h"
 #include "gossamer/engine/tags.h"
 #include "gossamer/graph/schedule_file.h"
@@ -31,6 +32,7 @@ constexpr auto kProbe = 1s;
 constexpr auto kLookAgain = 10ms;
 // Network file systems show a new file late.
 constexpr auto kFileIsThere = 10s;
+constexpr auto kTryAgain = 2s;
 
 void refuse_emulation(const ClusterSection& cluster, const TrainJob& job) {
   const ClusterSection plain;
@@ -62,11 +64,17 @@ void find_folder(const std::filesystem::path& out) {
   }
 }
 
+/// What the workers do, whenever they begin.
+std::string what_all_do(const Recipe& recipe, const Task& task, const TrainRunArgs& args) {
+  const std::string folder = args.out.empty() ? "none" : args.out.string();
+  return shared_words(recipe, task) + "\nfolder: " + folder;
+}
+
 /// Everything that must be alike for the workers to train the same thing.
-std::string agreement(const Recipe& recipe, const Task& task, const TrainRunArgs& args) {
-  std::string text = shared_words(recipe, task) + "\nfolder: ";
-  text += args.out.empty() ? "none" : args.out.string();
-  if (args.resume) {
+std::string agreement(const Recipe& recipe, const Task& task, const TrainRunArgs& args,
+                      const TrainJob& job) {
+  std::string text = what_all_do(recipe, task, args);
+  if (args.resume && !job.comes_back()) {
     text += "\ncheckpoint: " +
             checkpoint_to_resume({args.out, recipe, task.content}).filename().string();
   }
@@ -78,12 +86,13 @@ FolderLock prepare(const Recipe& recipe, const Task& task, const TrainRunArgs& a
                    TrainJob& job) {
   FolderLock lock;
   job.together("prepare the run", [&] {
-    if (job.rank() == 0) lock = prepare_folder(recipe, task, args);
+    const bool makes_it = job.rank() == 0 && !job.comes_back();
+    if (makes_it) lock = prepare_folder(recipe, task, args);
   });
   std::string words;
   job.together("see the run folder", [&] {
     if (!args.out.empty()) find_folder(args.out);
-    words = agreement(recipe, task, args);
+    words = agreement(recipe, task, args, job);
   });
   job.require_same(words);
   return lock;
@@ -190,6 +199,54 @@ std::optional<RunPrediction> settle_together(Recipe& recipe, const Task& task,
   return prediction;
 }
 
+/// All others, those of its own host first.
+std::vector<int> others_of(const TrainJob& job) {
+  std::vector<int> others;
+  for (int rank = 0; rank < job.workers(); ++rank) {
+    if (rank != job.rank()) others.push_back(rank);
+  }
+  const int host = job.shape().host_of(job.rank());
+  std::ranges::stable_partition(others,
+                                [&](int rank) { return job.shape().host_of(rank) == host; });
+  return others;
+}
+
+/// A worker that comes back, with the state of one that is there. Where nobody can be reached it
+/// tries again for timeout_s, unless the job is over.
+std::unique_ptr<ComingBack> come_back(TrainJob& job, const ConnectOptions& links, double timeout_s,
+                                      std::unique_ptr<Transport>& transport) {
+  const Deadline limit = deadline_after(timeout_s);
+  for (bool has_said = false;; has_said = true) {
+    transport = job.connect(links);
+    try {
+      std::unique_ptr<ComingBack> back(
+          new ComingBack{.arrival = Arrival(*transport, others_of(job), timeout_s, nullptr)});
+      back->state = back->arrival.take_state();
+      return back;
+    } catch (const TransportError& error) {
+      if (const auto finished = job.members()->who_has_finished()) {
+        throw OutsideError("[train] rank " + std::to_string(job.rank()) + " comes back, but rank " +
+                           std::to_string(*finished) +
+                           " has finished, so the job is over; nothing is left to do");
+      }
+      if (Clock::now() > limit) throw;
+      if (!has_said) std::fprintf(stderr, "gossamer: %s; it tries again\n", error.what());
+    }
+    transport.reset();
+    std::this_thread::sleep_for(kTryAgain);
+  }
+}
+
+/// To what a worker cannot come back.
+void check_return(const Recipe& recipe) {
+  const bool is_auto = recipe.algorithm.topology == kAutoTopology;
+  if (!is_auto && recipe.algorithm.late == Late::wait) return;
+  fail_argument({.place = "train",
+                 .what = "a worker comes back to a named topology whose workers wait",
+                 .got = is_auto ? "topology = auto" : "late = skip",
+                 .remedy = "start the whole job again, or give it such a recipe"});
+}
+
 }  // namespace
 
 std::string shared_words(const Recipe& recipe, const Task& task) {
@@ -220,23 +277,36 @@ Task begin_process(Recipe& recipe, TrainJob& job, const BeginOptions& options) {
   return task;
 }
 
-TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& args, TrainJob& job) {
+TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& asked,
+                        TrainJob& job) {
+  const bool goes_on = recipe.algorithm.lost == Lost::go_on;
+  TrainRunArgs args = asked;
+  if (goes_on) args.job = job.word();  // whoever goes on takes the folder of one that was lost
   FolderLock folder_lock = prepare(recipe, task, args, job);
   TrainResult result{.data = task.description};
-  const bool goes_on = recipe.algorithm.lost == Lost::go_on;
   ConnectOptions links{.tls = recipe.cluster.tls};
   if (goes_on) {
     links.longest_silence = kSuspectedAfter;
     links.least_heard = 0;
+    links.about = what_all_do(recipe, task, args);
   }
-  const std::unique_ptr<Transport> transport = job.connect(links);
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<ComingBack> back;
+  if (job.comes_back()) {
+    check_return(recipe);
+    back = come_back(job, links, recipe.run.timeout_s, transport);
+  } else {
+    transport = job.connect(links);
+  }
   RunTrace trace(host_shape_of(recipe.cluster), recipe.run.trace_steps,
                  args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));
   const TrainContext context{.recipe = &recipe,
                              .task = &task,
                              .out = args.out,
                              .lock = &folder_lock,
+                             .job = args.job,
                              .resume = args.resume,
+                             .back = back.get(),
                              .trace = &trace,
                              .stop = args.stop,
                              .preempted = args.preempted,

@@ -93,7 +93,7 @@ FolderLock prepare_folder(const Recipe& recipe, const Task& task, const TrainRun
                   .what = "cannot make the folder " + args.out.string(),
                   .got = error.message()});
   }
-  FolderLock lock = lock_run(args.out);
+  FolderLock lock = lock_run(args.out, args.job);
   const auto file = args.out / "run.toml";
   const bool was_lost = args.may_begin_again && !is_there(args.out / "summary.json");
   if (!args.resume && !was_lost && is_there(file)) {

@@ -18,6 +18,7 @@ namespace gossamer {
 /// What a run needs besides its recipe.
 struct TrainRunArgs {
   std::filesystem::path out;
+  std::string job = {};  ///< as FolderLock has it
   bool resume = false;
   /// A run in the folder that has neither a checkpoint nor ended is begun again.
   bool may_begin_again = false;

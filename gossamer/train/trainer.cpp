@@ -13,24 +13,41 @@
 namespace gossamer {
 namespace {
 
-bool averages_first(const Recipe& recipe) { return recipe.algorithm.pattern->averages_first; }
+/// Whether gradients are averaged before the engine sees them.
+bool averages_first(const c10::Device& device, const Recipe& recipe) {
+  const Pattern& pattern = *recipe.algorithm.pattern;
+  const bool catches_up = averages_gradients(pattern) && recipe.algorithm.lost == Lost::go_on;
+  return pattern.averages_first && (!device.is_cpu() || catches_up);
+}
 
-/// What the engine is told where another one steps.
+/// What the engine is told where another one steps, or averages.
 TensorEngineOptions options_on(const c10::Device& device, const Recipe& recipe,
                                TensorEngineOptions options) {
-  if (device.is_cpu()) return options;
   EngineOptions& engine = options.engine;
-  engine.optimizer = "none";
-  engine.clip_norm = 0;
-  engine.check_gradients = false;
-  options.measures_norm = false;
-  if (!averages_first(recipe)) return options;
+  if (!device.is_cpu()) {
+    engine.optimizer = "none";
+    engine.clip_norm = 0;
+    engine.check_gradients = false;
+    options.measures_norm = false;
+  }
+  if (!averages_first(device, recipe)) return options;
   engine.pattern = "cwa";
   engine.update = UpdateAt::step;
   if (averages_gradients(*recipe.algorithm.pattern)) {
     engine.schedule = alone_schedule(engine.schedule.shape);
   }
   return options;
+}
+
+std::optional<GradientOptions> averages_on(const c10::Device& device, const Recipe& recipe,
+                                           const EngineOptions& engine) {
+  if (!averages_first(device, recipe)) return std::nullopt;
+  GradientOptions gradients{.codec = recipe.algorithm.codec, .recorder = engine.recorder};
+  if (!averages_gradients(*recipe.algorithm.pattern)) {
+    gradients.rounds = engine.schedule;
+    gradients.staggers = engine.stagger;
+  }
+  return gradients;
 }
 
 /// From memory that the device reads by itself.
@@ -45,29 +62,53 @@ Trainer::Trainer(const Recipe& recipe, TrainModel model, TensorEngineOptions opt
                  Transport& transport)
     : recipe_(recipe),
       model_(std::move(model)),
+      averages_(averages_on(model_.device, recipe, options.engine)),
       needs_loss_(options.engine.schedule.loss_driven),
       tensors_(model_.tensors.trained, options_on(model_.device, recipe, options), transport) {
   if (model_.device.is_cpu()) return;
   own_ = std::make_unique<DeviceOptimizer>(*recipe.optimizer.optimizer, model_.tensors.trained);
-  if (!averages_first(recipe)) return;
+}
+
+/// From the first step on: before, it is not known whether this worker comes back.
+void Trainer::average_gradients() {
   std::vector<AveragedTensor> averaged;
   for (const NamedTensor& named : model_.tensors.trained) {
     averaged.push_back({named.name, named.tensor});
   }
-  GradientOptions gradients{.codec = recipe.algorithm.codec,
-                            .recorder = options.engine.recorder,
-                            .seated = &engine().seating(),
-                            .lost = engine().lost(),
-                            .collectives = &engine().collectives()};
-  if (!averages_gradients(*recipe.algorithm.pattern)) {
-    gradients.rounds = options.engine.schedule;
-    gradients.staggers = options.engine.stagger;
-  }
-  average_ = std::make_unique<GradientAverage>(averaged, gradients, engine().runner(),
+  GradientOptions options = *averages_;
+  options.first_round = engine().steps_done();
+  options.seated = &engine().seating();
+  options.lost = engine().lost();
+  options.collectives = &engine().collectives();
+  options.replica = {.tensors = [this] { return replica(); },
+                     .took = [this](const std::vector<at::Tensor>& tensors) { took(tensors); }};
+  average_ = std::make_unique<GradientAverage>(averaged, options, engine().runner(),
                                                engine().collectives().seating());
 }
 
+/// Model, optimizer state, and last the counts of updates.
+std::vector<at::Tensor> Trainer::replica() {
+  std::vector<at::Tensor> all;
+  for (const at::Tensor& parameter : model_.model.module->parameters()) all.push_back(parameter);
+  for (const at::Tensor& buffer : model_.model.module->buffers()) all.push_back(buffer);
+  const std::ptrdiff_t vectors = std::ssize(recipe_.optimizer.optimizer->state);
+  const at::Tensor counts = at::empty({tensors_.count()}, at::kLong);
+  for (int i = 0; i < tensors_.count(); ++i) {
+    for (int k = 0; k < vectors; ++k) all.push_back(optimizer_state(i, k));
+    counts[i] = updates(i);
+  }
+  all.push_back(counts);
+  return all;
+}
+
+void Trainer::took(const std::vector<at::Tensor>& replica) {
+  for (int i = 0; i < tensors_.count(); ++i) {
+    set_updates(i, replica.back()[i].item<std::int64_t>());
+  }
+}
+
 at::Tensor Trainer::forward(const Task& task, Shard shard) {
+  if (averages_ && !average_) average_gradients();
   const Batch batch = moved(task.training_batch(engine().steps_done(), shard));
   return loss_of(model_.model, batch, model_.label_smoothing);
 }
@@ -79,6 +120,7 @@ StepReport Trainer::update(std::span<const Hyper> groups, const at::Tensor& loss
   if (own_ == nullptr) {
     const double value = loss.item<double>();
     report = tensors_.step(groups, false, value);
+    if (average_) average_->end_step();
     known_.push_back({.step = report.step, .loss = value, .grad_norm = report.grad_norm});
   } else {
     const at::Tensor norms = own_->step(groups, recipe_.algorithm.clip_norm);
@@ -137,7 +179,7 @@ at::Tensor Trainer::optimizer_state(int tensor, int k) {
 }
 
 at::Tensor Trainer::pattern_state(int tensor, int k) const {
-  if (average_ == nullptr) return tensors_.pattern_state(tensor, k);
+  if (!averages_) return tensors_.pattern_state(tensor, k);
   return at::zeros_like(model_.tensors.trained[at(tensor)].tensor.detach(), at::kCPU);
 }
 

@@ -28,6 +28,9 @@ struct StepValues {
 /// behind the device's work (Note [Parameters on a device]); all-reduce and gossip of gradients
 /// average those before that (Note [Gradients on a device]). The host does not wait for the device:
 /// loss and norm of a step are known some steps later.
+///
+/// Under all-reduce with Lost::go_on gradients are averaged before the engine sees them in CPU
+/// memory, too: so one that comes back catches up, see Note [A replica that comes back].
 class Trainer {
  public:
   /// `options` as engine_options() gives them, for CPU memory. The recipe must live as long; it is
@@ -70,13 +73,17 @@ class Trainer {
 
  private:
   StepValues values_of(const LateValues::Known& known);
+  void average_gradients();
+  std::vector<at::Tensor> replica();
+  void took(const std::vector<at::Tensor>& replica);
 
   const Recipe& recipe_;
   TrainModel model_;
-  bool needs_loss_;  ///< the schedule does, in each step
+  const std::optional<GradientOptions> averages_;  ///< nothing: the engine averages, or nobody
+  bool needs_loss_;                                ///< the schedule does, in each step
   TensorEngine tensors_;
   std::unique_ptr<DeviceOptimizer> own_;      ///< null: the engine steps
-  std::unique_ptr<GradientAverage> average_;  ///< null: the engine averages, or nobody
+  std::unique_ptr<GradientAverage> average_;  ///< null: none, or before the first step
   LateValues late_;
   std::vector<StepValues> known_;
   double exposed_s_ = 0;  ///< of steps

@@ -21,10 +21,12 @@
 #include "gossamer/torch/devices/places.h"
 #include "gossamer/torch/process.h"
 #include "gossamer/train/checkpoint.h"
+#include "gossamer/train/handing_over.h"
 #include "gossamer/train/metrics.h"
 #include "gossamer/train/model.h"
 #include "gossamer/train/model_file.h"
 #include "gossamer/train/say_changes.h"
+#include "gossamer/train/timed_part.h"
 #include "gossamer/train/trainer.h"
 
 namespace gossamer {
@@ -32,17 +34,6 @@ namespace {
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
-}
-
-/// Bytes this worker has sent to other hosts so far.
-double bytes_to_other_hosts(const Transport& transport, const HostShape& shape) {
-  const TransportInfo info = transport.describe();
-  double bytes = 0;
-  for (const EdgeBytes& edge : info.edges) {
-    const bool crosses = shape.host_of(edge.peer) != shape.host_of(info.rank);
-    if (crosses) bytes += static_cast<double>(edge.sent);
-  }
-  return bytes;
 }
 
 /// Where more workers compute than there are cores, the threads that exchange must not queue behind
@@ -87,8 +78,9 @@ class Worker {
         shape_(host_shape_of(recipe_.cluster)),
         rank_(transport.describe().rank),
         recorder_(context.trace == nullptr ? nullptr : context.trace->recorder(rank_)),
-        agreement_(context.preempted == nullptr ? nullptr
-                                                : std::make_unique<StopAgreement>(transport)),
+        agreement_(context.preempted == nullptr
+                       ? nullptr
+                       : std::make_unique<StopAgreement>(transport, 0, recipe_.algorithm.lost)),
         trainer_(make_trainer()),
         tensors_(trainer_->tensors()),
         engine_(trainer_->engine()),
@@ -99,13 +91,19 @@ class Worker {
   }
 
   TrainSummary run() {
-    begin();
-    start_clock();
+    if (context_.back == nullptr) {
+      begin();
+      start_clock();
+    } else {
+      begin_back(*context_.back);
+      reset_clock();
+    }
     while (engine_.steps_done() < recipe_.run.steps) {
       if (agreement_) stop_where_agreed();
       train_step();
+      give_state();
       const std::int64_t done = engine_.steps_done();
-      if (done == first_step_ + warm_up_steps()) start_clock();
+      if (done == began_ + warm_up_steps()) start_clock();
       if (due(recipe_.run.checkpoint_every)) pause([&] { save(); });
       if (due(recipe_.run.evaluate_every) && done < recipe_.run.steps)
         pause([&] { report(evaluate_mean()); });
@@ -135,9 +133,34 @@ class Worker {
       tensors_.broadcast(trainer_->module_tensors().others);
       tensors_.start();
     }
-    first_step_ = engine_.steps_done();
-    metrics_ = MetricsFile(context_.out, rank_, first_step_);
+    began_ = engine_.steps_done();
+    metrics_ = MetricsFile(context_.out, rank_, began_);
     if (recorder_ != nullptr) share_start(*recorder_, engine_.collectives());
+  }
+
+  /// In a step that the others have yet to begin.
+  void begin_back(ComingBack& back) {
+    began_ = take_state(saved_run(), *trainer_, back.state);
+    back.state.clear();
+    tensors_.start_back(back.arrival);
+    metrics_ = MetricsFile(context_.out, rank_, engine_.steps_done());
+  }
+
+  /// To those that come back and wait for it.
+  void give_state() {
+    if (engine_.admission() == nullptr) return;
+    const std::vector<int> guests = engine_.admission()->waiting_for_state();
+    if (guests.empty()) return;
+    std::string state;
+    try {
+      state = packed_state(saved_run(), *trainer_, began_);
+    } catch (const IoError& error) {  // it can ask elsewhere
+      std::fprintf(stderr, "gossamer: worker %d has no state for one that comes back: %s\n", rank_,
+                   error.what());
+    }
+    for (const int guest : guests) {
+      engine_.admission()->give_state(guest, engine_.steps_done(), state);
+    }
   }
 
   /// Who took part in the last collective; with Lost::go_on those that were left.
@@ -147,7 +170,7 @@ class Worker {
 
   /// The first steps pay for allocations and caches; they are not timed where there are others.
   std::int64_t warm_up_steps() const {
-    return std::min<std::int64_t>(3, (recipe_.run.steps - first_step_) / 4);
+    return std::min<std::int64_t>(3, (recipe_.run.steps - began_) / 4);
   }
 
   bool due(std::int64_t every) const { return every > 0 && engine_.steps_done() % every == 0; }
@@ -200,12 +223,12 @@ class Worker {
     write_known(true);
     engine_.quiesce();
     engine_.collectives().barrier();
-    timed_from_step_ = engine_.steps_done();
-    timed_s_ = 0;
-    exposed_before_s_ = trainer_->exposed_s();
-    bytes_before_ = bytes_to_other_hosts(transport_, shape_);
-    bytes_ = 0;
-    resume_clock();
+    reset_clock();
+  }
+
+  void reset_clock() {
+    timed_.reset(engine_.steps_done(), trainer_->exposed_s());
+    if (recorder_ != nullptr) recorder_->resume();
   }
 
   void stop_clock() {
@@ -213,8 +236,7 @@ class Worker {
     trainer_->wait_for_device();
     engine_.quiesce();
     engine_.collectives().barrier();
-    timed_s_ += seconds_between(resumed_at_, Clock::now());
-    bytes_ += bytes_to_other_hosts(transport_, shape_) - bytes_before_;
+    timed_.pause();
   }
 
   // See Note [Who stops when].
@@ -231,22 +253,10 @@ class Worker {
       if (Clock::now() <= limit && (context_.stop == nullptr || !*context_.stop)) return;
       throw Interrupted("interrupted after step " + std::to_string(done), agreement_->signal());
     };
-    if (!is_last(done, give_up)) return;
+    if (!agreement_->is_last(done, *context_.preempted, give_up)) return;
     if (!due(recipe_.run.checkpoint_every)) pause([&] { save(); });
     const std::string saved = is_save_missing_ ? "stopped" : "stopped and saved";
     throw Interrupted(saved + " after step " + std::to_string(done), agreement_->signal());
-  }
-
-  bool is_last(std::int64_t done, const WhileWaiting& give_up) {
-    try {
-      return agreement_->is_last(done, *context_.preempted, give_up);
-    } catch (const TransportError&) {
-      if (recipe_.algorithm.lost == Lost::error) throw;
-      throw Interrupted("interrupted after step " + std::to_string(done) +
-                            ", which is not saved: a worker is lost without which all cannot "
-                            "agree on a last step",
-                        agreement_->signal());
-    }
   }
 
   template <class Work>
@@ -254,17 +264,12 @@ class Worker {
     stop_clock();
     work();
     engine_.collectives().barrier();
-    bytes_before_ = bytes_to_other_hosts(transport_, shape_);
-    resume_clock();
-  }
-
-  void resume_clock() {
-    resumed_at_ = Clock::now();
+    timed_.resume();
     if (recorder_ != nullptr) recorder_->resume();
   }
 
   TrainedRun saved_run() const {
-    return {context_.out, recipe_, context_.task->content, context_.lock};
+    return {context_.out, recipe_, context_.task->content, context_.lock, context_.job};
   }
 
   /// A disk that fails once does not end the run; it is over where a second save in a row fails, or
@@ -331,9 +336,10 @@ class Worker {
 
   TrainSummary summary(const Evaluation& evaluation) {
     const auto timed =
-        static_cast<double>(std::max<std::int64_t>(1, engine_.steps_done() - timed_from_step_));
-    const double exposed_s = trainer_->exposed_s() - exposed_before_s_;
-    double means[] = {timed_s_, exposed_s, bytes_, recent_loss_, metrics_.is_whole() ? 0.0 : 1.0};
+        static_cast<double>(std::max<std::int64_t>(1, engine_.steps_done() - timed_.from_step()));
+    const double exposed_s = trainer_->exposed_s() - timed_.exposed_before_s();
+    double means[] = {timed_.seconds(), exposed_s, timed_.bytes(), recent_loss_,
+                      metrics_.is_whole() ? 0.0 : 1.0};
     engine_.collectives().mean(means);
     const double per_host = static_cast<double>(shape_.workers()) / shape_.hosts();
     const std::vector<int> ranks = left();
@@ -365,16 +371,11 @@ class Worker {
   std::vector<Hyper> groups_;
   MetricsFile metrics_;
   std::deque<OpenLine> open_;  ///< of steps whose loss is not known yet
-  std::int64_t first_step_ = 0;
+  std::int64_t began_ = 0;     ///< the run, or what resumed it: with the step after so many
   bool is_save_missing_ = false;
   double recent_loss_ = 0;
   double disagreement_ = 0;
-  std::int64_t timed_from_step_ = 0;
-  Clock::time_point resumed_at_;
-  double timed_s_ = 0;
-  double exposed_before_s_ = 0;  ///< the clock ran
-  double bytes_before_ = 0;
-  double bytes_ = 0;
+  TimedPart timed_{transport_, shape_};
 };
 
 }  // namespace

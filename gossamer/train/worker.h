@@ -11,6 +11,7 @@
 #include <string>
 
 #include "gossamer/base/folder_lock.h"
+#include "gossamer/engine/admission.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/recipe/recipe.h"
 #include "gossamer/torch/data/task.h"
@@ -29,13 +30,21 @@ class Interrupted : public std::runtime_error {
   int signal_;
 };
 
+/// Of a worker that comes back: it has yet to agree with the others on where to begin.
+struct ComingBack {
+  Arrival arrival;
+  std::string state = {};  ///< of one that is there
+};
+
 /// What all workers of a process share; all of it is read only or safe to share.
 struct TrainContext {
   const Recipe* recipe = nullptr;
   const Task* task = nullptr;
   std::filesystem::path out;   ///< run folder; empty: write nothing
   FolderLock* lock = nullptr;  ///< of `out`, where this process has one
+  std::string job;             ///< as FolderLock has it
   bool resume = false;         ///< from the newest checkpoint in `out`
+  ComingBack* back = nullptr;  ///< null: it begins with the others
   RunTrace* trace = nullptr;   ///< null: nothing is recorded
   const std::atomic<bool>* stop = nullptr;
   /// The signal after which all workers save and stop; 0: none has come. Null: none is expected.

@@ -257,6 +257,14 @@ def begin_checkpoint(folder: str, step: int, attempt: str) -> tuple[str, bool]:
 def temporary_checkpoint(folder: str, step: int, attempt: str) -> str:
     """The temporary folder, as begin_checkpoint makes it."""
 
+class MemoryFolder:
+    """A folder in memory, which is gone with this. It removes those of processes that were killed
+    while they had one. IoError."""
+
+    def __init__(self) -> None: ...
+    @property
+    def path(self) -> str: ...
+
 def write_worker_file(
     temporary: str,
     rank: int,
@@ -307,8 +315,8 @@ def leave_signals_to_parent(signals: Sequence[int]) -> None:
 class StopAgreement:
     """One step after which all workers stop; one per transport."""
 
-    def __init__(self, transport: Transport, done: int = 0) -> None:
-        """`done`: steps that this worker has done."""
+    def __init__(self, transport: Transport, done: int = 0, goes_on: bool = False) -> None:
+        """`done`: steps that this worker has done. `goes_on`: without those that are lost."""
 
     def look(self, told: int) -> None:
         """Hears and passes on: the signal that tells this worker to stop, or 0; from any thread."""
@@ -827,6 +835,7 @@ class EngineOptions:
     ) -> None: ...
 
 SUSPECTED_AFTER_S: float
+STEPS_UNTIL_EDGES: int
 
 def check_hyper(hyper: Hyper) -> None:
     """ValueError for a value out of its range."""

@@ -25,6 +25,7 @@ from gossamer.step.run import Run
 from gossamer.step.runs import remember
 from gossamer.tensors import beside, wrappers
 from gossamer.uneven_epochs import uneven
+from gossamer.workers import lasting_group, members
 from gossamer.workers.world import find_seat, own_folder
 
 
@@ -77,7 +78,7 @@ class Gossip(habits.NoModule, Closing):
         late: ``"wait"`` for neighbours whose parameters have not come, or ``"skip"`` those that
             are more than ``staleness`` steps old; workers then may step unequally often.
         lost: ``"error"``, where a worker is lost, or ``"go_on"`` without it: its edges are off, and
-            nobody waits. At most 64 steps later the topology is formed anew for those that are
+            nobody waits. At most 32 steps later the topology is formed anew for those that are
             left. Under ``"allreduce"`` means are over those that are left. Collective methods are,
             too. Corrections and trackers begin anew. With ``late="skip"``, or matrices of your own,
             the topology must be undirected. docs/lost-workers.md says what each pattern does.
@@ -153,6 +154,8 @@ class Gossip(habits.NoModule, Closing):
         self._run = Run(begun, found, trusts_versions=ddp is None, back=back)
         if met.settings.lost == "go_on":
             self._run.after_step(handing_over.give)
+            if not met.world.subfolder:
+                lasting_group.go_by(met.world.size, self._run.team.say)
         self._folders = FolderLocks()
         self._patch(inner, met.trained.optimizers.each)
         remember(self, self._run)
@@ -328,6 +331,7 @@ class Gossip(habits.NoModule, Closing):
         if run.is_closed:
             return
         self._at_exit.cancel()
+        lasting_group.go_no_more_by(run.team.say)
         for hook in self._hooks:
             hook.remove()
         for replaced, optimizer in zip(self._replaced, self._optimizers, strict=True):
@@ -337,3 +341,16 @@ class Gossip(habits.NoModule, Closing):
             run.close()
         finally:
             self._folders.release()
+
+    def leave(self) -> None:
+        """Ends gossiping for this worker alone, between two of its steps: the others go on without
+        it, at once. `gossamer launch` does not start it again, and the job is not over by that.
+
+        Not collective. Needs ``lost="go_on"``; raises RuntimeError elsewhere."""
+        if self._run.session.settings.lost != "go_on":
+            raise RuntimeError(
+                "[Gossip] leave() ends this worker alone, got lost='error', with which all others "
+                "would fail; make the Gossip with lost='go_on'"
+            )
+        members.mark_as_left(self._run.session.world.rank)
+        self.close()

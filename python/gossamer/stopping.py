@@ -49,12 +49,16 @@ class StopOnSignal(Closing):
         grace_s: a rank that got a signal leaves after so long in any case. Stay below what the
             scheduler gives; torchrun and Kubernetes give 30 s.
         signals: numbers. One that is ignored, as SIGHUP is under nohup, stays so.
+        all_stop: False: only the rank that got the signal stops, after its step, and the others go
+            on without it. Needs ``lost="go_on"``.
 
     torchrun and Slurm tell data loaders' processes, too. Those that are forked meanwhile go on
     until the loader ends them; make it before the loaders start theirs.
 
-    Collective, in the main thread. Raises ValueError elsewhere, for a second one and for a grace
-    that is not above 0.
+    With ``lost="go_on"`` it stops those that are left.
+
+    Collective, in the main thread. Raises ValueError elsewhere, for a second one, for a grace that
+    is not above 0, and for ``all_stop=False`` where the others would fail.
     """
 
     def __init__(
@@ -63,10 +67,15 @@ class StopOnSignal(Closing):
         *,
         grace_s: float = 25.0,
         signals: Iterable[int] = (signal.SIGTERM, signal.SIGHUP),
+        all_stop: bool = True,
     ) -> None:
         run = run_of(gossip, "StopOnSignal")
-        described = functools.partial(_described, run, grace_s)
-        run.team.agree("StopOnSignal()", described, compares_steps=False)
+        goes_on = run.session.settings.lost == "go_on"
+        described = functools.partial(_described, run, grace_s, all_stop)
+        if goes_on:  # one that comes back makes its own while the others train
+            described()
+        else:
+            run.team.agree("StopOnSignal()", described, compares_steps=False)
         _watched.add(run)
         _keep_loaders()
         self._team = run.team
@@ -74,7 +83,11 @@ class StopOnSignal(Closing):
         self._home = os.getpid()
         transport = run.session.transport
         done = run.team.engine.steps_done
-        self._agreement = None if transport is None else _core.StopAgreement(transport, done)
+        self._agreement = (
+            _core.StopAgreement(transport, done, goes_on=goes_on)
+            if transport is not None and all_stop
+            else None
+        )
         self._told = 0
         self._told_at = 0.0
         self._ends_at: int | None = None
@@ -96,7 +109,8 @@ class StopOnSignal(Closing):
 
     def is_due(self) -> bool:
         """Whether this step is the last: True on every rank after the same one. To be called after
-        each step. Raises TransportError where another worker is lost meanwhile.
+        each step. Raises TransportError where another worker is lost meanwhile, with
+        ``lost="go_on"`` only where the others stop without this one.
 
         Example::
 
@@ -164,7 +178,7 @@ class StopOnSignal(Closing):
                 os._exit(128 + self._told)
 
 
-def _described(run: Run, grace_s: float) -> list[str]:
+def _described(run: Run, grace_s: float, all_stop: bool) -> list[str]:
     """What is wrong here; nothing has to be the same."""
     if not grace_s > 0:
         raise ValueError(f"[StopOnSignal] grace_s must be above 0, got {grace_s:g}")
@@ -176,6 +190,11 @@ def _described(run: Run, grace_s: float) -> list[str]:
     if run in _watched:
         raise ValueError(
             "[StopOnSignal] a Gossip has one, got a second; make it once, before the first epoch"
+        )
+    if not all_stop and run.session.settings.lost == "error":
+        raise ValueError(
+            "[StopOnSignal] all_stop=False ends one worker alone, got a Gossip with lost='error', "
+            "with which all others would fail; make it with lost='go_on'"
         )
     return []
 

@@ -7,15 +7,27 @@ another trainer, ``class MyTrainer(GossipMixin, Seq2SeqTrainer): ...``.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
+import json
+import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from gossamer.gossip import Gossip
+from gossamer.workers import lasting_group, members
+from gossamer.workers.returns import Returns
 
 _transformers: Any = importlib.import_module("transformers")
+_callbacks: Any = importlib.import_module("transformers.trainer_callback")
+# Of a TrainerState: what is not the same for all workers, or is known already.
+_OWN = {
+    *("epoch", "global_step", "stateful_callbacks"),
+    *("is_local_process_zero", "is_world_process_zero", "is_hyper_param_search"),
+}
 
 
 class GossipMixin:
@@ -26,12 +38,19 @@ class GossipMixin:
     all workers, and every worker has that mean after ``train``. The optimizer state in a checkpoint
     is rank 0's, so a resumed run starts all workers from one model.
 
+    With ``{"lost": "go_on"}`` the workers that are left finish ``train``, and may ``evaluate``
+    after it. Call ``gossamer.init()`` before TrainingArguments is made: then what the Trainer asks
+    of all workers goes on, too. Where rank 0 is lost, the lowest rank that is left saves and logs
+    in its place. A worker that is started again comes back into ``train``, to the step that the
+    others are in.
+
     Args:
         gossip: keyword arguments of ``gossamer.Gossip``, such as ``{"topology": "ring"}``.
         trainer: those of the Trainer. ``average_tokens_across_devices`` is switched off: it would
             have every step wait for all workers.
 
-    Raises ValueError under FSDP and DeepSpeed, which share out the parameters.
+    Raises ValueError under FSDP and DeepSpeed, which share out the parameters, and for
+    ``{"lost": "go_on"}`` in a process group that does not go on.
 
     Example::
 
@@ -42,13 +61,19 @@ class GossipMixin:
     # What the Trainer has.
     accelerator: Any
     args: Any
+    lr_scheduler: Any
     model: Any
     optimizer: Any
+    state: Any
 
     def __init__(self, *args: Any, gossip: Mapping[str, Any] | None = None, **trainer: Any) -> None:
         self._gossip_options = dict(gossip or {})
         self._gossip: Gossip | None = None
+        self._company: Gossip | None = None  # by whom the process group goes on, after train, too
         self._trains = self._is_averaged = False
+        self._progress = _Progress(self)
+        self._returns = Returns()
+        self._now: Path | None = None  # of a worker that comes back: the place of its TrainerState
         super().__init__(*args, **trainer)
         own: Any = self
         for name in ("is_fsdp_enabled", "is_deepspeed_enabled"):
@@ -57,6 +82,12 @@ class GossipMixin:
                     "[GossipTrainer] FSDP and DeepSpeed share out the parameters, got "
                     f"{name}=True; leave them out of the arguments, or use them without Gossip"
                 )
+        if self._goes_on() and not lasting_group.is_in_use():
+            raise ValueError(
+                "[GossipTrainer] the Trainer's own collective calls wait for lost workers, got "
+                "lost='go_on' in a process group that does not go on; call gossamer.init() before "
+                "TrainingArguments is made, and start the script with `gossamer launch`"
+            )
         self.args.average_tokens_across_devices = False
         own.callback_handler.callbacks.insert(0, _AtTheEnd(self))
 
@@ -87,7 +118,11 @@ class GossipMixin:
         own: Any = super()
         self._trains = True
         try:
-            return own.train(*args, **kwargs)
+            if not (self._goes_on() and members.is_coming_back() and self._company is None):
+                return own.train(*args, **kwargs)
+            with self._where_the_others_are() as folder:
+                kwargs.pop("resume_from_checkpoint", None)
+                return own.train(str(folder), *args[1:], **kwargs)
         finally:
             self._trains = False
             self._close()
@@ -96,10 +131,18 @@ class GossipMixin:
         """Also makes the Gossip: now the model is where it stays, and the optimizer is made."""
         own: Any = super()
         scheduler = own.create_scheduler(*args, **kwargs)
-        if self._trains:
-            self._close()
-            self._gossip = Gossip(self.model, self.optimizer, **self._gossip_options)
+        if self._trains and self._now is None:
+            self._make()
         return scheduler
+
+    def _make(self) -> None:
+        self._close()
+        if self._company is not None:
+            self._company.close()
+        self._gossip = Gossip(self.model, self.optimizer, **self._gossip_options)
+        if self._goes_on():
+            self._company = self._gossip
+            self._company.hand_over(trainer=self._progress)
 
     def training_step(self, *args: Any, **kwargs: Any) -> Any:
         """The backwards before the last of a step travel nowhere."""
@@ -116,6 +159,7 @@ class GossipMixin:
             yield
             return
         with self._gossip.averaged():
+            self._take_rank_0s_place()
             self._is_averaged = True
             try:
                 yield
@@ -145,6 +189,50 @@ class GossipMixin:
         with self._averaged():
             own._save_checkpoint(*args, **kwargs)
 
+    # Workers that are lost.
+
+    def _goes_on(self) -> bool:
+        return self._gossip_options.get("lost") == "go_on"
+
+    def _take_rank_0s_place(self) -> None:
+        """Where it is lost, on the lowest rank that is left. Collective."""
+        if self._company is None or self.args.process_index != min(self._company.gather(None)):
+            return
+        for state in (self.args.distributed_state, self.accelerator.state):
+            state.process_index = 0
+        self.state.is_world_process_zero = True
+        model = self.accelerator.unwrap_model(self.model)
+        if hasattr(model, "should_save_on_this_rank"):  # since transformers 5: asks torch's rank
+            model.should_save_on_this_rank = bool
+
+    @contextlib.contextmanager
+    def _where_the_others_are(self) -> Iterator[Path]:
+        """A checkpoint for ``train`` to go on from that has no more than the TrainerState: the rest
+        is a neighbour's, and here already."""
+        own: Any = self
+        if own.model_init is not None:
+            raise RuntimeError(
+                "[GossipTrainer] a worker that comes back takes the state of another one before "
+                "train begins, got model_init, which makes a model in train; give it a model"
+            )
+        own.create_optimizer()
+        self._make()
+        assert self._company is not None
+        self._returns = Returns(self._company.steps_done)
+        with tempfile.TemporaryDirectory(prefix="gossamer-") as folder:
+            self._now = Path(folder)
+            state = self._progress.at(self._company.steps_done)
+            (self._now / "trainer_state.json").write_text(json.dumps(state))
+            try:
+                yield self._now
+            finally:
+                self._now = None
+
+    def _load_from_checkpoint(self, place: str, *args: Any, **kwargs: Any) -> None:
+        own: Any = super()
+        if self._now is None or Path(place) != self._now:
+            own._load_from_checkpoint(place, *args, **kwargs)
+
     # The end.
 
     def _finish(self) -> None:
@@ -160,7 +248,7 @@ class GossipMixin:
                     tensor.copy_(mean[name])
 
     def _close(self) -> None:
-        if self._gossip is not None:
+        if self._gossip is not None and self._gossip is not self._company:
             self._gossip.close()
         self._gossip = None
 
@@ -170,11 +258,81 @@ def _tensors(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     return [(name.replace("_orig_mod.", ""), tensor) for name, tensor in named]
 
 
+class _Progress:
+    """What a worker that comes back is told about ``train``: the others' TrainerState, and by how
+    many steps it is ahead of their Gossip, since they may have begun from a checkpoint."""
+
+    def __init__(self, trainer: GossipMixin) -> None:
+        self._trainer = trainer
+        self._ahead = 0
+        self._state: dict[str, Any] = {}
+
+    def begin(self) -> None:
+        company = self._trainer._company
+        if company is not None:
+            self._ahead = self._trainer.state.global_step - company.steps_done
+            company.hand_over(scheduler=self._trainer.lr_scheduler)
+
+    def tell(self) -> None:
+        """Of what has changed since, once one that came back has done its first step: see Note
+        [First steps]."""
+        company = self._trainer._company
+        told = self._trainer._returns.told(company, self._known) if company is not None else None
+        if told is not None:
+            self._put(told)
+
+    def _known(self) -> dict[str, Any]:
+        state = dataclasses.asdict(self._trainer.state)
+        return {
+            "state": _plain({k: v for k, v in state.items() if k not in _OWN}),
+            "callbacks": [_plain(each.state()["attributes"]) for each in self._callbacks()],
+        }
+
+    def _put(self, known: Mapping[str, Any]) -> None:
+        vars(self._trainer.state).update(known["state"])
+        for callback, attributes in zip(self._callbacks(), known["callbacks"], strict=True):
+            vars(callback).update(attributes)
+
+    def _callbacks(self) -> list[Any]:
+        trainer: Any = self._trainer
+        found = trainer.callback_handler.callbacks
+        return [each for each in found if isinstance(each, _callbacks.ExportableState)]
+
+    def at(self, steps_done: int) -> dict[str, Any]:
+        """The TrainerState after so many steps of the Gossip."""
+        return {**self._state, "global_step": self._ahead + steps_done}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"ahead": self._ahead, "state": json.dumps(dataclasses.asdict(self._trainer.state))}
+
+    def load_state_dict(self, given: Mapping[str, Any]) -> None:
+        self._ahead, self._state = given["ahead"], json.loads(given["state"])
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that JSON can say."""
+
+    def can_say(value: Any) -> bool:
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            return False
+        return True
+
+    return {name: value for name, value in values.items() if can_say(value)}
+
+
 class _AtTheEnd(_transformers.TrainerCallback):
     """The first of the callbacks, so that all others see what is kept."""
 
     def __init__(self, trainer: GossipMixin) -> None:
         self._trainer = trainer
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self._trainer._progress.begin()  # a checkpoint is loaded by now
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self._trainer._progress.tell()
 
     def on_train_end(self, *_: Any, **__: Any) -> None:
         self._trainer._finish()

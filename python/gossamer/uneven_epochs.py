@@ -165,7 +165,7 @@ def uneven(*gossips: object) -> Iterator[None]:
         if run.session.settings.lost == "go_on":
             raise RuntimeError(
                 "[Gossip] uneven() waits for all workers, got lost='go_on', with which some may "
-                "never leave; give all of them equally many batches, or use lost='error'"
+                "never leave; deal the data with gossamer.Shares, or use lost='error'"
             )
     if _open.get():
         raise RuntimeError(

@@ -1,4 +1,5 @@
-"""A program for `gossamer launch`: ranks named in DIES end once, by SIGKILL in that step."""
+"""A program for `gossamer launch`: ranks named in DIES end once, by SIGKILL in that step. TOLD is a
+rank that gets SIGTERM near the end, so that all stop."""
 
 import contextlib
 import json
@@ -23,6 +24,7 @@ def main() -> None:
     dies = json.loads(os.environ["DIES"])
     life = int(os.environ["GOSSAMER_RESTARTS"])
     rank, workers = gossamer.init()
+    refused = refusal() if life > 0 else ""
     torch.manual_seed(rank)
     model = torch.nn.Linear(6, 3)
     kind = getattr(torch.optim, os.environ.get("OPTIMIZER", "AdamW"))
@@ -35,6 +37,8 @@ def main() -> None:
     deaths = dies.get(str(rank), [])
     if life == len(deaths):
         (folder / f"there-{rank}").touch()  # for good
+    told = os.environ.get("TOLD", "")
+    stop = gossamer.StopOnSignal(gossip) if told else None
     step, end = first, None
     while end is None or step < end:
         if life < len(deaths) and step - first == deaths[life]:
@@ -49,6 +53,10 @@ def main() -> None:
             gossip.disagreement()
             gossip.save(folder / "saved")  # whoever has the lowest rank now takes the folder
         end = end or agreed_end(folder, workers, step)
+        if told == str(rank) and step + 30 == end:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if stop is not None and stop.is_due():
+            break
     gradients = [p.grad.tolist() for p in model.parameters()]
     own = torch.cat([p.detach().flatten() for p in model.parameters()])
     with gossip.averaged():
@@ -65,9 +73,12 @@ def main() -> None:
         "group": [dist.get_rank(), dist.get_world_size()],
         "rate": optimizer.param_groups[0]["lr"],
         "had_torch": HAD_TORCH,
-        "refused": refusal() if life > 0 else "",
+        "refused": refused,
+        "sum": sum_of_all(rank),
     }
     (folder / f"found-{rank}.json").write_text(json.dumps(found))
+    if stop is not None:
+        stop.leave()
     gossip.close()
     dist.destroy_process_group()
 
@@ -79,6 +90,12 @@ def refusal() -> str:
     except RuntimeError as error:
         return str(error)
     return ""
+
+
+def sum_of_all(rank: int) -> float:
+    total = torch.tensor([float(rank)])
+    dist.all_reduce(total)
+    return float(total)
 
 
 def agreed_end(folder: Path, workers: int, step: int) -> int | None:

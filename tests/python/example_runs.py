@@ -56,6 +56,22 @@ def start(script: Path, *arguments: str, workers: int = 2) -> str:
     return done.stdout
 
 
+def launch(
+    program: str, *words: str | Path, restarts: int, limit_s: float = SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program of this folder with three workers under `gossamer launch`."""
+    script = str(Path(__file__).with_name(program))
+    launcher = f"-m gossamer launch -n 3 --restarts {restarts} --".split()
+    return subprocess.run(
+        [sys.executable, *launcher, sys.executable, script, *map(str, words)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
+    )
+
+
 def run(name: str, notes: Path, *arguments: str) -> Run:
     """Runs an example; `notes` is a file that it may not have written to yet."""
     watcher = Path(__file__).with_name("watch_example.py")

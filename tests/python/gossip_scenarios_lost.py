@@ -133,10 +133,10 @@ def ring_closed_again(rank: int, size: int) -> Any:
     train(model, optimizer, range(2), rank)
     if rank == 1:
         die()
-    train(model, optimizer, range(2, 40), rank)
-    found = [used_edges(range(40, 60))]
-    train(model, optimizer, range(60, 70), rank)
-    found.append(used_edges(range(70, 90)))
+    train(model, optimizer, range(2, 10), rank)
+    found = [used_edges(range(10, 30))]
+    train(model, optimizer, range(30, 40), rank)
+    found.append(used_edges(range(40, 60)))
     gossip.close()
     return found
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from gossip_scenarios_basic import TIMEOUT_S
 from gossip_scenarios_ends import attempt_to
@@ -21,9 +22,15 @@ MANY = 5000
 
 
 def stopped(
-    rank: int, told: dict[int, int], *, between: Callable[[int], Any] = id, **options: Any
+    rank: int,
+    told: dict[int, int],
+    *,
+    dies: dict[int, int] | None = None,
+    between: Callable[[int], Any] = id,
+    **options: Any,
 ) -> dict[str, Any]:
-    """How training ends where each of ``told`` gets a signal in its own step of that number."""
+    """How training ends where each of ``told`` gets a signal in its own step of that number, and
+    each of ``dies`` is killed in it."""
     model = mlp()
     optimizer = SGD(model.parameters(), lr=0.05)
     gossip = Gossip(model, optimizer, timeout_s=TIMEOUT_S, **options)
@@ -32,6 +39,8 @@ def stopped(
     with StopOnSignal(gossip) as stop:
         for steps in range(1, MANY):
             time.sleep(0.002 * pace.random())
+            if dies is not None and dies.get(rank) == steps:
+                os.kill(os.getpid(), signal.SIGKILL)
             train(model, optimizer, range(steps - 1, steps), rank)
             if told.get(rank) == steps:
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -72,6 +81,36 @@ def at_a_barrier(rank: int, size: int) -> Any:
     return stopped(rank, {0: 4}, between=between, topology="ring")
 
 
+def without_the_lost(rank: int, size: int) -> Any:
+    """One is killed before anybody is told, and rank 0 in about the same moment."""
+    dies = {2: 4, 0: 12}
+    return stopped(rank, {3: 12}, dies=dies, topology="ring", lost="go_on")
+
+
+def one_leaves(rank: int, size: int) -> Any:
+    """Rank 1 is told to stop alone, and rank 2 leaves by itself; the others do all their steps."""
+    model = mlp()
+    optimizer = SGD(model.parameters(), lr=0.05)
+    gossip = Gossip(model, optimizer, topology="ring", lost="go_on", timeout_s=TIMEOUT_S)
+    found: dict[str, Any] = {}
+    with StopOnSignal(gossip, all_stop=False) as stop:
+        for step in range(1, 60):
+            train(model, optimizer, range(step - 1, step), rank)
+            if rank == 1 and step == 5:
+                os.kill(os.getpid(), signal.SIGTERM)
+            if stop.is_due():
+                found["left"] = attempt_exit(stop)
+                break
+            if rank == 2 and step == 9:
+                gossip.leave()
+                return {"steps": step}
+    if rank != 1:
+        found["mean"] = float(gossip.mean(torch.tensor([float(rank)])))
+    found |= {"steps": gossip.stats()["steps"], "lost": gossip.stats()["lost"]}
+    gossip.close()
+    return found
+
+
 def loaded_again(rank: int, size: int) -> Any:
     """What was saved, in a run that stops again."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, under which tests may run, ignores it
@@ -97,6 +136,8 @@ def misused(rank: int, size: int) -> Any:
     optimizer = SGD(model.parameters(), lr=0.05)
     gossip = Gossip(model, optimizer, topology="ring", timeout_s=TIMEOUT_S)
     found = {}
+    found["leave"] = attempt_to(gossip.leave)
+    found["alone"] = attempt_to(lambda: StopOnSignal(gossip, all_stop=False))
     grace_s = 0.0 if rank == size - 1 else 25.0
     found["grace"] = attempt_to(lambda: StopOnSignal(gossip, grace_s=grace_s))
     errors: list[dict[str, Any]] = []
@@ -133,5 +174,14 @@ def one_is_lost(rank: int, size: int) -> Any:
 
 
 SCENARIOS = {
-    each.__name__: each for each in (one_is_told, at_a_barrier, loaded_again, misused, one_is_lost)
+    each.__name__: each
+    for each in (
+        one_is_told,
+        at_a_barrier,
+        loaded_again,
+        misused,
+        one_is_lost,
+        without_the_lost,
+        one_leaves,
+    )
 }

@@ -1,5 +1,5 @@
-"""A program for `gossamer launch`: one epoch by Shares, in which the ranks of DIE end by SIGKILL,
-each once the one before is back."""
+"""A program for `gossamer launch`: one epoch by Shares, in rounds of EVERY steps. The ranks of DIE
+end by SIGKILL, each once the one before has been back for LIFE steps."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 import gossamer
 
-STEPS_OF_A_LIFE = 15
+STEPS_OF_A_LIFE = int(os.environ["LIFE"])
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
     model = torch.nn.Linear(6, 3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     gossip = gossamer.Gossip(model, optimizer, topology="ring", lost="go_on", timeout_s=60)
-    shares = gossamer.Shares(gossip, size, batch, every=100)
+    shares = gossamer.Shares(gossip, size, batch, every=int(os.environ["EVERY"]))
     out = (folder / f"trained-{rank}-{life}.jsonl").open("w")
     steps = 0
     while shares.deal():

@@ -25,13 +25,16 @@ BUILD = Path(_core.__file__).resolve().parents[3]
 LIMIT_S = 240
 # Scripts that other tests start, with the test's file.
 ELSEWHERE = {
+    "churn/coordinators.py": "test_churn_bench.py",
     "churn/flat.py": "test_churn_bench.py",
     "churn/losses.py": "test_churn_bench.py",
     "churn/run.py": "test_churn_bench.py",
+    "churn/shares.py": "test_churn_bench.py",
     "cluster/run.py": "test_cluster.py",
     "cluster/predict.py": "test_cluster.py",
     "faults/hostile.py": "test_faults.py",
     "faults/moments.py": "test_faults.py",
+    "faults/parted.py": "test_faults.py",
     "faults/soak.py": "test_faults.py",
     "prediction/choices.py": "test_prediction_bench.py",
     "prediction/run.py": "test_prediction_bench.py",

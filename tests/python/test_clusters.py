@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
+import pytest
 import yaml
 from example_runs import ROOT, free_port
 from package_runs import PACKAGE, with_package
 
 FILES = ROOT / "docs" / "clusters"
+REQUIREMENTS = ROOT / "tools" / "requirements.txt"
 LIMIT_S = 240
 
 # Takes srun's options off, and starts the rest once for each node.
@@ -160,3 +162,42 @@ def test_a_new_pod_takes_the_place_of_one_that_failed(tmp_path: Path) -> None:
                 end_all_of(pod.pid)
                 pod.wait()
     check_all_finished(tmp_path, hosts, came_back=1)
+
+
+def instructions() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in (FILES / "Dockerfile").read_text().splitlines():
+        word, _, rest = line.partition(" ")
+        if word != "#":
+            found.setdefault(word, []).append(rest)
+    return found
+
+
+def test_the_image_is_of_the_python_and_the_torch_of_its_wheel() -> None:
+    found = instructions()
+    (image,) = found["FROM"]
+    (python,) = re.findall(r"python:3\.(\d+)", image)
+    assert any(f"gossamer-*-cp3{python}-*.whl" in line for line in found["COPY"])
+    versions = re.findall(r"torch==([\d.]+)", " ".join(found["RUN"]))
+    assert set(versions) == set(re.findall(r"^torch==([\d.]+)", REQUIREMENTS.read_text(), re.M))
+
+
+def test_what_the_image_runs_is_the_first_process_of_a_container(tmp_path: Path) -> None:
+    """Of a PID namespace: its workers train to the end, and one of them comes back."""
+    alone = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine lets us make no PID namespaces")
+    found = instructions()
+    words = [*json.loads(found["ENTRYPOINT"][0]), *json.loads(found["CMD"][0])]
+    done = subprocess.run(
+        [*alone, *words],
+        cwd=tmp_path,
+        env=surroundings(tmp_path, {"2": [8]}),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rank 2 ended by SIGKILL" in done.stderr
+    check_all_finished(tmp_path, 4, came_back=2)

@@ -66,16 +66,7 @@ def test_fabric_after_gossip_steps_it_and_before_it_is_refused(found: dict[str, 
 
 @needs_lightning
 def test_fit_ends_without_rank_0(tmp_path: Path) -> None:
-    program = str(Path(__file__).with_name("lightning_lost.py"))
-    words = "-m gossamer launch -n3 --restarts 0 --".split()
-    done = subprocess.run(
-        [sys.executable, *words, sys.executable, program, str(tmp_path)],
-        env=example_runs.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    done = example_runs.launch("lightning_lost.py", tmp_path, restarts=0)
     assert done.returncode == 0, done.stderr
     assert "rank 0 ended by SIGKILL" in done.stderr
     found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in (1, 2)]

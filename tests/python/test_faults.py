@@ -146,3 +146,14 @@ def test_a_short_soak(tmp_path: Path) -> None:
     result = json.loads((tmp_path / "soak.json").read_text())
     assert sum(result["faults"].values()) >= 1
     assert result["rounds"] > soak.LAST_ROUNDS
+
+
+@pytest.mark.usefixtures("rights")
+def test_two_hosts_that_are_parted_for_a_moment(tmp_path: Path) -> None:
+    out = tmp_path / "parted.json"
+    words = ["--hosts=1,1", "--seconds=1", "--ways=one", "--after=20", f"--out={out}"]
+    done = run("parted.py", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = json.loads(out.read_text())
+    assert found["started again"] == [0, 0]
+    assert found["steps until together"] is not None

@@ -107,13 +107,13 @@ def test_a_ring_is_closed_again(folder: Path) -> None:
     assert zero == [["3"], ["2", "3"]]
     assert two == [["3"], ["0", "3"]]
     assert three == [["0", "2"], ["0", "2"]]
-    said = "after step 64 the topology is formed anew among: 0, 2, 3"
+    said = "after step 32 the topology is formed anew among: 0, 2, 3"
     assert [said in rank.stderr for rank in ranks] == [True, False, False, False]
     for rank in (0, 2, 3):
         (path,) = (folder / "anew").glob(f"*{rank}*")
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         assert [(line["step"], line["among"]) for line in lines if "among" in line] == [
-            (64, [0, 2, 3])
+            (32, [0, 2, 3])
         ]
 
 

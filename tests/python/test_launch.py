@@ -29,18 +29,20 @@ def launched(
     spares: int = 0,
     pattern: str = "cwa",
     optimizer: str = "AdamW",
+    told: str = "",
 ) -> tuple[Any, str]:
     """By rank what was found, and what was said."""
     command = [sys.executable, PROGRAM, str(folder), topology]
+    how = {"DIES": json.dumps(dies), "PATTERN": pattern, "OPTIMIZER": optimizer, "TOLD": told}
     done = subprocess.run(
         [*LAUNCH, "-n4", f"--spares={spares}", "--", *command],
-        env=with_package({"DIES": json.dumps(dies), "PATTERN": pattern, "OPTIMIZER": optimizer}),
+        env=with_package(how),
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == (128 + signal.SIGTERM if told else 0), done.stderr
     found = [json.loads((folder / f"found-{rank}.json").read_text()) for rank in range(4)]
     return found, done.stderr
 
@@ -48,8 +50,9 @@ def launched(
 def check_all_are_there(found: list[Any], folder: Path) -> None:
     for number, rank in enumerate(found):
         assert rank["group"] == [number, 4]
-        came_back = "use gossip.mean" in rank["refused"]
+        came_back = "make the Gossip first" in rank["refused"]
         assert came_back == (rank["first"] > 0)
+        assert rank["sum"] == 0 + 1 + 2 + 3
         assert rank["steps"] == found[0]["steps"]
         assert rank["mean"] == found[0]["mean"]
         assert rank["rate"] == pytest.approx(1e-2 / (1 + rank["steps"]), rel=1e-9)
@@ -80,6 +83,72 @@ def test_the_first_worker_comes_back_and_a_group_is_whole_again(tmp_path: Path) 
     check_all_are_there(found, tmp_path)
     assert "rank 0 ended by SIGKILL" in said
     assert "rank 3 ended by SIGKILL" in said
+
+
+def test_all_stop_with_one_that_has_come_back_and_none_is_started_again(tmp_path: Path) -> None:
+    found, said = launched(tmp_path, {"2": [8]}, told="2")
+    check_all_are_there(found, tmp_path)
+    for rank in range(4):
+        assert f"rank {rank} has stopped as SIGTERM asks" in said
+    assert said.count("it is started again") == 1
+
+
+LEAVING = """
+import os, signal, sys, torch, gossamer
+rank, workers = gossamer.init()
+model = torch.nn.Linear(6, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+gossip = gossamer.Gossip(model, optimizer, topology="ring", lost="go_on", timeout_s=60)
+is_back = gossip.steps_done > 0
+first = gossip.steps_done
+is_over = 0.0
+while not is_over:
+    optimizer.zero_grad()
+    model(torch.randn(8, 6)).square().mean().backward()
+    optimizer.step()
+    if gossip.steps_done == 20 and rank == 2:
+        gossip.leave()
+        sys.exit()
+    if gossip.steps_done == 200 and rank == 1 and not is_back:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if gossip.steps_done % 50 == 0:
+        is_over = float(gossip.mean(torch.tensor([float(is_back)])))
+gossip.close()
+"""
+
+
+def test_one_that_leaves_does_not_end_the_job(tmp_path: Path) -> None:
+    program = tmp_path / "leaving.py"
+    program.write_text(LEAVING)
+    done = run("-n", "4", "--members", str(tmp_path / "m"), "--", sys.executable, str(program))
+    assert done.returncode == 0, done.stderr
+    assert "rank 2 has left, the others go on" in done.stderr
+    assert "lost in step 201: the peer has ended" in done.stderr
+    assert "rank 1 is back from step" in done.stderr
+    assert not list((tmp_path / "m").glob("2.*ed")) and not list((tmp_path / "m").glob("*.left"))
+
+
+def test_calls_of_torch_go_on_without_the_lost(tmp_path: Path) -> None:
+    program = str(Path(__file__).with_name("torch_calls.py"))
+    done = run("-n", "4", "--restarts", "0", "--", sys.executable, program, str(tmp_path))
+    found = {rank: json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1, 3)}
+    assert not (tmp_path / "2.json").exists(), done.stderr
+    for rank, calls in found.items():
+        for when, ranks in (
+            ("before", [0, 1, 2, 3]),
+            ("with", [0, 1, 2, 3]),
+            ("after", [0, 1, 1, 3]),
+        ):
+            said = calls[when]
+            assert said["sum"] == sum(ranks)
+            assert (said["least"], said["most"], said["product"]) == (0, 3, 0)
+            assert said["gathered"] == said["into one"] == said["objects"] == ranks
+            assert said["of rank 1"] == [1, "1"]
+            assert said["to rank 1"] == ([sum(ranks), ranks] if rank == 1 else None)
+            assert said["part"] == 10 * rank
+            assert said["sums"] == rank * 4
+        assert calls["mean"] == (0 + 1 + 1 + 3) / 4
+        assert "close it after the last of them" in calls["closed"]
 
 
 def test_replicas_that_come_back_are_replicas(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import gossip_ranks
 import pytest
-from gossip_support import ROOT
+from gossip_support import ROOT, newest
 
 SCENARIOS = ["one_is_told", "at_a_barrier", "loaded_again", "misused", "one_is_lost"]
 STOPPED = 128 + signal.SIGTERM
@@ -46,6 +46,8 @@ def test_mistakes_are_told_on_every_rank(three: list[gossip_ranks.Rank]) -> None
         assert "grace_s must be above 0, got 0" in found["grace"]["message"]
         assert "main thread" in found["thread"]["message"]
         assert "got a second" in found["second"]["message"]
+        assert "lost='go_on'" in found["alone"]["message"]
+        assert "lost='go_on'" in found["leave"]["message"]
 
 
 def test_a_lost_worker_is_no_endless_wait(three: list[gossip_ranks.Rank]) -> None:
@@ -53,6 +55,27 @@ def test_a_lost_worker_is_no_endless_wait(three: list[gossip_ranks.Rank]) -> Non
     for rank in found[:2]:
         assert rank["type"] == "TransportError"
         assert rank["took_s"] < 20
+
+
+def test_those_that_are_left_stop_and_save(folder: Path) -> None:
+    ranks = gossip_ranks.run(["without_the_lost"], [1, 1, 1, 1, 1])
+    assert [ranks[lost].code for lost in (0, 2)] == [-signal.SIGKILL] * 2
+    left = [ranks[rank] for rank in (1, 3, 4)]
+    found = gossip_ranks.results(left, "without_the_lost")
+    assert [run["left"] for run in found] == [STOPPED] * 3
+    assert len({run["steps"] for run in found}) == 1
+    assert found[0]["steps"] < 1000
+    saved = newest(folder / "stopped")
+    assert saved.name == f"step-{found[0]['steps']:08d}"
+    assert len(list(saved.glob("worker-*"))) == 3
+
+
+def test_one_leaves_and_the_others_go_on(folder: Path) -> None:
+    found = gossip_ranks.results(gossip_ranks.run(["one_leaves"], [1] * 4), "one_leaves")
+    assert [run["steps"] for run in found] == [59, 5, 9, 59]
+    assert found[1]["left"] == STOPPED
+    assert found[0]["lost"]["1"] == found[3]["lost"]["2"] == "the peer left"
+    assert found[0]["mean"] == found[3]["mean"] == 1.5
 
 
 ALONE = """

@@ -51,3 +51,66 @@ def test_a_run_resumes(found: dict[str, Any]) -> None:
 
 def test_allreduce_keeps_the_workers_equal(found: dict[str, Any]) -> None:
     assert set(found["allreduce"]["spread in training"]) == {0.0}
+
+
+def launched(program: str, *words: str | Path, restarts: int = 3, limit_s: float = 240) -> str:
+    """What three workers of this program have said, which must succeed."""
+    done = example_runs.launch(program, *words, restarts=restarts, limit_s=limit_s)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_those_that_are_left_finish_when_rank_0_is_killed(tmp_path: Path) -> None:
+    launched("transformers_lost.py", tmp_path, restarts=0, limit_s=150)
+    one, two = (json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in (1, 2))
+    assert (one["saves"], two["saves"]) == (True, False)
+    assert one["last away"] == one["out/checkpoint-12 away"] == 0
+    for name in ("steps", "loss", "eval", "after"):
+        assert one[name] == two[name]
+    assert one["steps"] == 12
+    assert len(one["loss"]) == 4
+    assert one["eval"][3] < one["eval"][0]
+    assert one["after"] == one["eval"][3]
+
+
+def came_back(folder: Path, words: dict[str, Any]) -> tuple[list[Any], str]:
+    """By rank what transformers_back.py has found, and what was said."""
+    said = launched("transformers_back.py", folder, json.dumps(words))
+    return [json.loads((folder / f"found-{rank}.json").read_text()) for rank in range(3)], said
+
+
+def check_all_are_there(found: list[Any], back: int, first: int) -> None:
+    """`back` came back, in a run that began with step `first`."""
+    began = [one["began"] for one in found]
+    assert began[:back] + began[back + 1 :] == [first, first]
+    assert first < began[back] < 320
+    for one in found:
+        assert (one["steps"], one["last epoch"], one["rate"]) == (320, 320, 0)
+        assert one["mean"] == found[0]["mean"]
+        assert one["epoch"] == found[0]["epoch"]
+        assert one["eval"] == found[0]["eval"]  # also those while it was away
+        assert one["counted"] == 320 - first
+    updates = found[back]["updates"]
+    assert began[back] < updates <= 320
+    for step in range(began[back] + 2, 321):  # each loader has read a batch ahead before
+        together = [sample for one in found for sample in one["samples"][str(step)]]
+        assert len(set(together)) == len(together)
+
+
+def test_a_worker_comes_back_into_train(tmp_path: Path) -> None:
+    found, said = came_back(tmp_path, {"dies": {"1": 20}})
+    assert "rank 1 ended by SIGKILL" in said
+    check_all_are_there(found, back=1, first=0)
+
+
+def test_rank_0_comes_back_into_a_run_that_went_on_from_a_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "first").mkdir()
+    came_back(tmp_path / "first", {"steps": 80})
+    checkpoint = str(tmp_path / "first" / "out" / "checkpoint-80")
+    found, said = came_back(tmp_path, {"dies": {"0": 90}, "resume": checkpoint})
+    assert "rank 0 ended by SIGKILL" in said
+    check_all_are_there(found, back=0, first=80)
+
+
+def test_a_group_that_does_not_go_on_is_refused(found: dict[str, Any]) -> None:
+    assert "call gossamer.init() before TrainingArguments" in found["goes on in torch's group"]

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tomllib
 import torch
+import yaml
 from conftest import ROOT
 
 from gossamer import _series
@@ -173,3 +175,18 @@ def test_a_build_for_another_python_is_named(tmp_path: Path) -> None:
     assert "[wheel] all builds must be for this Python" in done.stderr
     assert "_core.cpython-39" in done.stderr
     assert str(tmp_path) in done.stderr
+
+
+def test_the_workflow_makes_and_tries_the_wheels_of_all_that_pip_takes() -> None:
+    """Series of torch and versions of Python are those of the package's own conditions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    jobs = yaml.safe_load((ROOT / ".github/workflows/wheels.yml").read_text())["jobs"]
+    build, tried = (jobs[name]["strategy"]["matrix"] for name in ("build", "try"))
+    assert build["python"] == tried["python"]
+    assert project["requires-python"] == f">={build['python'][0]}"
+    (command,) = (step["run"] for step in jobs["build"]["steps"] if "wheels.sh" in str(step))
+    versions = re.findall(r"\b2\.\d+\.\d+", command)
+    assert versions == [str(version) for version in tried["torch"]]
+    series = [tuple(map(int, version.split(".")[:2])) for version in versions]
+    (bounds,) = (each for each in project["dependencies"] if each.startswith("torch"))
+    assert bounds == f"torch>=2.{series[0][1]},<2.{series[-1][1] + 1}"

@@ -35,8 +35,8 @@ ARROWS: dict[str, set[str]] = {
     "probing": {"base", "workers", "tensors", "session", "diagnosis"},
     "job": {"workers"},
     "launching": set(),
-    "lightning": {"gossip"},
-    "transformers": {"gossip"},
+    "lightning": {"workers", "step", "gossip", "job", "stopping"},
+    "transformers": {"workers", "gossip"},
     "doctor": {"_built", "workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),

@@ -142,6 +142,24 @@ def test_one_that_stood_still_ends_by_itself(text: list[str], tmp_path: Path, sh
     assert "without this worker" in done[1].stderr
 
 
+def test_those_left_save_when_one_is_told_to_stop(text: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    flags = "--topology ring --lost go_on --steps 1000000 --checkpoint-every 5 --out".split()
+    processes = start(as_torchrun(4, per_host=2), [0, 1, 2, 3], *text, *flags, str(out))
+    wait_for(out / "checkpoints" / "latest", *processes, patience_s=60)
+    processes[2].send_signal(signal.SIGKILL)
+    processes[2].wait()
+    processes[3].send_signal(signal.SIGTERM)
+    done = finish(processes)
+    stopped = 128 + signal.SIGTERM
+    assert [each.returncode for each in done] == [stopped, stopped, -signal.SIGKILL, stopped]
+    step = int((out / "checkpoints" / "latest").read_text().strip().removeprefix("step-"))
+    assert f"stopped and saved after step {step};" in done[0].stderr
+    assert len(checkpoint_bytes(out, step)) == 3
+    for rank in (0, 1, 3):
+        assert len([line for line in lines(out, rank) if "loss" in line]) == step
+
+
 def test_threads_take_it_too(text: list[str], tmp_path: Path) -> None:
     done = train(*text, *RUN, str(tmp_path / "run"), "--hosts", "2", "--per-host", "2")
     assert "workers_left" not in json.loads(done.stdout)

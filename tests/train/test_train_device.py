@@ -98,6 +98,26 @@ def test_a_run_goes_on_where_it_was_saved_on_either(text: list[str], tmp_path: P
         assert last == pytest.approx([r for r in rows(whole) if "val_loss" in r][-1], rel=NEAR)
 
 
+def test_gossip_of_gradients_goes_on_with_the_rounds_that_are_due(
+    text: list[str], tmp_path: Path
+) -> None:
+    told = [*text, "--pattern", "gradient_gossip", "--topology", "one_peer_exponential"]
+    told += ["--device", NAME, "--lr-schedule", "constant", "--steps", "10"]
+
+    def run(out: Path, *more: str) -> None:
+        launched = as_torchrun(4, 4)
+        flags = [*more, "--out", str(out)]
+        for done in finish(start(lambda r: DEVICE | launched(r), [0, 1, 2, 3], *told, *flags)):
+            assert done.returncode == 0, done.stderr
+
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    run(whole)
+    run(parts, "--steps", "5", "--checkpoint-every", "5")
+    run(parts, "--auto-resume")
+    last = [[line for line in rows(out) if "val_loss" in line][-1] for out in (whole, parts)]
+    assert last[1] == pytest.approx(last[0], rel=NEAR)
+
+
 def test_a_probe_finds_the_rate_of_copies(text: list[str], tmp_path: Path) -> None:
     out = tmp_path / "probed"
     links = "--hosts 2 --per-host 1 --link-rate 200Mbit/s".split()

@@ -109,13 +109,28 @@ TrainResult train_with_threads(TrainRequest& request) {
   });
 }
 
+/// Where those that are lost find the others again, if they may come back.
+std::optional<Members> members_of(const Recipe& recipe) {
+  auto members = Members::of(environment_variable);
+  const bool may_come_back = recipe.algorithm.lost == Lost::go_on;
+  if (members && members->comes_back() && !may_come_back) {
+    fail_argument({.place = "train",
+                   .what = "this worker was started again, but the others do not go on without it",
+                   .got = "lost = error",
+                   .remedy = "use --lost go_on, or start the whole job again"});
+  }
+  return may_come_back ? members : std::nullopt;
+}
+
 /// As one process of several; `request.recipe` gets the launcher's hosts.
 TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
   const bool speaks = env.rank == 0;
   return watched(request, speaks, [&](const TrainRunArgs& args) {
-    TrainJob job(env, request.recipe.run.timeout_s);
+    TrainJob job(env, request.recipe.run.timeout_s, members_of(request.recipe));
     const Task task = begin_process(request.recipe, job, {"train", request.says_hosts});
-    if (speaks) {
+    if (job.comes_back()) {
+      std::cerr << "gossamer: worker " << env.rank << " comes back\n";
+    } else if (speaks) {
       std::cerr << "gossamer: " << task.description << "\ngossamer: " << name_of(env.launcher)
                 << " has started " << describe(job.shape()) << '\n';
     }

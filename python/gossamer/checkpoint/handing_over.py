@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +28,6 @@ from gossamer.workers import members
 from gossamer.workers.world import World
 
 _MANIFEST, _FILE = "manifest.json", "worker-00000.safetensors"
-_MEMORY = Path("/dev/shm")
 _PAUSE_S = 2.0
 _HEAD = 8  # bytes of the length of each part before the file
 
@@ -95,16 +93,15 @@ def _of_host(session: Session) -> range:
 
 
 def _packed(team: Team, found: Trained, carried: Carried, beside: Sequence[Any]) -> bytes:
-    step = team.engine.steps_done
-    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
-        temporary, _ = _core.begin_checkpoint(place, step, "handed-over")
-        content = worker_file.collect(found, carried, team.session.row(found.rule).name)
-        written = content.write(temporary, 0)
-        manifest = saving.described(team, found, carried, saving.now(), [written])
-        path = Path(_core.commit_checkpoint(temporary, place, manifest, [0]))
-        heads = [(path / _MANIFEST).read_bytes(), json.dumps(beside).encode()]
-        sized = [len(head).to_bytes(_HEAD, "big") + head for head in heads]
-        return b"".join([*sized, (path / _FILE).read_bytes()])
+    folder = _core.MemoryFolder()  # gone at the end
+    temporary, _ = _core.begin_checkpoint(folder.path, team.engine.steps_done, "handed-over")
+    content = worker_file.collect(found, carried, team.session.row(found.rule).name)
+    written = content.write(temporary, 0)
+    manifest = saving.described(team, found, carried, saving.now(), [written])
+    path = Path(_core.commit_checkpoint(temporary, folder.path, manifest, [0]))
+    heads = [(path / _MANIFEST).read_bytes(), json.dumps(beside).encode()]
+    sized = [len(head).to_bytes(_HEAD, "big") + head for head in heads]
+    return b"".join([*sized, (path / _FILE).read_bytes()])
 
 
 def _unpacked(state: bytes) -> tuple[bytes, list[Any], bytes]:
@@ -119,16 +116,17 @@ def _unpacked(state: bytes) -> tuple[bytes, list[Any], bytes]:
 
 def _put(session: Session, found: Trained, state: bytes) -> tuple[Carried, list[Any]]:
     said, beside, content = _unpacked(state)
-    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as place:
-        (Path(place) / _MANIFEST).write_bytes(said)
-        (Path(place) / _FILE).write_bytes(content)
-        manifest = _core.read_checkpoint(place)
-        loading.check_model(found, manifest)
-        source = WorkerFile(_core.open_worker_file(place, manifest, 0))
-        with understood("the state of a neighbour"):
-            restored = worker_file.restored(source, found)
-            loading.check_state(found, restored)
-            losses = Carried(losses=manifest.losses)
-            carried = loading.carried_in(session, found, source, losses)
-        restored.put(found.optimizers)
+    folder = _core.MemoryFolder()  # gone at the end
+    place = Path(folder.path)
+    (place / _MANIFEST).write_bytes(said)
+    (place / _FILE).write_bytes(content)
+    manifest = _core.read_checkpoint(folder.path)
+    loading.check_model(found, manifest)
+    source = WorkerFile(_core.open_worker_file(folder.path, manifest, 0))
+    with understood("the state of a neighbour"):
+        restored = worker_file.restored(source, found)
+        loading.check_state(found, restored)
+        losses = Carried(losses=manifest.losses)
+        carried = loading.carried_in(session, found, source, losses)
+    restored.put(found.optimizers)
     return carried, beside

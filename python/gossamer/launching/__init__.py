@@ -77,8 +77,9 @@ def _parser() -> argparse.ArgumentParser:
         "--spares",
         type=int,
         default=0,
-        help="processes that have imported torch already, so that a lost worker is back sooner by "
-        "these seconds; each takes the memory of that",
+        help="processes that have imported torch already, from which lost workers are forked, so "
+        "that they are back sooner by these seconds; one is enough for all; each takes the memory "
+        "of that",
     )
     parser.add_argument("--hosts", type=int, default=1, help="hosts, each with as many workers")
     parser.add_argument("--host", type=int, default=0, help="which of them this is, from 0")

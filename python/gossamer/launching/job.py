@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from gossamer.launching.processes import Process
 
 
 @dataclass
@@ -15,7 +16,7 @@ class Worker:
 
     rank: int
     local_rank: int
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
     restarts: int = 0  # by this launcher
     in_a_row: int = 0  # of them after a short life
     starts: int = 0  # by any: how often it has been there before
@@ -23,6 +24,7 @@ class Worker:
     began: float = 0.0
     is_over: bool = False
     has_finished: bool = False
+    has_left: bool = False  # by itself, while the others go on
 
 
 @dataclass
@@ -79,10 +81,18 @@ class Job:
         for card in self.members.glob(f"*/{worker.rank}.json"):
             card.unlink()
         self.mark_of(worker).unlink(missing_ok=True)
+        self.take_leave(worker)
 
     def mark_of(self, worker: Worker) -> Path:
         """Says that its program has ended as it should."""
         return self.members / f"{worker.rank}.finished"
+
+    def take_leave(self, worker: Worker) -> bool:
+        """Whether it has said that it leaves; once."""
+        mark = self.members / f"{worker.rank}.left"
+        has_left = mark.exists()
+        mark.unlink(missing_ok=True)
+        return has_left
 
     def is_over(self) -> bool:
         """Whether a worker has finished, on whatever host."""

@@ -10,6 +10,7 @@ import sys
 import time
 
 from gossamer.launching.job import Job, Worker
+from gossamer.launching.processes import Process, adopt_orphans, bury_orphans
 from gossamer.launching.spares import Spares, spare_command
 
 _NAP_S = 0.05
@@ -17,6 +18,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _SHORT_S = 10.0  # a process that ends sooner may fail again at once
 _GRACE_S = 30.0
 _DONE, _FAILED, _INTERRUPTED = 0, 1, 130
+_STOPPED = {128 + int(number): number for number in (signal.SIGTERM, signal.SIGHUP)}
+"""Exit codes of programs that were told to stop, and did: see StopOnSignal."""
 
 
 def pause_s(in_a_row: int) -> float:
@@ -32,6 +35,7 @@ class Supervisor:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._told = 0  # the signal that has come
+        self._stopped = 0  # the exit code of a worker that was told to stop
         self._spares = Spares(job.spares, spare_command(job.command) or [], job.variables_of_all())
         first = job.host * job.per_host
         job.workers = [Worker(first + k, k) for k in range(job.per_host)]
@@ -46,6 +50,7 @@ class Supervisor:
     def _run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
+        adopt_orphans()
         for worker in self._job.workers:
             if self._job.comes_back:
                 worker.starts = self._job.starts_before(worker)
@@ -65,13 +70,24 @@ class Supervisor:
                     return _FAILED
             if all(map(self._job.has_joined, self._job.workers)):
                 self._spares.look()  # not before: the workers' own start needs the processors
+            bury_orphans(self._known())
             time.sleep(_NAP_S)
-        return _DONE if any(w.has_finished for w in self._job.workers) else _FAILED
+        if any(worker.has_finished or worker.has_left for worker in self._job.workers):
+            return _DONE
+        return self._stopped or _FAILED
+
+    def _known(self) -> set[int]:
+        """The processes that are looked at by themselves."""
+        workers = {w.process.pid for w in self._job.workers if w.process is not None}
+        return workers | self._spares.pids()
 
     def _take(self, number: int, _: object) -> None:
         self._told = number
 
     def _start(self, worker: Worker) -> bool:
+        """Or later, where a spare is about to be ready. False: it cannot be started."""
+        if self._spares.is_importing():
+            return True
         worker.began = time.monotonic()
         try:
             self._job.count_start(worker)
@@ -97,6 +113,15 @@ class Supervisor:
         if code is None:
             return True
         worker.process = None
+        if self._job.take_leave(worker):
+            self._say(f"rank {worker.rank} has left, the others go on")
+            worker.is_over = worker.has_left = True
+            return True
+        if code in _STOPPED:
+            self._say(f"rank {worker.rank} has stopped as {_STOPPED[code].name} asks")
+            self._stopped = code
+            worker.is_over = True
+            return True
         if code == 0:
             worker.is_over = worker.has_finished = True
             with contextlib.suppress(OSError):
@@ -142,7 +167,7 @@ class Supervisor:
                 process.wait()
 
 
-def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+def _signal(process: Process, number: int) -> None:
     """To all of its process group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)

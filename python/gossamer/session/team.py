@@ -81,13 +81,17 @@ class Team:
         """As ``cards.exchange``, among workers that have begun, in the order of those that are
         ``present``. Collective."""
         own = json.dumps(told(operation, card, problem))
-        with self.within(operation):
-            said = self.engine.call(operation, own.encode())
+        said = self.say(operation, own.encode())
         if problem is not None:
             raise problem
         told_by = {rank: json.loads(each) for rank, each in enumerate(said) if each}
         self.present = list(told_by)
         return checked(self.session.world.rank, operation, told_by)
+
+    def say(self, operation: str, data: bytes) -> Sequence[bytes]:
+        """What each rank says, of those that are lost nothing. Collective."""
+        with self.within(operation):
+            return self.engine.call(operation, data)
 
     def agree(
         self,

@@ -8,6 +8,10 @@ steps, and at the step where nothing would be left if nobody was ever lost. Then
 until nothing is left. A worker that comes back in the round of the state that it was given takes
 its own share from there on. In a later one it does not know the shares. So until the end of that
 round it trains on samples that others train on as well.
+
+What a lost worker has done counts as far as its neighbours have its parameters, and they know when
+they last had them. Where a neighbour may have been lost as well, or has come back too lately to
+have edges, nobody may know: then all that the worker was dealt in this round is dealt again.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from gossamer import _core
 
 _SHORT_ROUND = 8  # steps, after the planned end
 
@@ -60,10 +66,12 @@ class Round:
 
 class Said(NamedTuple):
     """What a worker says at the end of a round: since which step it has done its own share, None
-    where it does not know it; and who was lost in the round, by rank with the step."""
+    where it does not know it; who was lost in the round, by rank with the step; and after which
+    step it had come back itself, None where it was there from the start."""
 
     since: int | None
     lost: Mapping[int, int] = {}
+    came: int | None = None
 
 
 def begin(work: Work, step: int, every: int, rest: Round | None = None) -> tuple[Timeline, Round]:
@@ -94,21 +102,33 @@ def share(work: Work, of: Round, places: Sequence[int], rank: int, step: int) ->
 
 def following(work: Work, timeline: Timeline, of: Round, said: Mapping[int, Said]) -> Round:
     """The next round, from what all that are there have said at the end of this one."""
-    rest = _without(work, of, [_done_by(of, rank, said) for rank in range(work.workers)])
+    is_known = _is_known(work, of, said)
+    rest = _without(work, of, [_done_by(of, rank, said, is_known) for rank in range(work.workers)])
     absent = tuple(rank for rank in range(work.workers) if rank not in said)
     return replace(rest, begin=of.end, end=timeline.next_end(of.end), absent=absent)
 
 
-def _done_by(of: Round, rank: int, said: Mapping[int, Said]) -> range | set[int]:
+def _is_known(work: Work, of: Round, said: Mapping[int, Said]) -> bool:
+    """Whether all neighbours of who was lost in this round were there all the time, with edges."""
+    away = {
+        rank for rank in range(work.workers) if rank not in said or said[rank].since != of.begin
+    }
+    lost = away.union(of.absent, *(each.lost for each in said.values()))
+    others = [each.came for rank, each in said.items() if rank not in lost]
+    came = [step for step in others if step is not None]
+    return len(lost) <= 1 and all(of.begin - step >= _core.STEPS_UNTIL_EDGES for step in came)
+
+
+def _done_by(of: Round, rank: int, said: Mapping[int, Said], is_known: bool) -> range | set[int]:
     """The steps of its share that are in the parameters of those that are there."""
     since = said[rank].since if rank in said else None
     own = range(of.end if since is None else since, of.end)
     if rank in of.absent:  # of a life between, nobody knows when it began
         return own
     # The others have the parameters that it sent last, and with them its step before that. Some may
-    # notice late: those that it is no neighbour of, and those that come back themselves.
+    # notice late: those that it is no neighbour of.
     noticed = [each.lost[rank] - 2 for each in said.values() if rank in each.lost]
-    if rank in said and not noticed:
+    if (rank in said and not noticed) or not is_known:
         return own
     return {*range(of.begin, min(noticed, default=of.end - 1)), *own}
 

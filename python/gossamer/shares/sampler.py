@@ -87,6 +87,7 @@ class Shares(Sampler[list[int]]):
         self._timeline: Timeline | None = None  # until the first deal
         self._round: Round | None = None  # also where this worker does not know it
         self._since: int | None = None
+        self._came: int | None = None  # after which step it has come back
         self._end: int | None = None  # of the round that was dealt
         self._lost: dict[int, int] = {}
         self._orders: dict[int, torch.Tensor] = {}
@@ -182,6 +183,7 @@ class Shares(Sampler[list[int]]):
         step = self._run.team.engine.steps_done
         self._timeline, of = _read(handed)
         knows = of is not None and of.begin <= step < of.end
+        self._came = step
         self._round, self._since = (of, step) if knows else (None, None)
 
     def _note(self, run: Run) -> None:
@@ -203,9 +205,11 @@ class Shares(Sampler[list[int]]):
             everybody = {rank: Said(self._round.begin) for rank in range(self._work.workers)}
             self._round = following(self._work, timeline, self._round, everybody)
             return
-        own = {"since": self._since, "lost": list(self._lost.items())}
+        own = {"since": self._since, "lost": list(self._lost.items()), "came": self._came}
         cards = team.by_rank(team.exchange(_DEAL, {**own, "knows": self._round is not None}))
-        said = {r: Said(card["since"], dict(card["lost"])) for r, card in cards.items()}
+        said = {
+            r: Said(card["since"], dict(card["lost"]), card["came"]) for r, card in cards.items()
+        }
         of = self._round
         if of is not None:
             of = following(self._work, timeline, of, said)

@@ -1,7 +1,8 @@
 """Objects of the training loop, such as a scheduler, whose state a worker that comes back is given.
 
 Note [Behind]: the state is that of an earlier step than the one to begin with. A scheduler that is
-stepped with the optimizer is stepped until it is there. Any other object keeps the state that came.
+stepped with the optimizer is stepped until it is there: one that is as far ahead of the steps as it
+was when it was handed over. Any other object keeps the state that came.
 A new scheduler has changed its optimizer's settings, from which many schedulers go on: so these
 come with it.
 """
@@ -28,12 +29,18 @@ def hand_over(run: Run, objects: Mapping[str, Any]) -> None:
                 f"{type(found).__name__} as {name}"
             )
         _packed({name: found.state_dict()})  # what cannot travel is said here
+    ahead = {
+        name: found.last_epoch - run.team.engine.steps_done
+        for name, found in objects.items()
+        if isinstance(found, LRScheduler)
+    }
 
     def state() -> dict[str, Any]:
         states = {name: each.state_dict() for name, each in objects.items()}
         settings = {name: _settings(each) for name, each in objects.items()}
         return {
             "steps": run.team.engine.steps_done,
+            "ahead": ahead,
             "states": _packed(states),
             "settings": _packed(settings),
         }
@@ -48,11 +55,13 @@ def hand_over(run: Run, objects: Mapping[str, Any]) -> None:
             f"here and {list(states)} on the rank that gave its state"
         )
     settings = _unpacked(received["settings"])
+    ahead.update(received["ahead"])
     for name, found in objects.items():
         found.load_state_dict(states[name])
         if isinstance(found, LRScheduler):
-            _put(found, settings[name])
-            _catch_up(found, received["steps"], run.team.engine.steps_done)
+            put_settings(found.optimizer, settings[name])
+            steps = (received["steps"], run.team.engine.steps_done)
+            _catch_up(found, *(ahead[name] + each for each in steps))
 
 
 def _settings(found: Any) -> list[dict[str, Any]]:
@@ -62,8 +71,9 @@ def _settings(found: Any) -> list[dict[str, Any]]:
     return [{k: v for k, v in g.items() if k != "params"} for g in found.optimizer.param_groups]
 
 
-def _put(scheduler: LRScheduler, settings: list[dict[str, Any]]) -> None:
-    for group, values in zip(scheduler.optimizer.param_groups, settings, strict=True):
+def put_settings(optimizer: torch.optim.Optimizer, settings: list[dict[str, Any]]) -> None:
+    """By group."""
+    for group, values in zip(optimizer.param_groups, settings, strict=True):
         for name, value in values.items():
             if isinstance(group.get(name), torch.Tensor):
                 group[name].fill_(value)
@@ -89,8 +99,8 @@ def _unpacked(packed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _catch_up(scheduler: LRScheduler, given: int, now: int) -> None:
-    """See Note [Behind]; ``given``: the steps of the other worker, which may have been about to
-    step its scheduler."""
+    """See Note [Behind]. Where the scheduler should be, at the other worker, which may have been
+    about to step it, and here."""
     if isinstance(scheduler, ReduceLROnPlateau) or given - scheduler.last_epoch not in (0, 1):
         return
     with warnings.catch_warnings():

@@ -40,6 +40,15 @@ def to_json(value: Any) -> Any:
     raise TypeError(f"no plain form for {type(value).__module__}.{type(value).__qualname__}")
 
 
+def is_plain(value: Any) -> bool:
+    """Whether it has such a form."""
+    try:
+        to_json(value)
+    except TypeError:
+        return False
+    return True
+
+
 def from_json(value: Any) -> Any:
     """The inverse; ValueError for what ``to_json`` does not write."""
     try:

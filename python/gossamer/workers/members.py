@@ -51,6 +51,20 @@ def who_has_finished() -> int | None:
     return next((int(mark.stem) for mark in sorted(marks) if mark.stem.isdecimal()), None)
 
 
+def mark_as_left(rank: int) -> None:
+    """It has gone, and the job goes on. Raises IoError."""
+    folder = os.environ.get(_FOLDER)
+    if not folder:
+        return
+    try:
+        (Path(folder) / f"{rank}.left").touch()
+    except OSError as error:
+        raise _core.IoError(
+            f"[Gossip] rank {rank} could not say in {folder} that it leaves, got {error}; look at "
+            f"{_FOLDER}, a folder that all workers of the job see"
+        ) from error
+
+
 def next_place() -> Path | None:
     """Where the cards of this process's next Gossip are; None: nobody wants them."""
     folder = os.environ.get(_FOLDER)

@@ -1,40 +1,27 @@
-"""A strategy for Lightning: ``import gossamer.lightning``, then ``Trainer(strategy="gossamer")``.
-
-Works with the package ``lightning`` and with ``pytorch_lightning``, 2.x: with the one that the
-script has imported.
-"""
+"""GossipStrategy: Lightning's DDP strategy with gossip in place of the gradients' average."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import sys
+import math
+import signal
+import threading
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
+from gossamer import job
 from gossamer.gossip import Gossip
+from gossamer.lightning import callbacks, package
+from gossamer.lightning.progress import Progress
+from gossamer.stopping import StopOnSignal
+from gossamer.workers import lasting_group, members
+from gossamer.workers.returns import Returns
 
-_PACKAGES = ("lightning.pytorch", "pytorch_lightning")
-
-
-def _lightning() -> ModuleType:
-    """The package that is imported already, else the first that is installed."""
-    for name in _PACKAGES:
-        if name in sys.modules:
-            return sys.modules[name]
-    for name in _PACKAGES:
-        with contextlib.suppress(ModuleNotFoundError):
-            return importlib.import_module(name)
-    raise ModuleNotFoundError(
-        "[gossamer.lightning] neither lightning nor pytorch_lightning is installed; "
-        "run `pip install lightning`"
-    )
-
-
-_strategies: Any = importlib.import_module(_lightning().__name__ + ".strategies")
+_strategies: Any = package.module("strategies")
+_exceptions: Any = package.module("utilities.exceptions")
 
 
 class GossipStrategy(_strategies.DDPStrategy):
@@ -48,7 +35,11 @@ class GossipStrategy(_strategies.DDPStrategy):
     With ``{"lost": "go_on"}`` the workers that are left finish ``fit``: what callbacks and
     ``self.log(..., sync_dist=True)`` ask of all goes over the gossip's own connections, and the
     lowest rank that is left saves. Start each worker by ``gossamer launch`` or an agent of its own.
-    Loggers and the progress bar are rank 0's, and end with it.
+    Loggers and the progress bar are rank 0's, and end with it. A worker that is started again comes
+    back into ``fit``, to the batch that the others are at. It needs one optimizer, and an epoch of
+    known length.
+
+    SIGTERM to one worker stops all of them after the same step, by Lightning's SIGTERMException.
 
     Args:
         gossip: keyword arguments of ``gossamer.Gossip``, such as ``{"topology": "ring"}``.
@@ -76,11 +67,24 @@ class GossipStrategy(_strategies.DDPStrategy):
         self._is_averaged = False
         # With lost="go_on": by whom those that are left ask each other, also after fit.
         self._company: Gossip | None = None
+        self._progress: Progress | None = None
+        self._returns = Returns()
+        self._stop: StopOnSignal | None = None
+        self._asked_at = 0  # the step after which it was asked whether to stop
 
     @property
     def gossips(self) -> list[Gossip]:
         """One for each optimizer, while ``fit`` runs."""
         return self._gossips
+
+    def setup_distributed(self) -> None:
+        """With lost="go_on" the process group is one that goes on, unless another was asked for."""
+        if self._goes_on():
+            if members.is_coming_back() and not dist.is_initialized():
+                job.init()
+            lasting_group.register()
+            self._process_group_backend = self.process_group_backend or lasting_group.NAME
+        super().setup_distributed()
 
     def configure_ddp(self) -> None:
         """Leaves the model as it is."""
@@ -92,8 +96,37 @@ class GossipStrategy(_strategies.DDPStrategy):
             Gossip(self.lightning_module, optimizer, **self._gossip_options)
             for optimizer in self.optimizers
         ]
-        if self._gossips and self._gossip_options.get("lost") == "go_on":
+        if self._gossips and self._goes_on():
             self._company = self._gossips[0]
+            self._follow(trainer, self._company)
+
+    def _goes_on(self) -> bool:
+        return self._gossip_options.get("lost") == "go_on"
+
+    def _follow(self, trainer: Any, company: Gossip) -> None:
+        """From now on whoever comes back is told how far ``fit`` is; so is this worker."""
+        self._progress = Progress(trainer, company)
+        company.hand_over(trainer=self._progress)
+        if self._progress.came_back:
+            self._progress.go_on()
+            self._returns = Returns(company.steps_done)
+
+    def process_dataloader(self, dataloader: object) -> object:
+        """Of a worker that comes back: it begins where the others are."""
+        loader = super().process_dataloader(dataloader)
+        if self._progress is None or not self._progress.came_back:
+            return loader
+        return self._progress.loader(loader)
+
+    def optimizer_step(self, *args: Any, **named: Any) -> Any:
+        """Collective in the first step of a worker that has come back."""
+        output = super().optimizer_step(*args, **named)
+        if self._company is not None:  # see Note [First steps]
+            trainer = self.lightning_module.trainer
+            told = self._returns.told(self._company, lambda: callbacks.states(trainer))
+            if told is not None:
+                callbacks.put(trainer, told)
+        return output
 
     # The consensus model.
 
@@ -130,6 +163,13 @@ class GossipStrategy(_strategies.DDPStrategy):
 
     # What Lightning asks of all workers: with lost="go_on" of those that are left.
 
+    def _is_alone(self) -> bool:
+        """Whether this worker has come back, and the others do not count on it yet: they do once it
+        has done a step."""
+        if self._company is None:
+            return self._goes_on() and members.is_coming_back()
+        return self._returns.is_own(self._company.steps_done + 1)
+
     @property
     def is_global_zero(self) -> bool:
         """Whether this worker saves: it has the lowest rank of those that are left."""
@@ -140,6 +180,8 @@ class GossipStrategy(_strategies.DDPStrategy):
 
     def barrier(self, *names: Any, **options: Any) -> None:
         """Collective."""
+        if self._is_alone():
+            return
         if self._company is None:
             super().barrier(*names, **options)
         else:
@@ -147,6 +189,8 @@ class GossipStrategy(_strategies.DDPStrategy):
 
     def broadcast(self, obj: Any, src: int = 0) -> Any:
         """What ``src`` says, or where it is lost the lowest rank that is left. Collective."""
+        if self._is_alone():
+            return obj
         if self._company is None:
             return super().broadcast(obj, src)
         said = self._company.gather(obj)
@@ -154,6 +198,8 @@ class GossipStrategy(_strategies.DDPStrategy):
 
     def all_gather(self, tensor: torch.Tensor, group: Any = None, sync_grads: bool = False) -> Any:
         """Of those that are left, one after the other. Collective."""
+        if self._is_alone():
+            return tensor.unsqueeze(0)
         if self._company is None or sync_grads:
             return super().all_gather(tensor, group, sync_grads)
         said = self._company.gather(tensor.tolist()).values()
@@ -162,6 +208,8 @@ class GossipStrategy(_strategies.DDPStrategy):
 
     def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
         """The mean or the sum. Collective."""
+        if self._is_alone():
+            return tensor
         if self._company is None or not isinstance(tensor, torch.Tensor):
             return super().reduce(tensor, group, reduce_op)
         name = str(reduce_op).lower().rpartition(".")[2]
@@ -176,16 +224,49 @@ class GossipStrategy(_strategies.DDPStrategy):
 
     def reduce_boolean_decision(self, decision: bool, all: bool = True) -> bool:
         """Whether all say yes, or any of them. Collective."""
+        if self._is_alone():
+            return bool(decision)
         if self._company is None:
             return bool(super().reduce_boolean_decision(decision, all))
         said = self._company.gather(bool(decision)).values()
         return sum(said) == len(said) if all else any(said)
+
+    # Signals.
+
+    def on_train_start(self) -> None:
+        """In place of what Lightning does, which has every batch wait for rank 0. Collective."""
+        super().on_train_start()
+        trainer = self.lightning_module.trainer
+        loop = trainer.fit_loop.epoch_loop
+        requeues = getattr(self.cluster_environment, "auto_requeue", False)  # Slurm's
+        is_main = threading.current_thread() is threading.main_thread()
+        if not self._gossips or requeues or not is_main:
+            return
+        self._stop = StopOnSignal(self._gossips[0], grace_s=math.inf, signals=[signal.SIGTERM])
+        self._asked_at = self._gossips[0].steps_done
+        if hasattr(loop, "_broadcast_sigterm_tensor"):  # since Lightning 2.6
+            loop._broadcast_sigterm_tensor = lambda: None
+
+    def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
+        """Raises SIGTERMException on all workers where one was told to stop."""
+        super().on_train_batch_start(batch, batch_idx)
+        if self._stop is None or self._gossips[0].steps_done == self._asked_at:
+            return
+        self._asked_at = self._gossips[0].steps_done
+        if self._stop.is_due():
+            raise _exceptions.SIGTERMException(128 + signal.SIGTERM)
+
+    def _hear_no_more(self) -> None:
+        if self._stop is not None:
+            self._stop.close()
+        self._stop = None
 
     # The end.
 
     def on_train_end(self) -> None:
         """Every worker goes on with the mean over all of them. Collective."""
         super().on_train_end()
+        self._hear_no_more()
         if self._gossips:
             mean = self.lightning_module_state_dict()
             self._close(but=self._company)
@@ -193,6 +274,7 @@ class GossipStrategy(_strategies.DDPStrategy):
 
     def teardown(self) -> None:
         """After an error, too: ends gossiping, the parameters stay this worker's."""
+        self._hear_no_more()
         if self._gossips:
             self._close()
         super().teardown()

@@ -1,0 +1,63 @@
+#include "gossamer/checkpoint/memory_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <system_error>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/checkpoint/folder.h"
+
+namespace gossamer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMemory = "/dev/shm";
+constexpr const char* kPrefix = "gossamer-state-";
+constexpr std::time_t kYoungS = 10;
+
+Descriptor locked(const fs::path& folder) {
+  Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (descriptor && ::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0) descriptor.reset();
+  return descriptor;
+}
+
+/// See Note [Folders of killed processes].
+void remove_left_ones(const fs::path& parent) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(parent, ignored)) {
+    if (!entry.path().filename().native().starts_with(kPrefix)) continue;
+    struct stat found = {};
+    if (::lstat(entry.path().c_str(), &found) != 0 || found.st_uid != ::getuid()) continue;
+    if (std::time(nullptr) - found.st_mtime < kYoungS) continue;
+    if (locked(entry.path())) remove_quietly(entry.path());
+  }
+}
+
+}  // namespace
+
+MemoryFolder::MemoryFolder() {
+  std::error_code ignored;
+  const fs::path parent = fs::is_directory(kMemory, ignored) ? kMemory : fs::temp_directory_path();
+  remove_left_ones(parent);
+  std::string name = (parent / (std::string(kPrefix) + "XXXXXX")).native();
+  if (::mkdtemp(name.data()) == nullptr) {
+    fail_io({.place = "checkpoint",
+             .what = "no folder for the state of a worker that comes back",
+             .got = std::generic_category().message(errno),
+             .remedy = "make room in " + parent.native()});
+  }
+  path_ = name;
+  lock_ = locked(path_);
+}
+
+MemoryFolder::~MemoryFolder() { remove_quietly(path_); }
+
+}  // namespace gossamer
