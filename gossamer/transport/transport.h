@@ -145,7 +145,7 @@ class Transport {
   /// Unless it has come back as a later generation meanwhile.
   virtual void let_in(const Newcomer&) {}
   /// A worker that has come back, or this one, is one of those on whose number it depends who may
-  /// go on; see Note [Cut off]. Until then it is not.
+  /// go on; see Note [Cut off]. Until then it is not. Nothing for one that has not been let in.
   virtual void count_in(int) {}
   virtual bool counts(int) const { return true; }
   /// How often this worker, or a peer as far as this worker knows, has come back.

@@ -1,5 +1,6 @@
 """A program for `gossamer launch`: one epoch by Shares, in rounds of EVERY steps. The ranks of DIE
-end by SIGKILL, each once the one before has been back for LIFE steps."""
+end by SIGKILL, each once the one before has been back for LIFE steps. While one is away the others
+step slowly, so that the epoch does not end before it is back, however long a start takes."""
 
 import json
 import os
@@ -14,6 +15,15 @@ import torch.distributed as dist
 import gossamer
 
 STEPS_OF_A_LIFE = int(os.environ["LIFE"])
+SLOW_STEPS = 60  # at most, while one is away
+
+
+def count(folder: Path, event: str) -> int:
+    return len(list(folder.glob(f"{event}-*")))
+
+
+def note(folder: Path, event: str) -> None:
+    (folder / f"{event}-{count(folder, event)}").touch()
 
 
 def main() -> None:
@@ -27,14 +37,15 @@ def main() -> None:
     gossip = gossamer.Gossip(model, optimizer, topology="ring", lost="go_on", timeout_s=60)
     shares = gossamer.Shares(gossip, size, batch, every=int(os.environ["EVERY"]))
     out = (folder / f"trained-{rank}-{life}.jsonl").open("w")
-    steps = 0
+    steps, slow_steps = 0, 0
     while shares.deal():
         for samples in shares:
-            if steps == STEPS_OF_A_LIFE and life > 0:
-                (folder / f"back-{len(list(folder.glob('back-*')))}").touch()
-            turn = len(list(folder.glob("back-*")))
+            if life > 0 and steps in (0, STEPS_OF_A_LIFE):
+                note(folder, "back" if steps else "here")
+            turn = count(folder, "back")
             is_next = victims[turn : turn + 1] == [rank] and life == victims[:turn].count(rank)
             if is_next and steps > STEPS_OF_A_LIFE:
+                note(folder, "away")
                 os.kill(os.getpid(), signal.SIGKILL)
             optimizer.zero_grad()
             model(torch.randn(8, 6)).square().mean().backward()
@@ -44,7 +55,9 @@ def main() -> None:
             out.write(json.dumps({**line, "samples": samples}) + "\n")
             out.flush()
             steps += 1
-            time.sleep(0.02)
+            is_one_away = count(folder, "away") > count(folder, "here")
+            slow_steps = slow_steps + 1 if is_one_away else 0
+            time.sleep(1.0 if 0 < slow_steps <= SLOW_STEPS else 0.02)
     out.write(json.dumps({"rank": rank, "life": life, "end": gossip.steps_done}) + "\n")
     out.close()
     gossip.close()

@@ -11,7 +11,7 @@ namespace gossamer::simulation {
 /// A life and its thread, which runs only while the one of run() waits for it.
 struct Simulation::Worker {
   std::shared_ptr<Process> process;
-  std::binary_semaphore go{0};
+  Turn go;
   bool is_awake = false;
   bool sleeps = false;      ///< whatever happens to its process
   bool is_killed = false;   ///< by the next call

@@ -39,10 +39,10 @@ class Newcomers {
     const std::lock_guard lock(mutex_);
     return of_[static_cast<std::size_t>(peer)].is_held_back;
   }
-  /// See Note [Cut off].
+  /// See Note [Cut off]. What has been agreed on before somebody came back says nothing of it.
   void count_in(int peer) {
     const std::lock_guard lock(mutex_);
-    of(peer).counts = true;
+    if (!of(peer).is_held_back) of(peer).counts = true;
   }
   bool counts(int peer) const {
     const std::lock_guard lock(mutex_);

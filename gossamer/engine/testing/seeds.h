@@ -1,0 +1,31 @@
+#pragma once
+/// For tests: random courses by their seeds, or those that GOSSAMER_SEEDS=FROM:TO asks for.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "gossamer/engine/testing/courses.h"
+
+namespace gossamer::simulation {
+
+/// `play(course, seed)` for one after the other, until one fails.
+template <class Play>
+void play_seeds(Course (*course_of)(std::uint64_t), std::uint64_t from, std::uint64_t to,
+                const Play& play) {
+  if (const char* seeds = std::getenv("GOSSAMER_SEEDS")) {
+    const std::string text = seeds;
+    from = std::stoull(text);
+    to = std::stoull(text.substr(text.find(':') + 1));
+  }
+  for (std::uint64_t seed = from; seed < to; ++seed) {
+    const Course course = course_of(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + to_string(course));
+    play(course, seed);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+}  // namespace gossamer::simulation

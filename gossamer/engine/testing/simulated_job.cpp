@@ -1,0 +1,123 @@
+#include "gossamer/engine/testing/simulated_job.h"
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/index.h"
+
+namespace gossamer::simulation {
+namespace {
+
+constexpr int kMostTries = 40;
+constexpr std::chrono::minutes kLimit{30};
+
+bool has_come_too_late(const std::string& text) {
+  return text.find("too fast") != std::string::npos ||
+         text.find("comes back as well") != std::string::npos;
+}
+
+}  // namespace
+
+bool is_of_silence(const std::exception& error) {
+  const auto* failure = dynamic_cast<const TransportError*>(&error);
+  if (failure == nullptr) return false;
+  const TransportError::Details& details = failure->details();
+  return details.fault == Fault::expelled || details.reason.starts_with("cannot come back");
+}
+
+SimulatedJob::SimulatedJob(const Course& course, std::uint64_t seed, Work work)
+    : course_(course),
+      shape_{course.per_host},
+      work_(std::move(work)),
+      simulation_(shape_.workers(), seed),
+      begin_(simulation_.now()),
+      next_fate_(at(shape_.workers()), 0),
+      generations_(at(shape_.workers()), 0),
+      tries_(at(shape_.workers()), 0),
+      open_(shape_.workers()) {
+  for (int rank = 0; rank < shape_.workers(); ++rank) {
+    simulation_.begin(rank, begin_, life_of(rank));
+  }
+  if (!course_.parted.empty()) {
+    simulation_.part(course_.parted, begin_ + seconds(course_.part_at_s),
+                     seconds(course_.part_for_s));
+  }
+  simulation_.when_over([this](int rank, std::uint64_t) { end_life(rank); });
+  played_.has_ended = simulation_.run(kLimit);
+  played_.took_s = std::chrono::duration<double>(simulation_.now() - begin_).count();
+  played_.digest = simulation_.digest();
+}
+
+Simulation::Life SimulatedJob::life_of(int rank) {
+  const LifeName life{rank, generations_[at(rank)]++};
+  return [this, life](Transport& transport) {
+    try {
+      meet_fate(life);
+      work_(*this, transport, life);
+    } catch (const std::exception& error) {
+      fail(life, error);
+    }
+  };
+}
+
+void SimulatedJob::fail(LifeName life, const std::exception& error) {
+  const std::string text = error.what();
+  if (is_of_silence(error)) played_.expelled.insert(life);
+  may_try_again_ = has_come_too_late(text) || (course_.is_silent && is_of_silence(error));
+  if (may_try_again_ && ++tries_[at(life.first)] <= (course_.is_silent ? 20 : 1) * kMostTries) {
+    return;
+  }
+  played_.problems.push_back("worker " + std::to_string(life.first) + ", life " +
+                             std::to_string(life.second) + ": " + text);
+  may_try_again_ = false;
+}
+
+void SimulatedJob::end_life(int rank) {
+  doomed_.erase(rank);
+  at_work_.erase(rank);
+  if (played_.through.contains(rank)) return;
+  const bool tries_again = std::exchange(may_try_again_, false);
+  const bool is_lost =
+      !course_.comes_back[at(rank)] && next_fate_[at(rank)] == course_.fates[at(rank)].size();
+  if (!played_.problems.empty() || (is_lost && !tries_again)) {
+    --open_;
+    return;
+  }
+  const double pause_s =
+      tries_again ? (course_.is_silent ? 1 : 0.1) * rng().uniform() : 0.02 + 2 * rng().uniform();
+  simulation_.begin(rank, simulation_.now() + seconds(pause_s), life_of(rank));
+}
+
+bool SimulatedJob::is_settled() const {
+  for (int rank = 0; rank < shape_.workers(); ++rank) {
+    if (next_fate_[at(rank)] < course_.fates[at(rank)].size()) return false;
+  }
+  const bool is_over = simulation_.now() > begin_ + seconds(course_.last_fault_s());
+  return is_over && doomed_.empty() && std::ssize(at_work_) == open_;
+}
+
+void SimulatedJob::meet_fate(LifeName life) {
+  const auto [rank, generation] = life;
+  std::size_t& next = next_fate_[at(rank)];
+  const auto& fates = course_.fates[at(rank)];
+  while (next < fates.size()) {
+    const Fate& fate = fates[next++];
+    const Time when = begin_ + seconds(fate.at_s);
+    if (fate.kind == Fate::Kind::frozen) {
+      simulation_.freeze(rank, generation, when, seconds(fate.for_s));
+      continue;
+    }
+    doomed_.insert(rank);
+    if (fate.kind == Fate::Kind::killed) return simulation_.kill(rank, generation, when);
+    simulation_.kill_at_send(rank, generation, fate.send);
+    // It may send nothing.
+    return simulation_.kill(rank, generation, simulation_.now() + seconds(3));
+  }
+}
+
+void SimulatedJob::end_work(Transport& transport, LifeName life) {
+  played_.through.insert(life.first);
+  at_work_.erase(life.first);
+  --open_;
+  while (open_ > 0) transport.progress(Clock::now() + std::chrono::milliseconds(20));
+}
+
+}  // namespace gossamer::simulation
