@@ -82,6 +82,41 @@ def test_slurm(tmp_path: Path) -> None:
     assert (tmp_path / "members-7-0").is_dir()
 
 
+def test_skypilot(tmp_path: Path) -> None:
+    """Both nodes are on this machine, and see one folder."""
+    task = yaml.safe_load((FILES / "skypilot.yaml").read_text())
+    environment = surroundings(tmp_path, {"1": [8]})
+    run = task["run"].replace("29500", str(free_port())).replace("/shared", str(tmp_path))
+    assert task["volumes"].keys() == {"/shared"}
+
+    def start(rank: int) -> subprocess.Popen[str]:
+        told = {
+            "SKYPILOT_NODE_IPS": "127.0.0.1\n127.0.0.2",
+            "SKYPILOT_NODE_RANK": str(rank),
+            "SKYPILOT_NUM_NODES": "2",
+            "SKYPILOT_NUM_GPUS_PER_NODE": "2",
+            "SKYPILOT_TASK_ID": "sky-7",
+        }
+        return subprocess.Popen(
+            ["bash", "-c", run],
+            cwd=tmp_path,
+            env=environment | told,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    nodes = [start(rank) for rank in range(2)]
+    try:
+        said = [node.communicate(timeout=LIMIT_S)[1] for node in nodes]
+    finally:
+        for node in nodes:
+            node.kill()
+    assert [node.returncode for node in nodes] == [0, 0], said
+    assert "rank 1 ended by SIGKILL" in said[0]
+    check_all_finished(tmp_path, 4, came_back=1)
+    assert len(list(tmp_path.glob("members-sky-7-*"))) == 1
+
+
 def documents() -> dict[str, Any]:
     texts = (FILES / "kubernetes.yaml").read_text()
     return {each["kind"]: each for each in yaml.safe_load_all(texts)}
