@@ -13,6 +13,8 @@ SimulatedTime::~SimulatedTime() { of_thread = nullptr; }
 
 SimulatedTime* SimulatedTime::of_this_thread() { return of_thread; }
 
+void SimulatedTime::set_of_this_thread(SimulatedTime* time) { of_thread = time; }
+
 void SimulatedTime::do_beside(const void* owner, std::function<void()> work) {
   beside_.emplace_back(owner, std::move(work));
 }

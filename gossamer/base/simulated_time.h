@@ -22,6 +22,8 @@ class SimulatedTime {
 
   /// Null where time is real.
   static SimulatedTime* of_this_thread();
+  /// Null: time is real. For who lets several workers take turns in one thread.
+  static void set_of_this_thread(SimulatedTime* time);
 
   Clock::time_point now() const { return now_; }
   /// From now on this is done, too; until `owner` takes it back.

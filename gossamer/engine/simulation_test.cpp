@@ -147,6 +147,7 @@ void expect_right(const Course& course, const Job& job) {
       ASSERT_EQ(answer, answers.begin()->second) << "after step " << step;
     }
   }
+  if (job.played.is_lost) return;
   for (int rank = 0; rank < course.workers(); ++rank) {
     ASSERT_TRUE(course.stays_away(rank) || job.x.contains(rank)) << rank;
   }
@@ -160,7 +161,9 @@ void expect_right(const Course& course, const Job& job) {
 
 void play(Course (*course_of)(std::uint64_t), std::uint64_t from, std::uint64_t to) {
   const auto play_one = [](const Course& course, std::uint64_t seed) {
-    expect_right(course, Job(course, seed));
+    const Job job(course, seed);
+    expect_right(course, job);
+    return job.played.is_lost;
   };
   simulation::play_seeds(course_of, from, to, play_one);
 }

@@ -60,30 +60,43 @@ Simulation::Life SimulatedJob::life_of(int rank) {
 
 void SimulatedJob::fail(LifeName life, const std::exception& error) {
   const std::string text = error.what();
+  if (at_work_.contains(life.first)) failure_ = text;
   if (is_of_silence(error)) played_.expelled.insert(life);
   may_try_again_ = has_come_too_late(text) || (course_.is_silent && is_of_silence(error));
   if (may_try_again_ && ++tries_[at(life.first)] <= (course_.is_silent ? 20 : 1) * kMostTries) {
     return;
   }
+  may_try_again_ = false;
+  if (played_.is_lost) return;
   played_.problems.push_back("worker " + std::to_string(life.first) + ", life " +
                              std::to_string(life.second) + ": " + text);
-  may_try_again_ = false;
 }
 
 void SimulatedJob::end_life(int rank) {
   doomed_.erase(rank);
-  at_work_.erase(rank);
+  const std::string failure = std::exchange(failure_, "");
+  const bool was_last = at_work_.erase(rank) > 0 && at_work_.empty();
   if (played_.through.contains(rank)) return;
+  if (was_last && played_.through.empty()) lose_all(failure);
   const bool tries_again = std::exchange(may_try_again_, false);
-  const bool is_lost =
+  const bool stays_away =
       !course_.comes_back[at(rank)] && next_fate_[at(rank)] == course_.fates[at(rank)].size();
-  if (!played_.problems.empty() || (is_lost && !tries_again)) {
+  if (!played_.problems.empty() || played_.is_lost || (stays_away && !tries_again)) {
     --open_;
     return;
   }
   const double pause_s =
       tries_again ? (course_.is_silent ? 1 : 0.1) * rng().uniform() : 0.02 + 2 * rng().uniform();
   simulation_.begin(rank, simulation_.now() + seconds(pause_s), life_of(rank));
+}
+
+/// Whoever ends since others go on without it is not the last one: then these others are.
+void SimulatedJob::lose_all(const std::string& failure) {
+  if (failure.empty() || failure.find("is cut off") != std::string::npos) {
+    played_.is_lost = true;
+  } else {
+    played_.problems.push_back("the last one at work has ended: " + failure);
+  }
 }
 
 bool SimulatedJob::is_settled() const {

@@ -26,6 +26,9 @@ struct Played {
   double took_s = 0;
   std::uint64_t digest = 0;  ///< that equal runs have in common
   std::vector<std::string> problems = {};
+  /// Nobody is left to come back to, since the last one was killed, or rightly ended: it heard too
+  /// few of the others. See Note [Cut off].
+  bool is_lost = false;
   std::set<int> through = {};        ///< ranks that have come to the end
   std::set<LifeName> expelled = {};  ///< or never let in, by silence
 };
@@ -54,6 +57,7 @@ class SimulatedJob {
   Simulation::Life life_of(int rank);
   void fail(LifeName life, const std::exception& error);
   void end_life(int rank);
+  void lose_all(const std::string& failure);
   void meet_fate(LifeName life);
 
   const Course course_;
@@ -65,6 +69,7 @@ class SimulatedJob {
   std::vector<std::uint64_t> generations_;  ///< likewise, of the next life
   std::vector<int> tries_;                  ///< likewise
   std::set<int> at_work_;
+  std::string failure_;  ///< of the one at work that ends now; empty: it was killed
   std::set<int> doomed_;
   bool may_try_again_ = false;
   Played played_;

@@ -5,13 +5,14 @@
 
 #include "gossamer/base/index.h"
 #include "gossamer/base/simulated_time.h"
+#include "gossamer/engine/testing/strand.h"
 
 namespace gossamer::simulation {
 
-/// A life and its thread, which runs only while the one of run() waits for it.
+/// A life, which runs only while run() waits for it.
 struct Simulation::Worker {
   std::shared_ptr<Process> process;
-  Turn go;
+  SimulatedTime* time = nullptr;
   bool is_awake = false;
   bool sleeps = false;      ///< whatever happens to its process
   bool is_killed = false;   ///< by the next call
@@ -19,7 +20,7 @@ struct Simulation::Worker {
   Time wakes = Time::max();
   std::uint64_t wait = 0;  ///< number of the wait
   int sends_left = -1;
-  std::jthread thread;
+  std::unique_ptr<Strand> strand;
 };
 
 /// The end of one life.
@@ -132,14 +133,14 @@ void Simulation::begin(int rank, Time when, Life life) {
 void Simulation::start(int rank, const Life& life) {
   Worker& worker = *workers_.emplace_back(std::make_unique<Worker>());
   worker.process = network_.begin(rank, lives_[at(rank)]++);
-  worker.thread = std::jthread([this, &worker, life] { live(worker, life); });
+  worker.strand = std::make_unique<Strand>([this, &worker, life] { live(worker, life); });
   go_on(worker);
 }
 
 void Simulation::live(Worker& worker, const Life& life) {
-  worker.go.acquire();
   {
-    const SimulatedTime time(now_);
+    SimulatedTime time(now_);
+    worker.time = &time;
     SimulatedTransport transport(*this, worker);
     try {
       life(transport);
@@ -147,16 +148,17 @@ void Simulation::live(Worker& worker, const Life& life) {
     }
   }
   ++over_;
+  worker.time = nullptr;
   if (when_over_) when_over_(worker.process->rank, worker.process->generation);
-  back_.release();
 }
 
 /// Lets it run until it waits, or its life is over.
 void Simulation::go_on(Worker& worker) {
   digest_ = mix_bits(digest_, static_cast<std::uint64_t>(now_.time_since_epoch().count()));
   worker.is_awake = true;
-  worker.go.release();
-  back_.acquire();
+  SimulatedTime::set_of_this_thread(worker.time);
+  worker.strand->resume();
+  SimulatedTime::set_of_this_thread(nullptr);
   worker.is_awake = false;
 }
 
@@ -168,8 +170,7 @@ void Simulation::wait(Worker& worker, Time until, bool sleeps) {
   const Duration pause(1000 + static_cast<Duration::rep>(rng_.below(20000)));
   const bool goes_on = !sleeps && std::exchange(worker.is_noticed, false);
   wake_at(worker, goes_on ? now_ + pause : std::max(until, now_ + pause));
-  back_.release();
-  worker.go.acquire();
+  worker.strand->yield();
   worker.is_noticed = worker.is_noticed && sleeps;
   if (std::exchange(worker.is_killed, false)) be_killed(worker);
 }

@@ -2,38 +2,17 @@
 /// For tests: all workers of a job in one process, one at a time, in simulated time; equal seeds
 /// give equal runs. See Note [Simulated time] and Note [Simulated network].
 
-#include <semaphore.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <queue>
 #include <set>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "gossamer/engine/testing/simulated_network.h"
 
 namespace gossamer::simulation {
-
-/// Lets another thread go on. Faster than std::binary_semaphore, which spins before it waits: only
-/// one thread of a simulation has anything to do.
-class Turn {
- public:
-  Turn() { sem_init(&semaphore_, 0, 0); }
-  ~Turn() { sem_destroy(&semaphore_); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  void release() { sem_post(&semaphore_); }
-  void acquire() {
-    while (sem_wait(&semaphore_) != 0) {  // a signal has come between
-    }
-  }
-
- private:
-  sem_t semaphore_;
-};
 
 /// The worker has been killed: no std::exception, so that nobody handles it.
 struct Killed {};
@@ -104,7 +83,6 @@ class Simulation final : public Scheduler {
   std::vector<std::uint64_t> lives_;              ///< by rank, begun so far
   std::vector<std::unique_ptr<Worker>> workers_;  ///< by begin
   std::function<void(int rank, std::uint64_t generation)> when_over_;
-  Turn back_;  ///< the thread of run() goes on
 };
 
 }  // namespace gossamer::simulation
