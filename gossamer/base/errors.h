@@ -44,6 +44,7 @@ enum class Fault {
   lost,      ///< the peer is not there any more: it ended, left, or was closed here
   silent,    ///< nothing has come from the peer for long; it may not be there any more
   expelled,  ///< the peer has heard nothing of this worker for long, and goes on without it
+  replaced,  ///< another process is this worker now: the same rank, a later generation
   refused,   ///< the peer does not make this transfer: one of both sides was empty
   late,      ///< the peer is there and has not done its part within the deadline
   other,

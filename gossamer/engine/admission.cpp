@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/base/rng.h"
 
 namespace gossamer {
 namespace {
@@ -22,8 +23,14 @@ constexpr double kTimesTaken = 2;
 /// Of the most steps in a span so much counts after the next one.
 constexpr double kRemembered = 0.98;
 
+/// So long others may notice the end of a worker later than a newcomer does.
+constexpr std::chrono::seconds kTimeToNotice{2};
+constexpr std::chrono::milliseconds kBetweenQuestions{20};
+
 /// Of the questions of one generation.
 constexpr int kBitsOfQuestions = 32;
+
+constexpr const char* kOtherWorkers = "it does not hear the same workers as the others";
 
 /// What is said about a question. Of a generation that has been replaced nothing is taken for its
 /// successor's, whose connection it may go over.
@@ -33,11 +40,22 @@ Tag tag_of(About about, std::uint64_t generation, std::int64_t number) {
   return {of_it | number, kNewcomers, static_cast<std::int32_t>(about)};
 }
 
+/// Whether two of AdmissionWord::there are, as far as both say it.
+bool are_equal(std::uint64_t one, std::uint64_t other) {
+  return one == 0 || other == 0 || one == other;
+}
+
 std::span<std::byte> bytes_of(AdmissionWord& word) {
   return std::as_writable_bytes(std::span(&word, 1));
 }
 
 }  // namespace
+
+std::uint64_t code_of(const std::vector<int>& ranks) {
+  std::uint64_t code = 0;
+  for (const int rank : ranks) code ^= mix_bits(static_cast<std::uint64_t>(rank), 0);
+  return code | 1U;
+}
 
 // Questions and answers.
 
@@ -131,26 +149,39 @@ std::int64_t Pace::most() const {
   return std::max(static_cast<std::int64_t>(std::ceil(most_)), in_it_);
 }
 
+std::uint64_t Admission::there_without(int guest) const {
+  if (!there_) return 0;
+  std::vector<int> ranks = there_();
+  std::erase(ranks, guest);
+  return code_of(ranks);
+}
+
 void Admission::look(std::int64_t steps) {
   pace_.look(steps, Clock::now());
   reception_->look([&](Guest& guest) {
+    const std::uint64_t there = there_without(guest.who.peer);
     switch (guest.question.kind) {
       case AdmissionWord::Kind::coming:
       case AdmissionWord::Kind::where:
-        return reception_->answer(
-            guest, {.kind = AdmissionWord::Kind::where, .steps = steps, .most = pace_.most()});
+        return reception_->answer(guest, {.kind = AdmissionWord::Kind::where,
+                                          .steps = steps,
+                                          .most = pace_.most(),
+                                          .there = there});
       case AdmissionWord::Kind::state:
         guest.waits_for_state = true;
         return;
       case AdmissionWord::Kind::begin: {
-        const bool is_yes = guest.question.steps >= steps + kBegun;
+        const bool is_yes =
+            guest.question.steps >= steps + kBegun && are_equal(there, guest.question.there);
         if (is_yes) {
           transport_.let_in(guest.who);
           if (!agrees_) transport_.count_in(guest.who.peer);
           lost_.come_back(guest.who.peer, guest.question.steps);
         }
-        return reception_->answer(
-            guest, {.kind = AdmissionWord::Kind::begin, .is_yes = is_yes ? 1 : 0, .steps = steps});
+        return reception_->answer(guest, {.kind = AdmissionWord::Kind::begin,
+                                          .is_yes = is_yes ? 1 : 0,
+                                          .steps = steps,
+                                          .there = there});
       }
     }
   });
@@ -299,7 +330,9 @@ bool Arrival::wait_for_those_before() {
 
 std::vector<int> Arrival::there() const {
   std::vector<int> peers;
-  for (const Host& host : hosts_) peers.push_back(host.peer);
+  for (const Host& host : hosts_) {
+    if (host.is_there && !host.is_coming) peers.push_back(host.peer);
+  }
   return peers;
 }
 
@@ -307,16 +340,29 @@ Arrival::Heard Arrival::ask_how_far() {
   const auto asked = Clock::now();
   const auto answers = ask_all({.kind = AdmissionWord::Kind::where});
   Heard heard{.taken = Clock::now() - asked};
+  const std::uint64_t own = code_of(there());
   for (const auto& [peer, answer] : answers) {
+    heard.agree = heard.agree && are_equal(answer.there, own);
     heard.furthest = std::max(heard.furthest, answer.steps);
     heard.most = std::max(heard.most, answer.most);
   }
   return heard;
 }
 
+Arrival::Heard Arrival::agree_on_who_is_there() {
+  for (const Deadline limit = Clock::now() + kTimeToNotice;;) {
+    Heard heard = ask_how_far();
+    if (heard.agree) return heard;
+    if (Clock::now() > limit) fail(kOtherWorkers);
+    const Deadline next = Clock::now() + kBetweenQuestions;
+    while (Clock::now() < next) transport_.progress(next);
+  }
+}
+
 std::string Arrival::take_state() {
   ask_how_far();
-  wait_for_those_before();
+  if (wait_for_those_before()) ask_how_far();
+  agree_on_who_is_there();
   for (Host& host : hosts_) {
     if (!host.is_there || host.is_coming) continue;
     AdmissionWord answer;
@@ -336,14 +382,16 @@ std::string Arrival::take_state() {
 }
 
 std::int64_t Arrival::agree_on_start() {
-  Heard heard = ask_how_far();
-  while (wait_for_those_before()) heard = ask_how_far();  // the others have gone on meanwhile
+  Heard heard = agree_on_who_is_there();
+  while (wait_for_those_before()) heard = agree_on_who_is_there();  // who have gone on meanwhile
   const double spans =
       std::clamp(kTimesTaken * (heard.taken / std::chrono::duration<double>(Pace::kSpan)),
                  kLeastSpans, kMostSpans);
   const auto margin = static_cast<std::int64_t>(std::ceil(static_cast<double>(heard.most) * spans));
   const std::int64_t start = heard.furthest + std::max(kMargin, margin);
-  for (const auto& [peer, answer] : ask_all({.kind = AdmissionWord::Kind::begin, .steps = start})) {
+  for (const auto& [peer, answer] :
+       ask_all({.kind = AdmissionWord::Kind::begin, .steps = start, .there = code_of(there())})) {
+    if (!are_equal(answer.there, code_of(there()))) fail(kOtherWorkers);
     if (answer.is_yes == 0)
       fail("the others step too fast to come in at step " + std::to_string(start));
   }

@@ -29,6 +29,10 @@ namespace gossamer {
 /// step that is as far away as they have lately come in a tenth of a second. Of two that come back
 /// at a time the lower rank goes first: it takes the other one for lost, which waits until it is
 /// there, or leaves where it has been too late to wait.
+///
+/// All must take the same workers for lost. A newcomer may have given up one that stood still when
+/// it was asked, and that the others hear again: no message passes between these two any more. So
+/// it asks again for a moment, since others may notice an end later than it does, and leaves.
 
 /// What a newcomer asks, and what it hears.
 struct AdmissionWord {
@@ -40,10 +44,15 @@ struct AdmissionWord {
   };
   Kind kind = Kind::where;
   std::int32_t is_yes = 1;
-  std::int64_t steps = 0;  ///< done by who answers, or those before the one to begin with
-  std::int64_t bytes = 0;  ///< of the state, which follows
-  std::int64_t most = 0;   ///< steps that who answers has lately done in Pace::kSpan
+  std::int64_t steps = 0;   ///< done by who answers, or those before the one to begin with
+  std::int64_t bytes = 0;   ///< of the state, which follows
+  std::int64_t most = 0;    ///< steps that who answers has lately done in Pace::kSpan
+  std::uint64_t there = 0;  ///< code_of() the workers that who says this takes to be there, the
+                            ///< newcomer aside; 0: it does not say
 };
+
+/// Equal codes, equal workers, whatever their order.
+std::uint64_t code_of(const std::vector<int>& ranks);
 
 /// How many steps a worker has lately done in a short time, at most.
 class Pace {
@@ -107,11 +116,14 @@ class Reception {
 class Admission {
  public:
   /// Both must outlive this. `agrees`: those that are there agree on who is, and a newcomer counts
-  /// from then on; else at once. See Note [Cut off].
-  Admission(Transport& transport, LostPeers& lost, bool agrees)
+  /// from then on; else at once. See Note [Cut off]. `there`: the ranks that this worker takes to
+  /// be there, itself included; null: it does not say.
+  Admission(Transport& transport, LostPeers& lost, bool agrees,
+            std::function<std::vector<int>()> there = nullptr)
       : transport_(transport),
         lost_(lost),
         agrees_(agrees),
+        there_(std::move(there)),
         reception_(std::make_unique<Reception>(transport)) {}
   /// Of a worker that has come back itself: goes on with those who have asked it meanwhile.
   void go_on_with(std::unique_ptr<Reception> reception) { reception_ = std::move(reception); }
@@ -125,9 +137,12 @@ class Admission {
   void give_state(int peer, std::int64_t steps, std::string state);
 
  private:
+  std::uint64_t there_without(int guest) const;
+
   Transport& transport_;
   LostPeers& lost_;
   const bool agrees_;
+  const std::function<std::vector<int>()> there_;
   std::unique_ptr<Reception> reception_;
   Pace pace_;
 };
@@ -164,11 +179,13 @@ class Arrival {
     std::chrono::duration<double> taken{};
     std::int64_t furthest = 0;  ///< steps done by one of them
     std::int64_t most = 0;      ///< AdmissionWord::most of one of them
+    bool agree = true;          ///< with this worker who is there
   };
 
   /// By peer, of those that are there.
   std::map<int, AdmissionWord> ask_all(const AdmissionWord& question);
   Heard ask_how_far();
+  Heard agree_on_who_is_there();
   bool wait_for_those_before();
   bool ask(Host& host, const AdmissionWord& question, AdmissionWord& answer);
   void answer_others();

@@ -70,7 +70,8 @@ class Job {
       } catch (const std::exception& error) {
         const std::string text = error.what();
         const bool may_try_again = text.find("too fast") != std::string::npos ||
-                                   text.find("comes back as well") != std::string::npos;
+                                   text.find("comes back as well") != std::string::npos ||
+                                   text.find("the same workers") != std::string::npos;
         if (may_try_again && ++tries < 20) continue;
         end_early("worker " + std::to_string(rank) + " in life " + std::to_string(life) + ": " +
                   error.what());

@@ -12,7 +12,9 @@ GoingOn::GoingOn(Transport& transport, Collectives& collectives, const EngineOpt
       agrees_(counts || settles(find_pattern_facts(options.pattern))),
       lost_(transport, company_of(options, collectives.rank()), counts ? kStepsOfACensus : 0),
       lookout_(transport, lost_, options.min_workers),
-      admission_(transport, lost_, agrees_) {
+      admission_(
+          transport, lost_, agrees_,
+          agrees_ ? [this] { return lookout_.there(); } : std::function<std::vector<int>()>()) {
   collectives.go_on_without(lost_, lookout_);
   transport.hold_back_newcomers();
   if (!counts) return;

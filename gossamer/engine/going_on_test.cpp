@@ -76,6 +76,12 @@ class Assembly {
     std::int64_t steps = 0;
   };
 
+  static std::string text_of(std::int64_t steps, const Ranks& ranks) {
+    std::string text = " after " + std::to_string(steps) + " steps:";
+    for (const int rank : ranks) text += " " + std::to_string(rank);
+    return text;
+  }
+
   void work(SimulatedJob& job, Transport& transport, LifeName life) {
     const int workers = job.shape().workers();
     std::optional<Arrival> arrival;
@@ -100,17 +106,18 @@ class Assembly {
         end_ = std::max(worker.steps, last_start_) + kStepsTogether;
       }
       Simulation::sleep(transport, seconds(step_s_ * pace * job.rng().uniform()));
-      step(worker, life);
-      if (worker.steps % course_.calls_every == 0) call(worker, life);
+      step(job, worker, life);
+      if (worker.steps % course_.calls_every == 0) call(job, worker, life);
     }
-    call(worker, life);
+    call(job, worker, life);
     job.end_work(transport, life);
   }
 
-  void step(Worker& worker, LifeName life) {
+  void step(SimulatedJob& job, Worker& worker, LifeName life) {
     ++worker.steps;
     if (const auto seating = worker.going_on->count(worker.steps)) {
       counted[worker.steps][life] = ranks_of(*seating);
+      job.tell(life, "counts" + text_of(worker.steps, ranks_of(*seating)));
     }
     worker.going_on->look(worker.steps);
     worker.collectives.at_step(worker.steps);
@@ -119,10 +126,11 @@ class Assembly {
     }
   }
 
-  void call(Worker& worker, LifeName life) {
+  void call(SimulatedJob& job, Worker& worker, LifeName life) {
     double sum = 0;
     worker.collectives.mean({&sum, 1});
     called[worker.steps][life] = worker.collectives.took_part();
+    job.tell(life, "calls" + text_of(worker.steps, worker.collectives.took_part()));
   }
 
   static constexpr std::int64_t kNever = std::int64_t{1} << 40;
@@ -156,9 +164,8 @@ void expect_right(const Course& course, const Assembly& assembly) {
   for (int rank = 0; rank < course.workers(); ++rank) {
     ASSERT_TRUE(course.stays_away(rank) || through.contains(rank)) << rank << " is not through";
   }
-  for (const Assembly::Found* found : {&assembly.called, &assembly.counted}) {
-    ASSERT_TRUE(std::ranges::equal(found->rbegin()->second.begin()->second, through)) << "the last";
-  }
+  ASSERT_TRUE(std::ranges::equal(assembly.called.rbegin()->second.begin()->second, through))
+      << "in the last call";
   if (course.is_silent) return;
   for (const auto& [step, lives] : assembly.called) {  // who never died was never left out
     for (int rank = 0; rank < course.workers(); ++rank) {
@@ -187,7 +194,9 @@ TEST(GoingOn, WhoeverIsSilentForLongTheOthersAgreeWhoIsThere) {
 TEST(GoingOn, FaultsThatWereFoundStayMended) {
   if (std::getenv("GOSSAMER_SEEDS") != nullptr) GTEST_SKIP() << "other seeds are asked for";
   const std::vector<std::uint64_t> found{
-      2,  // what was agreed on before somebody died counted for who came back
+      2,    // what was agreed on before somebody died counted for who came back
+      533,  // who came back had given up some that the others heard again, and a census waited
+      1839,
   };
   for (const std::uint64_t seed : found) play(simulation::silent_course_of, seed, seed + 1);
 }

@@ -60,6 +60,7 @@ void Lookout::look(Watch& watch) {
   }
   const Fault fault = fault_of(status.error);
   if (fault == Fault::expelled) lost_.heed_expulsion(watch.peer);
+  if (fault == Fault::replaced) lost_.heed_replacement(watch.peer);
   if (fault == Fault::silent) transport_.expel(watch.peer);
   const bool is_unheard = fault == Fault::silent || fault == Fault::expelled;
   if (watch.generation) {
@@ -67,6 +68,15 @@ void Lookout::look(Watch& watch) {
     watch.is_unheard = is_unheard;
   }
   transport_.release(std::exchange(watch.receive, 0));
+}
+
+std::vector<int> Lookout::there() const {
+  std::vector<int> ranks;
+  for (const Watch& watch : watches_) {
+    const bool is_there = watch.receive != 0 && !watch.is_unheard;
+    if (is_there || watch.peer == rank_) ranks.push_back(watch.peer);
+  }
+  return ranks;
 }
 
 Heard Lookout::heard() const {

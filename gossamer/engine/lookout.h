@@ -23,6 +23,8 @@ class Lookout {
 
   /// Between two steps, as often as one likes. Throws TransportError where this worker is cut off.
   void look();
+  /// The ranks that it hears or heard until lately, itself included.
+  std::vector<int> there() const;
   /// Where somebody was lost: before anything is decided without them.
   void look_now();
 

@@ -34,6 +34,7 @@ void LostPeers::pass_over(const std::exception_ptr& error, std::int64_t steps) {
     }
     if (fault == Fault::silent) transport_.expel(details.peer);
     if (fault == Fault::expelled) heed_expulsion(details.peer);
+    if (fault == Fault::replaced) heed_replacement(details.peer);
     lose({details.peer, details.reason});
   }
 }
@@ -61,6 +62,16 @@ void LostPeers::heed_expulsion(int peer) const {
                         .elapsed_s = 0,
                         .reason = kExpelled,
                         .fault = Fault::expelled});
+}
+
+void LostPeers::heed_replacement(int peer) const {
+  throw TransportError({.rank = transport_.describe().rank,
+                        .peer = peer,
+                        .operation = "",
+                        .elapsed_s = 0,
+                        .reason = "another process has come back as this worker, and takes part "
+                                  "in its place; this one ends",
+                        .fault = Fault::replaced});
 }
 
 void LostPeers::come_back(int peer, std::int64_t steps) {

@@ -53,6 +53,8 @@ class LostPeers {
   void pass_over(const std::exception_ptr& error, std::int64_t steps);
   /// A peer goes on without this worker. Throws TransportError, unless that peer is lost here, too.
   void heed_expulsion(int peer) const;
+  /// A peer exchanges with another process in place of this one. Throws TransportError.
+  [[noreturn]] void heed_replacement(int peer) const;
   /// This one is lost; once.
   void lose(LostPeer lost);
   /// From the step after `steps` on this peer is there again, and not before. See Note [Coming

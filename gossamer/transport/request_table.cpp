@@ -36,7 +36,9 @@ void check_peer(int peer, int rank, int workers) {
 }
 
 Failure said_by_peer(std::string reason) {
-  const Fault fault = reason == kExpelledByPeer ? Fault::expelled : Fault::lost;
+  const Fault fault = reason == kExpelledByPeer   ? Fault::expelled
+                      : reason == kReplacedByPeer ? Fault::replaced
+                                                  : Fault::lost;
   return {std::move(reason), fault};
 }
 

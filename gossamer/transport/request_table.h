@@ -33,6 +33,7 @@ struct Failure {
 
 /// What a worker says to the peer that it closes, or expels.
 inline constexpr const char* kClosedByPeer = "the peer closed the connection";
+inline constexpr const char* kReplacedByPeer = "a later generation of this worker is there";
 inline constexpr const char* kExpelledByPeer = "the peer had heard nothing of this worker for long";
 /// What a peer says as it ends the connection.
 Failure said_by_peer(std::string reason);

@@ -162,14 +162,26 @@ def pod_command(index: int, hosts: int, shared: Path, port: int) -> list[str]:
     return words
 
 
+def children_of(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def end_all_of(pid: int) -> None:
     """A pod with all its processes, at once."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    for each in (pid, *map(int, children)):
+    for each in (pid, *children_of(pid)):
         os.kill(each, signal.SIGKILL)
 
 
-def test_a_new_pod_takes_the_place_of_one_that_failed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loses", ["all its processes", "its launcher"])
+def test_a_new_pod_takes_the_place_of_one_that_failed(tmp_path: Path, loses: str) -> None:
+    """Its workers live on where only the launcher ends. They end once others have their place."""
     hosts, port = 3, free_port()
     never = 1_000_000  # steps: rank 1's first life does not end by itself
     environment = surroundings(tmp_path, {"1": [never]})
@@ -179,6 +191,7 @@ def test_a_new_pod_takes_the_place_of_one_that_failed(tmp_path: Path) -> None:
         return subprocess.Popen(words, cwd=tmp_path, env=environment)
 
     pods = [start(index) for index in range(hosts)]
+    orphans: list[int] = []
     try:
         limit = time.monotonic() + LIMIT_S
         card = tmp_path / "members-0b1c" / "0" / "1.json"
@@ -187,15 +200,24 @@ def test_a_new_pod_takes_the_place_of_one_that_failed(tmp_path: Path) -> None:
             assert time.monotonic() < limit
             time.sleep(0.05)
         time.sleep(1)
-        end_all_of(pods[1].pid)
+        if loses == "its launcher":
+            orphans = children_of(pods[1].pid)
+            pods[1].kill()
+        else:
+            end_all_of(pods[1].pid)
         pods[1].wait()
         pods[1] = start(1)
         assert [pod.wait(LIMIT_S) for pod in pods] == [0] * hosts
+        while any(map(is_alive, orphans)):
+            assert time.monotonic() < limit, "two workers of one rank"
+            time.sleep(0.05)
     finally:
         for pod in pods:
             if pod.poll() is None:
                 end_all_of(pod.pid)
                 pod.wait()
+        for orphan in filter(is_alive, orphans):
+            os.kill(orphan, signal.SIGKILL)
     check_all_finished(tmp_path, hosts, came_back=1)
 
 

@@ -1,5 +1,7 @@
 #include "gossamer/engine/testing/simulated_job.h"
 
+#include <cstdio>
+
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 
@@ -11,7 +13,8 @@ constexpr std::chrono::minutes kLimit{30};
 
 bool has_come_too_late(const std::string& text) {
   return text.find("too fast") != std::string::npos ||
-         text.find("comes back as well") != std::string::npos;
+         text.find("comes back as well") != std::string::npos ||
+         text.find("the same workers") != std::string::npos;
 }
 
 }  // namespace
@@ -58,8 +61,21 @@ Simulation::Life SimulatedJob::life_of(int rank) {
   };
 }
 
+void SimulatedJob::tell(LifeName life, const std::string& text) const {
+  if (!tells_) return;
+  const double since_s = std::chrono::duration<double>(simulation_.now() - begin_).count();
+  std::fprintf(stderr, "%10.4f s  worker %d, life %d: %s\n", since_s, life.first,
+               static_cast<int>(life.second), text.c_str());
+}
+
+void SimulatedJob::begin_work(LifeName life) {
+  at_work_.insert(life.first);
+  tell(life, "begins to work");
+}
+
 void SimulatedJob::fail(LifeName life, const std::exception& error) {
   const std::string text = error.what();
+  tell(life, text);
   if (at_work_.contains(life.first)) failure_ = text;
   if (is_of_silence(error)) played_.expelled.insert(life);
   may_try_again_ = has_come_too_late(text) || (course_.is_silent && is_of_silence(error));
@@ -73,6 +89,7 @@ void SimulatedJob::fail(LifeName life, const std::exception& error) {
 }
 
 void SimulatedJob::end_life(int rank) {
+  tell({rank, generations_[at(rank)] - 1}, "its life is over");
   doomed_.erase(rank);
   const std::string failure = std::exchange(failure_, "");
   const bool was_last = at_work_.erase(rank) > 0 && at_work_.empty();

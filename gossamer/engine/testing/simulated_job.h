@@ -2,6 +2,7 @@
 /// For tests: a job in simulated time by a course, whose workers die, come back and leave.
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <set>
 #include <string>
@@ -33,6 +34,7 @@ struct Played {
   std::set<LifeName> expelled = {};  ///< or never let in, by silence
 };
 
+/// With GOSSAMER_TELL in the environment it says on stderr what happens.
 class SimulatedJob {
  public:
   /// What a worker does in a life, between begin_work() and end_work().
@@ -45,11 +47,13 @@ class SimulatedJob {
 
   // What lives call.
   Rng& rng() { return simulation_.rng(); }
-  void begin_work(LifeName life) { at_work_.insert(life.first); }
+  void begin_work(LifeName life);
   /// Whether nothing is to happen any more, and all are there that are to be.
   bool is_settled() const;
   /// It is through, and stays until all others are: they may need what it has sent.
   void end_work(Transport& transport, LifeName life);
+
+  void tell(LifeName life, const std::string& text) const;
 
   const Played& played() const { return played_; }
 
@@ -60,6 +64,7 @@ class SimulatedJob {
   void lose_all(const std::string& failure);
   void meet_fate(LifeName life);
 
+  const bool tells_ = std::getenv("GOSSAMER_TELL") != nullptr;
   const Course course_;
   const HostShape shape_;
   const Work work_;

@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::chrono::seconds kBeat{1};
 constexpr const char* kRestarted = "the peer restarted";
-const std::string kReplaced = "a later generation of this worker is there";
 // For the last frames to reach peers when this worker leaves.
 constexpr std::chrono::seconds kLinger{1};
 
@@ -326,7 +325,7 @@ void NetTransport::let_in(AcceptedConnection accepted) {
   const std::uint64_t known = peers_[rank]->generation();
   if (peers_[rank]->is_throttled()) return;  // it may come again
   if (accepted.identity.generation < known) {
-    accepted.stream.send({.type = FrameType::bye}, bytes_of(kReplaced));
+    accepted.stream.send({.type = FrameType::bye}, bytes_of(kReplacedByPeer));
     return accepted.stream.write();
   }
   if (accepted.identity.generation > known) replace(accepted.identity);
@@ -343,7 +342,7 @@ void NetTransport::replace(const Identity& identity) {
   } catch (const std::invalid_argument&) {
     return;
   }
-  peers_[identity.rank]->replace(*former, {kRestarted, kReplaced});
+  peers_[identity.rank]->replace(*former, {kRestarted, kReplacedByPeer});
   newcomers_.come({static_cast<int>(identity.rank), identity.generation});
 }
 

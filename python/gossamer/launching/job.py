@@ -76,6 +76,11 @@ class Job:
         self.members.mkdir(mode=0o700, parents=True, exist_ok=True)
         (self.members / f"{worker.rank}.starts").write_text(str(worker.starts + 1))
 
+    def is_taken_over(self, worker: Worker) -> bool:
+        """Whether another launcher has started this worker meanwhile."""
+        count = self.members / f"{worker.rank}.starts"
+        return not count.exists() or count.read_text() != str(worker.starts + 1)
+
     def forget(self, worker: Worker) -> None:
         """What an earlier job has left."""
         for card in self.members.glob(f"*/{worker.rank}.json"):

@@ -137,6 +137,10 @@ class Supervisor:
             self._say(f"{ended}; it is not started again, others have finished")
             worker.is_over = True
             return True
+        if self._job.is_taken_over(worker):
+            self._say(f"{ended}; it is not started again, another launcher has done that")
+            worker.is_over = True
+            return True
         if worker.restarts >= self._job.restarts:
             self._say(f"{ended}; it is not started again, the others go on")
             worker.is_over = True
