@@ -237,10 +237,15 @@ void Arrival::answer_others() {
 
 void Arrival::leave_out_absent() {
   std::erase_if(hosts_, [this](const Host& host) {
-    const bool is_absent = !host.is_there || host.is_coming;
-    if (is_absent) absent_.push_back(host.peer);
-    return is_absent;
+    if (!host.is_there) absent_.push_back(host.peer);
+    return !host.is_there;
   });
+}
+
+/// Until the start is agreed on they may come first.
+void Arrival::leave_out_coming() {
+  for (Host& host : hosts_) host.is_there = host.is_there && !host.is_coming;
+  leave_out_absent();
 }
 
 void Arrival::fail(const std::string& reason) const {
@@ -252,10 +257,12 @@ void Arrival::fail(const std::string& reason) const {
                         .fault = Fault::late});
 }
 
-/// Whether it is done; false where the peer is lost.
-bool Arrival::finish(ScopedRequest request, void* landing) {
+/// Whether it is done; false where the peer is lost. A later generation of it does not answer what
+/// the former one has been asked.
+bool Arrival::finish(const Host& host, ScopedRequest request, void* landing) {
   Status status = transport_.poll(request.get());
   while (status.state == Status::State::pending) {
+    if (!host.is_there) return false;
     if (Clock::now() > deadline_) fail("those that are there have not answered in time");
     transport_.progress(Clock::now() + kBetweenPolls);
     if (while_waiting_) while_waiting_();
@@ -265,6 +272,15 @@ bool Arrival::finish(ScopedRequest request, void* landing) {
   const bool is_done = status.state == Status::State::done;
   if (is_done && landing != nullptr) land(status, landing);
   return is_done;
+}
+
+void Arrival::pause() {
+  const Deadline until = Clock::now() + kBetweenQuestions;
+  while (Clock::now() < until) {
+    transport_.progress(until);
+    if (while_waiting_) while_waiting_();
+    answer_others();
+  }
 }
 
 ScopedRequest Arrival::send(int peer, Tag tag, AdmissionWord& word) {
@@ -278,8 +294,10 @@ ScopedRequest Arrival::receive(int peer, Tag tag, std::span<std::byte> landing) 
 bool Arrival::ask(Host& host, const AdmissionWord& question, AdmissionWord& answer) {
   AdmissionWord word = question;
   host.is_there =
-      finish(send(host.peer, tag_of(About::question, generation_, host.number), word), nullptr) &&
-      finish(receive(host.peer, tag_of(About::answer, generation_, host.number), bytes_of(answer)),
+      finish(host, send(host.peer, tag_of(About::question, generation_, host.number), word),
+             nullptr) &&
+      finish(host,
+             receive(host.peer, tag_of(About::answer, generation_, host.number), bytes_of(answer)),
              &answer);
   host.is_coming = host.is_there && answer.kind == AdmissionWord::Kind::coming;
   return host.is_there;
@@ -301,8 +319,8 @@ std::map<int, AdmissionWord> Arrival::ask_all(const AdmissionWord& question) {
   }
   std::map<int, AdmissionWord> heard;
   for (std::size_t k = 0; k < hosts_.size(); ++k) {
-    const bool is_sent = finish(std::move(sends[k]), nullptr);
-    const bool is_heard = finish(std::move(receives[k]), &answers[k]);
+    const bool is_sent = finish(hosts_[k], std::move(sends[k]), nullptr);
+    const bool is_heard = finish(hosts_[k], std::move(receives[k]), &answers[k]);
     Host& host = hosts_[k];
     host.is_there = host.is_there && is_sent && is_heard;
     host.is_coming = host.is_there && answers[k].kind == AdmissionWord::Kind::coming;
@@ -318,7 +336,7 @@ bool Arrival::wait_for_those_before() {
   bool has_waited = false;
   for (Host& host : hosts_) {
     while (host.is_coming && host.is_there && host.peer < rank_) {
-      transport_.progress(Clock::now() + kBetweenPolls);
+      pause();
       AdmissionWord answer;
       ask(host, {.kind = AdmissionWord::Kind::where}, answer);
       ++host.number;
@@ -354,8 +372,7 @@ Arrival::Heard Arrival::agree_on_who_is_there() {
     Heard heard = ask_how_far();
     if (heard.agree) return heard;
     if (Clock::now() > limit) fail(kOtherWorkers);
-    const Deadline next = Clock::now() + kBetweenQuestions;
-    while (Clock::now() < next) transport_.progress(next);
+    pause();
   }
 }
 
@@ -372,7 +389,8 @@ std::string Arrival::take_state() {
       continue;
     }
     std::string state(static_cast<std::size_t>(answer.bytes), '\0');
-    host.is_there = finish(receive(host.peer, tag_of(About::state, generation_, host.number),
+    host.is_there = finish(host,
+                           receive(host.peer, tag_of(About::state, generation_, host.number),
                                    std::as_writable_bytes(std::span(state))),
                            state.data());
     ++host.number;
@@ -399,7 +417,7 @@ std::int64_t Arrival::agree_on_start() {
     const bool goes_first = host.is_there && host.is_coming && host.peer < rank_;
     if (goes_first) fail("worker " + std::to_string(host.peer) + " comes back as well, and first");
   }
-  leave_out_absent();
+  leave_out_coming();
   return start;
 }
 

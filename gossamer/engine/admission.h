@@ -190,9 +190,11 @@ class Arrival {
   bool ask(Host& host, const AdmissionWord& question, AdmissionWord& answer);
   void answer_others();
   void leave_out_absent();
+  void leave_out_coming();
   ScopedRequest send(int peer, Tag tag, AdmissionWord& word);
   ScopedRequest receive(int peer, Tag tag, std::span<std::byte> landing);
-  bool finish(ScopedRequest request, void* landing);
+  bool finish(const Host& host, ScopedRequest request, void* landing);
+  void pause();
   [[noreturn]] void fail(const std::string& reason) const;
 
   Transport& transport_;
