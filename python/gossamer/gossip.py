@@ -35,7 +35,8 @@ class Gossip(habits.NoModule, Closing):
     The training loop stays as it is: ``optimizer.step()`` steps and mixes. Every worker calls it
     equally often. ``torch.optim.SGD``, ``Adam``, ``AdamW`` and ``gossamer.AccumAdam``,
     ``AccumAdamW`` run fused with the mix on their own ``state`` and ``param_groups``; any other
-    optimizer takes its own step first.
+    optimizer takes its own step first. So do torch's where one worker is alone: under ``"cwa"``,
+    ``"atc"`` and ``"allreduce"`` that is plain training, bit for bit.
 
     Args:
         model: not wrapped in DistributedDataParallel.

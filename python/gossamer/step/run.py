@@ -304,8 +304,9 @@ class Run:
     def adopt(self) -> None:
         """Goes on from the state that was loaded into the optimizer."""
         trained = self.trained
-        if self.state is not None and trained.rule is not None:
-            parameters.check_loaded_state(trained.fused, trained.rule, trained.named)
+        if trained.kept is not None:
+            parameters.check_loaded_state(trained.fused, trained.kept, trained.named)
+        if self.state is not None:
             self.state.adopt()
 
     def restart(self, step: int | None = None, carried: Carried | None = None) -> None:
