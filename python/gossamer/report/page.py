@@ -101,6 +101,7 @@ def _row(comparison: Comparison, index: int) -> dict[str, Any]:
         "cells": {
             "ms per step": words.plain(own.step_ms),
             "of AllReduce's time": words.share(1) if baseline is own else _compared(part),
+            "samples per s": words.plain(own.samples_per_s),
             "exposed ms": words.plain(own.exposed_ms),
             "validation loss": words.plain(own.val_loss, 4),
             "disagreement": words.plain(own.disagreement, 2),
@@ -188,6 +189,7 @@ def _values_of(comparison: Comparison, index: int) -> dict[str, Any]:
         "steps": own.steps,
         "ms_per_step": own.step_ms,
         "share_of_allreduce": comparison.share_of(index),
+        "samples_per_s": own.samples_per_s,
         "exposed_ms": own.exposed_ms,
         "val_loss": own.val_loss,
         "disagreement": own.disagreement,

@@ -291,7 +291,7 @@ class Run:
     def _write_line(self) -> None:
         if self.last_step is None or not self.metrics.is_on:
             return
-        rate = float(self.trained.optimizers.param_groups[0]["lr"])
+        rate = float(self.trained.optimizers.each[0].param_groups[0]["lr"])
         self.metrics.step(self.last_step, rate, self.totals.waited(self.team.engine))
 
     # Changes between steps.
