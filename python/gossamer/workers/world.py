@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
-from gossamer.workers import members
+from gossamer.workers import last_words, members
 from gossamer.workers.board import Board, Waiting, next_number
 from gossamer.workers.groups import group_of
 
@@ -107,6 +107,8 @@ def explain(
             f"it failed, was ended, is late, or takes fewer steps; every rank must call {method} "
             "equally often, and where one only takes longer, raise timeout_s"
         )
+        if error.peer >= 0:
+            last_words.expect(error, seat.rank, error.peer)
     elif f"rank {seat.rank}" not in text and f"worker {seat.rank}" not in text:
         text = text.replace("] ", f"] rank {seat.rank}: ", 1)
     error.args = (text,)
