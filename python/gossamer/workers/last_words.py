@@ -22,10 +22,9 @@ _Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any
 _errors: WeakKeyDictionary[BaseException, tuple[int, int]] = WeakKeyDictionary()
 
 
-def expect(error: Exception, rank: int, peer: int) -> None:
-    """This worker ends by the error, unless somebody catches it: without this peer it cannot go
-    on."""
-    _errors[error] = (rank, peer)
+def expect(error: Exception, rank: int, first: int) -> None:
+    """This worker ends by the error, unless somebody catches it: ``first`` was the first to end."""
+    _errors[error] = (rank, first)
     usual: _Hook = sys.excepthook
     if _is_usual(usual):
         sys.excepthook = _after(usual)
@@ -53,10 +52,10 @@ def _after(usual: _Hook) -> _Hook:
     return hook
 
 
-def said(error: BaseException, rank: int, peer: int) -> str:
+def said(error: BaseException, rank: int, first: int) -> str:
     """Of one rank, in a line."""
-    cause = f"worker {peer} does not answer any more"
-    speaker = 0 if peer != 0 else 1
+    cause = f"worker {first} does not answer any more"
+    speaker = 0 if first != 0 else 1
     if rank == speaker:
         return (
             f"[Gossip] {cause}, so that all others end: {error}; or use lost='go_on', with which "
