@@ -110,6 +110,7 @@ void Trainer::took(const std::vector<at::Tensor>& replica) {
 at::Tensor Trainer::forward(const Task& task, Shard shard) {
   if (averages_ && !average_) average_gradients();
   const Batch batch = moved(task.training_batch(engine().steps_done(), shard));
+  samples_ = batch.inputs.size(0);
   return loss_of(model_.model, batch, model_.label_smoothing);
 }
 

@@ -47,6 +47,8 @@ class Trainer {
 
   /// The loss on the worker's part of the coming step's batch.
   at::Tensor forward(const Task& task, Shard shard);
+  /// How many samples that was.
+  std::int64_t samples() const { return samples_; }
   void backward(const at::Tensor& loss);
   /// The optimizer's step and the mix; `groups` as TensorEngine::step() takes them.
   StepReport update(std::span<const Hyper> groups, const at::Tensor& loss);
@@ -87,6 +89,7 @@ class Trainer {
   LateValues late_;
   std::vector<StepValues> known_;
   double exposed_s_ = 0;  ///< of steps
+  std::int64_t samples_ = 0;
 };
 
 }  // namespace gossamer

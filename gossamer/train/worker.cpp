@@ -48,6 +48,7 @@ void let_exchanges_go_first() {
 struct OpenLine {
   double lr = 0;
   double step_s = 0;
+  std::int64_t samples = 0;
   double exposed_s = 0;
   double distance = 0;
   std::vector<int> lost;
@@ -190,6 +191,7 @@ class Worker {
     const StepReport report = trainer_->step(*context_.task, {rank_, shape_.workers()}, groups_);
     open_.push_back({.lr = lr,
                      .step_s = seconds_between(begin, Clock::now()),
+                     .samples = trainer_->samples(),
                      .exposed_s = trainer_->exposed_s() - exposed_before_s,
                      .distance = report.distance,
                      .lost = say_changes(rank_, report),
@@ -207,6 +209,8 @@ class Worker {
                       {"loss", values.loss},
                       {"lr", line.lr},
                       {"step_ms", 1e3 * line.step_s},
+                      {"samples", line.samples},
+                      {"samples_per_s", static_cast<double>(line.samples) / line.step_s},
                       {"exposed_ms", 1e3 * line.exposed_s},
                       {"grad_norm", values.grad_norm},
                       {"mixing_distance", line.distance}};

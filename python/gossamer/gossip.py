@@ -35,7 +35,8 @@ class Gossip(habits.NoModule, Closing):
     The training loop stays as it is: ``optimizer.step()`` steps and mixes. Every worker calls it
     equally often. ``torch.optim.SGD``, ``Adam``, ``AdamW`` and ``gossamer.AccumAdam``,
     ``AccumAdamW`` run fused with the mix on their own ``state`` and ``param_groups``; any other
-    optimizer takes its own step first.
+    optimizer takes its own step first. So do torch's where one worker is alone: under ``"cwa"``,
+    ``"atc"`` and ``"allreduce"`` that is plain training, bit for bit.
 
     Args:
         model: not wrapped in DistributedDataParallel.
@@ -321,7 +322,9 @@ class Gossip(habits.NoModule, Closing):
     def log(self, **values: Any) -> None:
         """Adds values to the next line of ``metrics``, such as ``loss=loss``: numbers, texts and
         tensors of one element. The next line is that of the next step; inside of ``averaged()``,
-        that of its end, with the disagreement. Raises IoError where it cannot be written."""
+        that of its end, with the disagreement. ``samples=len(x)`` counts samples: those of all
+        batches of a step are added up, and its line has ``samples_per_s``, too. Raises IoError
+        where the line cannot be written."""
         self._run.metrics.log(values)
 
     def close(self) -> None:

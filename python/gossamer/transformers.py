@@ -18,11 +18,13 @@ from typing import Any
 import torch
 
 from gossamer.gossip import Gossip
+from gossamer.step.runs import run_of
 from gossamer.workers import lasting_group, members
 from gossamer.workers.returns import Returns
 
 _transformers: Any = importlib.import_module("transformers")
 _callbacks: Any = importlib.import_module("transformers.trainer_callback")
+_utils: Any = importlib.import_module("transformers.trainer_pt_utils")
 # Of a TrainerState: what is not the same for all workers, or is known already.
 _OWN = {
     *("epoch", "global_step", "stateful_callbacks"),
@@ -147,9 +149,18 @@ class GossipMixin:
     def training_step(self, *args: Any, **kwargs: Any) -> Any:
         """The backwards before the last of a step travel nowhere."""
         own: Any = super()
+        self._count(args[1] if len(args) > 1 else kwargs.get("inputs"))
         accumulates = self._gossip is not None and not self.accelerator.sync_gradients
         with self._gossip.no_sync() if accumulates and self._gossip else contextlib.nullcontext():
             return own.training_step(*args, **kwargs)
+
+    def _count(self, inputs: Any) -> None:
+        """For the metrics, where anybody follows them."""
+        if self._gossip is None:
+            return
+        metrics = run_of(self._gossip, type(self).__name__).metrics
+        if metrics.is_on:
+            metrics.count(_utils.find_batch_size(inputs) or 0)
 
     # The consensus model.
 

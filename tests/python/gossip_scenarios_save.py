@@ -208,7 +208,7 @@ def state_of_odd(optimizer: torch.optim.Optimizer) -> list[Any]:
 
 
 def grown(rank: int, size: int) -> Any:
-    """What rank 0 alone has saved, and what all load."""
+    """What rank 0 alone has saved, and what all load; whether each goes on fused."""
     found = []
     alone = dist.new_group([0])
     for seed, group in ((0, alone), (4, None)):
@@ -226,6 +226,8 @@ def grown(rank: int, size: int) -> Any:
                 found.append(gossip.disagreement())
                 dist.barrier()
             found.append(everything(model, optimizer))
+            train(model, optimizer, range(2), rank)
+            found.append(gossip.is_fused)
     return found
 
 

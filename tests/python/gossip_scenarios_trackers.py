@@ -30,7 +30,7 @@ def take_steps(
         optimizer.zero_grad()
         loss = loss_of(model, batch(step, rank))
         loss.backward()
-        gossip.log(loss=loss, rank_and_step=10 * rank + step, **more)
+        gossip.log(loss=loss, rank_and_step=10 * rank + step, samples=4, **more)
         optimizer.step()
 
 

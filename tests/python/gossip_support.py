@@ -18,6 +18,8 @@ from safetensors.torch import save_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 Make = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+FUSED: dict[str, Any] = {"pattern": "push_sum"}
+"""With it the engine steps for a worker alone, too, see Note [A worker alone]."""
 
 
 def mlp(seed: int = 0, inputs: int = 5, hidden: int = 7, outputs: int = 3) -> nn.Sequential:

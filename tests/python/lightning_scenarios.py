@@ -102,11 +102,17 @@ def away_from(checkpoint: Path, values: torch.Tensor) -> float:
     return float((flat(saved) - values).abs().max())
 
 
-def fit(model: Net, epochs: int, *callbacks: Any, resume: Path | None = None) -> None:
+def fit(
+    model: Net,
+    epochs: int,
+    *callbacks: Any,
+    resume: Path | None = None,
+    strategy: Any = "gossamer",
+) -> None:
     trainer = lightning.Trainer(
         accelerator="cpu",
         devices=2,
-        strategy="gossamer",
+        strategy=strategy,
         max_epochs=epochs,
         callbacks=list(callbacks),
         logger=False,
@@ -149,7 +155,10 @@ def main(notes_file: Path, folder: Path) -> None:
     torch.manual_seed(0)
     model = Net(found["one"], folder)
     keep = ModelCheckpoint(folder, filename="kept", every_n_epochs=1, monitor="test", mode="min")
-    fit(model, EPOCHS, keep)
+    strategy = gossamer.lightning.GossipStrategy({"metrics": folder / "metrics"})
+    fit(model, EPOCHS, keep, strategy=strategy)
+    lines = (folder / "metrics" / f"metrics.rank{dist.get_rank()}.jsonl").read_text().splitlines()
+    found["one"]["samples"] = [json.loads(line).get("samples") for line in lines]
     kept = folder / "kept.ckpt"
     found["one"]["kept in validation"] = away_from(kept, model.average)
     found["one"]["away from the last average"] = float(

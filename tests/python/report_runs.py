@@ -49,6 +49,7 @@ def write_metrics(folder: Path, step_ms: float, exposed_ms: float, gap: float) -
                     "step": step,
                     "loss": loss,
                     "step_ms": slow * step_ms,
+                    "samples": 2,
                     "exposed_ms": slow * exposed_ms,
                 }
             )

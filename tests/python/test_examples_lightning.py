@@ -36,6 +36,12 @@ def test_validation_and_the_end_are_the_average(found: dict[str, Any], model: st
 
 
 @needs_lightning
+def test_the_metrics_count_samples(found: dict[str, Any]) -> None:
+    """Two epochs of 64 samples on two workers, in batches of 8."""
+    assert [count for count in found["one"]["samples"] if count is not None] == [8] * 8
+
+
+@needs_lightning
 def test_checkpoints_hold_the_average(found: dict[str, Any]) -> None:
     assert found["one"]["kept in validation"] == 0
     assert found["one"]["kept by hand"] < ROUNDING

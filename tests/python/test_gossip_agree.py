@@ -210,6 +210,34 @@ def test_what_is_logged_is_one_number_and_new(tmp_path: Path) -> None:
         alone()[2].log(loss=1)
 
 
+def test_samples_of_a_step_are_counted_together(tmp_path: Path) -> None:
+    model, optimizer, gossip = alone(metrics=tmp_path)
+    for wrong in (-1, 2.5, True, "3", torch.ones(2)):
+        with pytest.raises(
+            ValueError, match=r"samples as a whole number, 0 or more, got .*len\(x\)"
+        ):
+            gossip.log(samples=wrong)
+    with pytest.raises(ValueError, match="got samples_per_s, which every line has already"):
+        gossip.log(samples_per_s=1.0)
+    gossip.log(samples=3, loss=0.5)
+    gossip.log(samples=torch.tensor(4))
+    with gossip.averaged():  # whose line is of no step
+        pass
+    train(model, optimizer, range(2))
+    gossip.log(samples=5)
+    train(model, optimizer, [2])
+    gossip.close()
+    lines = list(map(json.loads, (tmp_path / "metrics.rank0.jsonl").read_text().splitlines()))
+    lines = [line for line in lines if "step_ms" in line]
+    assert [line.get("samples") for line in lines] == [7, None, 5]
+    for line in lines[::2]:
+        assert line["samples_per_s"] == pytest.approx(1e3 * line["samples"] / line["step_ms"])
+    assert "samples_per_s" not in lines[1]
+    read = read_metrics(tmp_path)
+    assert read is not None
+    assert read.samples == [7, None, 5]
+
+
 def test_habits_of_ddp_are_answered() -> None:
     _, _, gossip = alone()
     for name in ("module", "state_dict", "parameters", "train"):
@@ -226,7 +254,7 @@ def test_repr_says_who_mixes_what() -> None:
     _, _, gossip = alone(topology="ring")
     assert repr(gossip) == (
         "<Gossip: Sequential with SGD, rank 0 of 1 on hosts of (1), topology='ring', "
-        "pattern='cwa', fused>"
+        "pattern='cwa', own step>"
     )
     gossip.close()
     assert "closed" in repr(gossip)

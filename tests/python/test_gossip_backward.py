@@ -9,7 +9,7 @@ import gossip_ranks
 import pytest
 import torch
 from gossip_scenarios_backward import MAKERS, MODELS, PATTERNS, STEPS, Plain
-from gossip_support import batch, difference, flat, loss_of, mlp, pair, train
+from gossip_support import FUSED, batch, difference, flat, loss_of, mlp, pair, train
 from torch import nn
 from torch.nn import functional
 from torch.optim import SGD, AdamW, RMSprop
@@ -17,7 +17,7 @@ from torch.optim import SGD, AdamW, RMSprop
 from gossamer import Gossip
 
 SCENARIOS = {
-    1: "backward_and_step",
+    2: "backward_and_step",
     3: "backward_and_step consensus_in_between backward_and_ddp averaged_by_others "
     "backward_not_finite",
 }
@@ -261,7 +261,7 @@ def checked_on_arrival(model: nn.Module, optimizer: torch.optim.Optimizer, gossi
 def test_gradients_are_checked_on_arrival_and_again_when_changed() -> None:
     model = mlp()
     optimizer = SGD(model.parameters(), lr=0.1)
-    gossip = Gossip(model, optimizer)
+    gossip = Gossip(model, optimizer, **FUSED)
     for zero in (True, True, False, False):
         optimizer.zero_grad(set_to_none=zero)
         loss_of(model, batch(0)).backward()

@@ -10,13 +10,14 @@ import socket
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gossip_ranks
 import pytest
 import torch
 import torch.distributed as dist
 from gossip_scenarios_messages import MISTAKES
-from gossip_support import ROOT, batch, loss_of, mlp, train
+from gossip_support import FUSED, ROOT, batch, loss_of, mlp, train
 from gossip_wrappers import accelerated
 from package_runs import run
 from torch import nn
@@ -87,10 +88,10 @@ def under_an_unknown_launcher() -> None:
         Gossip(mlp(), sgd(mlp()))
 
 
-def not_finite(make: Callable[..., torch.optim.Optimizer], value: float) -> None:
+def not_finite(make: Callable[..., torch.optim.Optimizer], value: float, **options: Any) -> None:
     model = mlp()
     optimizer = make(model.parameters(), lr=0.01)
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **options)
     train(model, optimizer, range(2))
     loss_of(model, batch(2)).backward()
     model[2].weight.grad[1, 2] = value
@@ -104,7 +105,7 @@ def not_finite(make: Callable[..., torch.optim.Optimizer], value: float) -> None
 def sparse() -> None:
     model = nn.Embedding(5, 3, sparse=True)
     optimizer = Adam(model.parameters())
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **FUSED)
     model(torch.tensor([1, 2])).sum().backward()
     optimizer.step()
 
@@ -260,8 +261,8 @@ CASES: dict[str, Callable[[], object]] = {
     "init_process_group on a port in use": a_busy_port,
     "doctor: a variable is missing": lambda: doctor(RANK="0", WORLD_SIZE="2", MASTER_PORT="1"),
     "doctor: port in use": doctor_on_a_busy_port,
-    "nan": lambda: not_finite(Adam, float("nan")),
-    "inf": lambda: not_finite(SGD, float("-inf")),
+    "nan": lambda: not_finite(Adam, float("nan"), **FUSED),
+    "inf": lambda: not_finite(SGD, float("-inf"), **FUSED),
     "nan with an own step": lambda: not_finite(torch.optim.RMSprop, float("nan")),
     "sparse gradient": sparse,
     "sparse parameter": lambda: Gossip((m := parameter(torch.eye(2).to_sparse())), sgd(m)),

@@ -12,7 +12,7 @@ import gossip_ranks
 import pytest
 import torch
 from gossip_scenarios_basic import Normed, buffers
-from gossip_support import batch, difference, flat, loss_of, mlp, pair, train
+from gossip_support import FUSED, batch, difference, flat, loss_of, mlp, pair, train
 from torch import nn
 from torch.optim import SGD, Adam
 
@@ -38,7 +38,7 @@ def weight_decay_is_for_weights(_: pytest.MonkeyPatch) -> None:
     start = [p.detach().clone() for p in [*weights, *biases]]
     groups = [{"params": weights, "weight_decay": 0.5}, {"params": biases, "weight_decay": 0.0}]
     optimizer = SGD(groups, lr=0.1)
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **FUSED)
     for p in model.parameters():
         p.grad = torch.zeros_like(p)
     optimizer.step()
@@ -60,7 +60,7 @@ def clipping_per_bucket(patch: pytest.MonkeyPatch) -> None:
 def clipping_is_global(_: pytest.MonkeyPatch) -> None:
     model = mlp()
     optimizer = SGD(model.parameters(), lr=1.0)
-    gossip = Gossip(model, optimizer, bucket_bytes=64)
+    gossip = Gossip(model, optimizer, **FUSED, bucket_bytes=64)
     before = flat(model)
     (1000 * loss_of(model, batch(0))).backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -84,7 +84,7 @@ def a_first_update_that_is_lost(patch: pytest.MonkeyPatch) -> None:
 def zero_grad_first_loses_nothing(_: pytest.MonkeyPatch) -> None:
     model, plain = pair()
     optimizer, reference = SGD(model.parameters(), lr=0.1), SGD(plain.parameters(), lr=0.1)
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **FUSED)
     for of, its in ((model, optimizer), (plain, reference)):
         its.zero_grad()
         loss_of(of, batch(0)).backward()
@@ -108,7 +108,7 @@ def only_what_the_first_step_used(patch: pytest.MonkeyPatch) -> None:
 def a_parameter_unused_at_first_trains_later(_: pytest.MonkeyPatch) -> None:
     model = mlp()
     optimizer = Adam(model.parameters(), lr=0.1)
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **FUSED)
     model[:2](batch(0)).sum().backward()
     optimizer.step()
     before = model[2].weight.detach().clone()
@@ -134,7 +134,7 @@ def an_overflow_that_skips_one_tensor_only(patch: pytest.MonkeyPatch) -> None:
 def an_overflow_skips_everything(_: pytest.MonkeyPatch) -> None:
     model = mlp()
     optimizer = Adam(model.parameters(), lr=0.1)
-    Gossip(model, optimizer, bucket_bytes=64)
+    Gossip(model, optimizer, **FUSED, bucket_bytes=64)
     scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
     before = flat(model)
     scaler.scale(loss_of(model, batch(0))).backward()
@@ -155,7 +155,7 @@ def what_is_loaded_stays(_: pytest.MonkeyPatch) -> None:
     model, plain = pair()
     optimizer, reference = Adam(model.parameters(), lr=0.1), Adam(plain.parameters(), lr=0.1)
     train(plain, reference, range(5))
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **FUSED)
     train(model, optimizer, range(10, 12))
     model.load_state_dict(plain.state_dict())
     optimizer.load_state_dict(copy.deepcopy(reference.state_dict()))
@@ -171,7 +171,7 @@ def a_state_that_is_hidden(patch: pytest.MonkeyPatch) -> None:
 def a_checkpoint_has_the_optimizer_state(_: pytest.MonkeyPatch) -> None:
     model, plain = pair()
     optimizer, reference = Adam(model.parameters(), lr=0.1), Adam(plain.parameters(), lr=0.1)
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **FUSED)
     train(model, optimizer, range(3))
     train(plain, reference, range(3))
     found, expected = optimizer.state_dict()["state"], reference.state_dict()["state"]
@@ -202,7 +202,7 @@ def a_step_only_after_a_single_backward(patch: pytest.MonkeyPatch) -> None:
 def gradients_accumulate(_: pytest.MonkeyPatch) -> None:
     model, plain = pair()
     optimizer, reference = SGD(model.parameters(), lr=0.1), SGD(plain.parameters(), lr=0.1)
-    Gossip(model, optimizer)
+    Gossip(model, optimizer, **FUSED)
     for part in range(8):
         (loss_of(model, batch(part)) / 4).backward()
         (loss_of(plain, batch(part)) / 4).backward()

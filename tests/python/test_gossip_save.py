@@ -113,10 +113,13 @@ def test_fewer_workers_start_from_the_mean(
 
 def test_more_workers_start_from_what_one_has_saved(three: list[gossip_ranks.Rank]) -> None:
     found = gossip_ranks.results(three, "grown")
-    saved = found[0][0]
+    saved, is_fused_alone = found[0][:2]
+    assert not is_fused_alone
     for rank in found:
-        assert rank[-2] < NEAR  # the mean of three equal numbers is rounded
-        assert rank[-1] == saved
+        apart, loaded, is_fused = rank[-3:]
+        assert apart < NEAR  # the mean of three equal numbers is rounded
+        assert loaded == saved
+        assert is_fused
 
 
 # What cannot be loaded.

@@ -2,10 +2,11 @@
 
 import warnings
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
-from gossip_support import Make, batch, difference, loss_of, mlp, pair, same_state, train
+from gossip_support import FUSED, Make, batch, difference, loss_of, mlp, pair, same_state, train
 from torch import nn
 from torch.optim import SGD, Adam, AdamW, RMSprop
 
@@ -35,32 +36,106 @@ OPTIMIZERS: dict[str, Make] = {
     "adagrad": partial(torch.optim.Adagrad, lr=0.05),
     "nadam": partial(torch.optim.NAdam, lr=0.01),
 }
-PATTERNS = ("cwa", "atc")
+OURS = {"accum_adam", "accum_adamw"}
+OWN = {"adam_amsgrad", "rmsprop", "adagrad", "nadam"}
+PATTERNS = ("cwa", "atc", "allreduce")
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", OPTIMIZERS.keys() - OURS)
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_equals_torch_over_100_steps(name: str, pattern: str) -> None:
+def test_is_torch_bit_for_bit_over_100_steps(name: str, pattern: str) -> None:
+    """See Note [A worker alone]."""
     model, plain = pair()
     optimizer, reference = (
         OPTIMIZERS[name](model.parameters()),
         OPTIMIZERS[name](plain.parameters()),
     )
-    Gossip(model, optimizer, pattern=pattern)
+    gossip = Gossip(model, optimizer, pattern=pattern)
+    assert not gossip.is_fused
+    train(model, optimizer, STEPS)
+    train(plain, reference, STEPS)
+    assert difference(model, plain) == 0
+    assert same_state(optimizer, reference, within=0)
+    assert gossip.steps_done == 100
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS.keys() - OWN)
+@pytest.mark.parametrize("how", [{"update": "backward"}, FUSED])
+def test_the_kernels_equal_torch_over_100_steps(name: str, how: dict[str, Any]) -> None:
+    """Where the engine steps, see Note [A worker alone]."""
+    model, plain = pair()
+    optimizer, reference = (
+        OPTIMIZERS[name](model.parameters()),
+        OPTIMIZERS[name](plain.parameters()),
+    )
+    assert Gossip(model, optimizer, **how).is_fused
     train(model, optimizer, STEPS)
     train(plain, reference, STEPS)
     assert difference(model, plain) < NEAR
     assert same_state(optimizer, reference, within=1e-5)
 
 
-@pytest.mark.parametrize("pattern", ["cwa", "exact_diffusion"])
-def test_tensors_of_several_large_pages_train_as_small_ones(pattern: str) -> None:
+EXACT: dict[str, Make] = {
+    **{name: OPTIMIZERS[name] for name in ("sgd", "momentum", "nesterov", "rmsprop", "adam")},
+    **{name: OPTIMIZERS[name] for name in ("adamw", "adam_amsgrad")},
+    "adam_foreach": partial(Adam, lr=0.01, foreach=True),
+    "adamw_fused": partial(AdamW, lr=0.01, fused=True),
+    "adamw_amsgrad_fused": partial(AdamW, lr=0.01, amsgrad=True, fused=True),
+    "sgd_fused": partial(SGD, lr=0.1, momentum=0.9, fused=True),
+}
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("name", EXACT)
+def test_is_torch_bit_for_bit_with_groups_clipping_and_a_schedule(name: str, scaled: bool) -> None:
+    ends = []
+    for gossips in (False, True):
+        model = mlp()
+        first, second = groups_of(model)
+        optimizer = EXACT[name]([{"params": first["params"]}, {**second, "lr": 0.005}])
+        gossip = Gossip(model, optimizer) if gossips else None
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**100, enabled=scaled, growth_interval=7)
+        clipped = 0
+        for step in STEPS:
+            optimizer.zero_grad()
+            scaler.scale(loss_of(model, 5 * batch(step))).backward()
+            scaler.unscale_(optimizer)
+            clipped += bool(nn.utils.clip_grad_norm_(model.parameters(), 0.5) > 0.5)
+            scaler.step(optimizer)
+            scaler.update()
+            scheduler.step()
+        assert clipped > 10
+        assert gossip is None or gossip.steps_done == 100
+        ends.append((model, optimizer, scaler.get_scale()))
+    (plain, reference, scale), (model, optimizer, other_scale) = ends
+    assert scale == other_scale
+    assert difference(model, plain) == 0
+    assert same_state(optimizer, reference, within=0)
+
+
+def test_parameters_in_half_precision_keep_their_masters() -> None:
+    model = mlp().bfloat16()
+    assert Gossip(model, Adam(model.parameters())).is_fused
+
+
+def test_another_optimizers_state_is_refused_where_torch_steps() -> None:
+    model, other = pair()
+    optimizer, momentum = Adam(model.parameters()), RMSprop(other.parameters())
+    assert not Gossip(model, optimizer).is_fused
+    train(other, momentum, [0])
+    with pytest.raises(ValueError, match="state_dict is another optimizer's"):
+        optimizer.load_state_dict(momentum.state_dict())
+
+
+@pytest.mark.parametrize("how", [{"update": "backward"}, FUSED])
+def test_tensors_of_several_large_pages_train_as_small_ones(how: dict[str, Any]) -> None:
     """Of 5.4 MB, which begin anywhere; their state is in pages of 2 MiB."""
     model, plain = pair(lambda: mlp(hidden=270_001))
     optimizer, reference = (
         SGD(each.parameters(), lr=0.01, momentum=0.9) for each in (model, plain)
     )
-    with Gossip(model, optimizer, pattern=pattern) as gossip:
+    with Gossip(model, optimizer, **how) as gossip:
         assert gossip.is_fused
         train(model, optimizer, range(4))
     train(plain, reference, range(4))
@@ -80,14 +155,15 @@ def test_notices_another_learning_rate() -> None:
     assert difference(model, plain) > NEAR
 
 
-def test_the_table_of_fused_optimizers_is_used() -> None:
+@pytest.mark.parametrize("pattern", ["cwa", "extra"])
+def test_the_table_of_fused_optimizers_is_used(pattern: str) -> None:
     fused = {}
     for name, make in OPTIMIZERS.items():
         model = mlp()
-        with Gossip(model, make(model.parameters())) as gossip:
+        with Gossip(model, make(model.parameters()), pattern=pattern) as gossip:
             fused[name] = gossip.is_fused
-    own = {"adam_amsgrad", "rmsprop", "adagrad", "nadam"}
-    assert fused == {name: name not in own for name in OPTIMIZERS}
+    step_themselves = OWN if pattern == "extra" else OPTIMIZERS.keys() - OURS
+    assert fused == {name: name not in step_themselves for name in OPTIMIZERS}
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
@@ -198,7 +274,7 @@ def test_schedulers_made_before_and_after(make: Make, first: str) -> None:
 def test_gradients_clipped_by_the_global_norm() -> None:
     model, plain = pair()
     optimizer, reference = SGD(model.parameters(), lr=0.1), SGD(plain.parameters(), lr=0.1)
-    gossip = Gossip(model, optimizer, bucket_bytes=64)
+    gossip = Gossip(model, optimizer, **FUSED, bucket_bytes=64)
     for step in range(20):
         for of, its in ((model, optimizer), (plain, reference)):
             its.zero_grad()

@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, GradientState, PartialState
-from gossip_support import batch, loss_of, mlp, pair, train
+from gossip_support import FUSED, batch, loss_of, mlp, pair, train
 from torch import nn
 from torch.optim import SGD, Adam, AdamW
 
@@ -204,7 +204,7 @@ def test_any_default_dtype(dtype: torch.dtype) -> None:
     try:
         model, plain = pair(lambda: nn.Linear(5, 3, dtype=torch.float64))
         optimizer, reference = AdamW(model.parameters()), AdamW(plain.parameters())
-        with Gossip(model, optimizer) as gossip:
+        with Gossip(model, optimizer, **FUSED) as gossip:
             assert gossip.is_fused
             for side, steps in ((model, optimizer), (plain, reference)):
                 for step in range(3):
@@ -219,7 +219,7 @@ def test_any_default_dtype(dtype: torch.dtype) -> None:
 def test_a_default_device_does_not_matter() -> None:
     model = mlp()
     optimizer = AdamW(model.parameters())
-    with torch.device("meta"), Gossip(model, optimizer) as gossip:
+    with torch.device("meta"), Gossip(model, optimizer, **FUSED) as gossip:
         assert gossip.is_fused
 
 
@@ -232,7 +232,7 @@ def test_what_is_frozen_may_be_of_any_kind_and_leaves_the_rest_fused() -> None:
         "base", nn.Parameter(torch.ones(3, dtype=torch.bfloat16), requires_grad=False)
     )
     optimizer = AdamW(model.parameters())
-    with Gossip(model, optimizer) as gossip:
+    with Gossip(model, optimizer, **FUSED) as gossip:
         train(model, optimizer, range(2))
         assert gossip.is_fused
     assert any(model.base is p for p in optimizer.param_groups[0]["params"])

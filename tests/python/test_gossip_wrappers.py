@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from gossip_support import batch, difference, loss_of, mlp, pair, train
+from gossip_support import FUSED, batch, difference, loss_of, mlp, pair, train
 from gossip_wrappers import LightningOptimizer, accelerated
 from torch import nn
 from torch.optim import SGD, Adam
@@ -20,7 +20,7 @@ def test_gossip_reaches_the_optimizer_inside(wrap: Wrap) -> None:
     model, plain = pair()
     optimizer, reference = (Adam(m.parameters(), lr=0.01) for m in (model, plain))
     wrapped = wrap(optimizer)
-    gossip = Gossip(model, wrapped)
+    gossip = Gossip(model, wrapped, **FUSED)
     train(model, wrapped, range(4))
     train(plain, reference, range(4))
     assert gossip.is_fused

@@ -58,9 +58,20 @@ def test_the_page_says_what_the_runs_hold(pair: list[Path], tmp_path: Path, caps
     ring, baseline = said["runs"]
     assert ring["share_of_allreduce"] == pytest.approx(0.4)
     assert baseline["share_of_allreduce"] is None
-    cells = ["4.00", "40 %", "1.00", "4.200", "0.013", "64.0 kB", "ring", "cwa", "fp32"]
+    cells = ["4.00", "40 %", "2000", "1.00", "4.200", "0.013", "64.0 kB", "ring", "cwa", "fp32"]
     assert page.row("ring")[1:-1] == cells
-    cells = ["10.0", "100 %", "2.50", "4.200", "0", "64.0 kB", "all workers", "allreduce", "fp32"]
+    cells = [
+        "10.0",
+        "100 %",
+        "800",
+        "2.50",
+        "4.200",
+        "0",
+        "64.0 kB",
+        "all workers",
+        "allreduce",
+        "fp32",
+    ]
     assert page.row("all")[1:-1] == cells
     assert page.row("ring")[-1] == "4 on 2 hosts"
     assert "60\N{NO-BREAK SPACE}% less" in page.text
@@ -192,7 +203,9 @@ def test_a_simulation_needs_a_trace_only(tmp_path: Path, capsys: Any) -> None:
     # Two of the four messages of a step cross between the two hosts.
     assert said["runs"][1]["bytes_per_host_per_step"] == pytest.approx(MESSAGE_BYTES)
     assert "No losses were recorded" in page.text
-    assert "Not recorded in any run: validation loss, disagreement." in " ".join(page.text.split())
+    assert "Not recorded in any run: samples per s, validation loss, disagreement." in " ".join(
+        page.text.split()
+    )
 
 
 def test_the_trace_file_of_a_simulation_is_a_run(tmp_path: Path, capsys: Any) -> None:

@@ -14,6 +14,7 @@ pytest.importorskip("jinja2")
 from gossamer import report
 from gossamer.report import members
 from gossamer.report.metrics import read_metrics
+from gossamer.report.run import read_runs
 
 STEPS = 30
 GONE = {1: (10, 18), 3: (25, None)}  # last step before, first step after
@@ -79,6 +80,7 @@ def test_the_page_draws_and_names_them(run: Path, tmp_path: Path, capsys: Any) -
     assert said["back"] == [{"worker": 1, "first_step": 18}]
     assert said["anew"] == [{"step": 14, "workers": [0, 2, 3]}]
     assert said["workers"] == 4
+    said_first = "ring: workers 1 and 3 were lost, 1 came back; 3 of 4 were there at the end."
     text = out.read_text()
     assert "Who was there" in text
     events = re.findall(r"<li>([^<]*)</li>", text)
@@ -90,6 +92,9 @@ def test_the_page_draws_and_names_them(run: Path, tmp_path: Path, capsys: Any) -
     ]
     assert "2 were lost, 1 came back; the median step takes 10.0" in text
     assert Page(text)
+    header = text[text.index("<header>") : text.index("</header>")]
+    remarks = re.findall(r'<p class="remark">([^<]*)</p>', header)
+    assert remarks[0] == said_first
 
 
 def test_without_a_loss_there_is_no_such_picture(run: Path, tmp_path: Path, capsys: Any) -> None:
@@ -100,8 +105,39 @@ def test_without_a_loss_there_is_no_such_picture(run: Path, tmp_path: Path, caps
         path.write_text("".join(json.dumps(line) + "\n" for line in kept))
     out = tmp_path / "page.html"
     assert report.main([str(run), "--out", str(out), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["runs"][0]["lost"] == []
+    said = json.loads(capsys.readouterr().out)
+    assert said["runs"][0]["lost"] == []
+    assert "lost" not in " ".join(said["remarks"])
     assert "Who was there" not in out.read_text()
+
+
+def rewritten(run: Path, change: Any) -> str:
+    """The first remark of the page, with other lines of metrics."""
+    for path in run.glob("metrics.*"):
+        lines = [change(json.loads(line)) for line in path.read_text().splitlines()]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines if line))
+    return members.sentence(read_runs([run])[0])
+
+
+def test_a_sentence_says_who_was_lost(run: Path, tmp_path: Path) -> None:
+    text = (run / "run.toml").read_text()
+    (run / "run.toml").write_text(text.replace("[algorithm]", '[algorithm]\nlost = "go_on"'))
+    path = run / "metrics.rank1.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines if line["step"] != 20))
+    assert rewritten(run, dict) == (
+        "ring: workers 1 and 3 were lost (3 times in all), 2 came back; 3 of 4 were there at the "
+        "end."
+    )
+    path.unlink()
+    assert rewritten(run, dict) == (
+        "ring: worker 3 was lost, none came back; 2 of 3 were there at the end."
+    )
+    (run / "metrics.rank3.jsonl").unlink()
+    assert "no worker ended early, but some did not hear" in rewritten(run, dict)
+    assert rewritten(run, lambda line: {**line, "lost": []}) == "ring: no worker was lost."
+    (run / "run.toml").write_text(text)
+    assert rewritten(run, dict) == ""
 
 
 def test_lost_that_is_no_list_of_ranks_is_named(run: Path, tmp_path: Path, capsys: Any) -> None:

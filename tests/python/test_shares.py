@@ -48,6 +48,25 @@ def test_without_losses_each_is_dealt_once_in_the_least_steps(
     assert of.left == ()
 
 
+def test_the_metrics_have_the_samples_of_each_step(tmp_path: Path) -> None:
+    data = [torch.ones(2)] * 11
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with gossamer.Gossip(model, optimizer, metrics=tmp_path) as gossip:
+        shares = gossamer.Shares(gossip, len(data), batch_size=2, batches_per_step=2, every=2)
+        sizes = []
+        while shares.deal():
+            batches = list(DataLoader(data, batch_sampler=shares))  # ahead of the steps
+            for first, second in zip(batches[::2], batches[1::2], strict=True):
+                sizes.append(len(first) + len(second))
+                (model(first).sum() + model(second).sum()).backward()
+                optimizer.step()
+    lines = map(json.loads, (tmp_path / "metrics.rank0.jsonl").read_text().splitlines())
+    found = [line["samples"] for line in lines if "step_ms" in line]
+    assert found == sizes
+    assert sum(found) == 11
+
+
 def test_a_round_that_is_not_full_has_about_equal_steps() -> None:
     work = Work(50, 4, 8)
     _, of = rounds.begin(work, 0, 10)

@@ -64,7 +64,17 @@ def lines_of(folder: Path, rank: int) -> list[dict[str, Any]]:
     assert [line["step"] for line in lines] == [1, 2, 2, 3, 4, 4, 4]
     assert set().union(*lines) == {
         *("step", "lr", "step_ms", "exposed_ms", "hidden_ms", "mixing_distance", "edges"),
-        *("loss", "rank_and_step", "val_loss", "accuracy", "is_best", "disagreement", "note"),
+        *(
+            "samples",
+            "samples_per_s",
+            "loss",
+            "rank_and_step",
+            "val_loss",
+            "accuracy",
+            "is_best",
+            "disagreement",
+            "note",
+        ),
     }
     return lines
 

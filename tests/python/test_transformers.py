@@ -39,6 +39,12 @@ def test_the_model_is_not_wrapped_and_the_loss_falls(found: dict[str, Any]) -> N
     assert notes["closed"]
 
 
+def test_the_metrics_count_samples(found: dict[str, Any]) -> None:
+    """Two batches of two in each step; lines of averages have none."""
+    counts = [count for count in found["trained"]["samples"] if count is not None]
+    assert counts == [4] * 6
+
+
 def test_checkpoints_hold_the_average(found: dict[str, Any]) -> None:
     assert found["trained"]["last away"] == 0
     assert found["trained"]["checkpoint-6 away"] == 0

@@ -86,8 +86,10 @@ def flat(model: torch.nn.Module) -> torch.Tensor:
 
 def trained(folder: Path) -> Notes:
     notes: Notes = {}
-    trainer = make(folder, notes)
+    trainer = make(folder, notes, metrics=folder / "metrics")
     trainer.train()
+    own = folder / "metrics" / f"metrics.rank{trainer.args.process_index}.jsonl"
+    notes["samples"] = [json.loads(line).get("samples") for line in own.read_text().splitlines()]
     notes["wrapped"] = type(trainer.model_wrapped).__name__
     notes["losses"] = [x["eval_loss"] for x in trainer.state.log_history if "eval_loss" in x]
     notes["closed"] = trainer.gossip is None

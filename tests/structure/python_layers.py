@@ -36,7 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "job": {"workers"},
     "launching": set(),
     "lightning": {"workers", "step", "gossip", "job", "stopping"},
-    "transformers": {"workers", "gossip"},
+    "transformers": {"workers", "step", "gossip"},
     "doctor": {"_built", "workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import tomllib
 from train_runs import GOSSAMER, ROOT, checkpoint_bytes, small_text, train, wait_for
 
 
@@ -138,6 +139,10 @@ def test_run_folder_tells_what_was_run(text: list[str], tmp_path: Path) -> None:
     steps = [json.loads(line) for line in lines]
     assert [line["step"] for line in steps if "loss" in line] == [1, 2, 3, 4]
     assert [line["step"] for line in steps if "val_loss" in line] == [2, 4]
+    batch = tomllib.loads((out / "run.toml").read_text())["data"]["global_batch"]
+    assert 4 * steps[0]["samples"] == batch
+    rate = 1e3 * steps[0]["samples"] / steps[0]["step_ms"]
+    assert steps[0]["samples_per_s"] == pytest.approx(rate)
     assert json.loads((out / "summary.json").read_text())["steps"] == 4
     again = train("--out", str(out), check=False)
     assert again.returncode == 2

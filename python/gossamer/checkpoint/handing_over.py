@@ -84,7 +84,7 @@ def _take(session: Session, found: Trained) -> Back:
     others = [rank for rank in range(world.size) if rank != world.rank and rank not in here]
     arrival = _core.Arrival(session.transport, [*here, *others], session.settings.timeout_s)
     carried, beside = _put(session, found, arrival.take_state())
-    now = trained.read(found.model, found.optimizers, found.wanted)
+    now = trained.read(found.model, found.optimizers, found.wanted, is_plain=False)
     return Back(now, carried, beside, arrival)
 
 

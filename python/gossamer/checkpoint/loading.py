@@ -187,8 +187,8 @@ def _source(world: World, path: str, manifest: _core.Manifest) -> Source:
 
 
 def check_state(trained: Trained, found: Restored) -> None:
-    """What the engine keeps of a fused optimizer must be what it can take."""
-    rule = trained.rule
+    """What a fused optimizer keeps must be what the engine, or torch's own step, can take."""
+    rule = trained.kept
     if rule is None:
         return
     for parameter, entry in found.state:

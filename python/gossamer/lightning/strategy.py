@@ -16,6 +16,7 @@ from gossamer import job
 from gossamer.gossip import Gossip
 from gossamer.lightning import callbacks, package
 from gossamer.lightning.progress import Progress
+from gossamer.step.runs import run_of
 from gossamer.stopping import StopOnSignal
 from gossamer.workers import lasting_group, members
 from gossamer.workers.returns import Returns
@@ -250,11 +251,22 @@ class GossipStrategy(_strategies.DDPStrategy):
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         """Raises SIGTERMException on all workers where one was told to stop."""
         super().on_train_batch_start(batch, batch_idx)
+        self._count(batch)
         if self._stop is None or self._gossips[0].steps_done == self._asked_at:
             return
         self._asked_at = self._gossips[0].steps_done
         if self._stop.is_due():
             raise _exceptions.SIGTERMException(128 + signal.SIGTERM)
+
+    def _count(self, batch: Any) -> None:
+        """For the metrics, where anybody follows them and Lightning knows the size of the batch."""
+        followed = [run_of(each, type(self).__name__).metrics for each in self._gossips]
+        if not any(metrics.is_on for metrics in followed):
+            return
+        with contextlib.suppress(_exceptions.MisconfigurationException, RecursionError):
+            size = package.module("utilities.data").extract_batch_size(batch)
+            for metrics in followed:
+                metrics.count(size)
 
     def _hear_no_more(self) -> None:
         if self._stop is not None:

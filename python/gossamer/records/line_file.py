@@ -15,6 +15,8 @@ from gossamer.base import files
 from gossamer.records import tracing
 from gossamer.workers.world import World, own_folder
 
+_encode = json.JSONEncoder(allow_nan=False).encode  # json.dumps would make one for each line
+
 
 class LineFile:
     """A file that cannot be begun is an IoError; one that cannot be gone on with is a warning, and
@@ -32,7 +34,7 @@ class LineFile:
         """Adds the line."""
         if self._has_ended:
             return
-        text = json.dumps(line, allow_nan=False) + "\n"
+        text = _encode(line) + "\n"
         try:
             if self._file is None:
                 self._open()

@@ -14,7 +14,11 @@ from gossamer import _core
 from gossamer.records.line_file import LineFile
 from gossamer.workers.world import World
 
-_OWN = ("step", "step_ms", "exposed_ms", "hidden_ms", "grad_norm", "mixing_distance", "edges")
+_OWN = (
+    *("step", "step_ms", "samples_per_s", "exposed_ms", "hidden_ms"),
+    *("grad_norm", "mixing_distance", "edges"),
+)
+_SAMPLES = "samples"
 
 
 class Follower(Protocol):
@@ -37,6 +41,8 @@ class Metrics:
     def __init__(self, folder: str | os.PathLike[str] | None, world: World, recipe: str) -> None:
         self._followers: list[Follower] = []
         self._logged: dict[str, Any] = {}
+        self._samples = 0  # since the last step
+        self._dealt: dict[int, int] = {}  # by step, of which nobody has said anything else
         self._waited = (0.0, 0.0)
         self._began = time.monotonic()
         self._process = os.getpid()
@@ -67,11 +73,25 @@ class Metrics:
                 raise ValueError(
                     f"[Gossip] log() got {name}, which every line has already; give it another name"
                 )
-            self._logged[name] = _as_json(name, value)
+            if name == _SAMPLES:
+                self._samples += _as_count(value)
+            else:
+                self._logged[name] = _as_json(name, value)
+
+    def count(self, samples: int) -> None:
+        """So many more samples are in the coming step, as ``log`` may say as well."""
+        if self.is_on:
+            self._samples += samples
+
+    def deal(self, step: int, samples: int) -> None:
+        """So many will be in that step, where nobody counts them."""
+        if self.is_on:
+            self._dealt[step] = samples
 
     def restart(self, step: int) -> None:
         """The run goes on after so many steps."""
         self._has_lines = False
+        self._samples, self._dealt = 0, {}
         for follower in self._followers:
             follower.restart(step)
 
@@ -85,13 +105,21 @@ class Metrics:
         now = time.monotonic()
         exposed_s, hidden_s = (a - b for a, b in zip(waited, self._waited, strict=True))
         self._waited = waited
+        step_s, samples = now - self._began, self._samples
+        if self._dealt:
+            samples = samples or self._dealt.pop(report.step, 0)
         line: dict[str, Any] = {
             "lr": rate,
-            "step_ms": 1e3 * (now - self._began),
+            "step_ms": 1e3 * step_s,
             "exposed_ms": 1e3 * exposed_s,
             "hidden_ms": 1e3 * hidden_s,
             "mixing_distance": report.distance,
         }
+        if samples > 0:
+            self._samples = 0
+            line[_SAMPLES] = samples
+            if step_s > 0:
+                line["samples_per_s"] = samples / step_s
         if report.lost:
             line["lost"] = [each.rank for each in report.lost]
         if report.back:
@@ -132,6 +160,17 @@ class Metrics:
 def _finite(value: Any) -> Any:
     """JSON has no others: null, as `gossamer train` writes."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_count(value: Any) -> int:
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        value = value.item()
+    if type(value) is int and value >= 0:
+        return value
+    raise ValueError(
+        f"[Gossip] log() takes samples as a whole number, 0 or more, got {value!r}; give the size "
+        "of the batch, samples=len(x)"
+    )
 
 
 def _as_json(name: str, value: Any) -> Any:

@@ -77,7 +77,7 @@ def recipe(session: Session, optimizer: str) -> str:
     workers = session.world.workers_per_host
     is_even = len(set(workers)) == 1
     per_host = str(workers[0]) if is_even else ",".join(map(str, workers))
-    algorithm = method(session, optimizer)
+    algorithm = {**method(session, optimizer), "lost": session.settings.lost}
     lines = ["[cluster]", f"hosts = {len(workers)}", f"per_host = {json.dumps(per_host)}"]
     lines += ["[algorithm]", *(f"{key} = {json.dumps(value)}" for key, value in algorithm.items())]
     return _MARK + "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .metrics import Metrics
@@ -40,6 +40,7 @@ class Figures:
     steps: int | None
     warm_up: int  # of a simulation: steps before those
     step_ms: float | None
+    samples_per_s: float | None  # of all workers together
     exposed_ms: float | None
     bytes_per_host: float | None
     val_loss: float | None
@@ -89,6 +90,7 @@ def figures_of(run: Run) -> Figures:
         steps=_steps(run),
         warm_up=trace.warm_up if trace and trace.asked_steps else 0,
         step_ms=step_ms,
+        samples_per_s=_samples_per_s(run, step_ms),
         exposed_ms=exposed_ms,
         bytes_per_host=sent,
         val_loss=_first(summary.get("val_loss"), *(each.val_loss for each in checks[::-1])),
@@ -101,7 +103,17 @@ def figures_of(run: Run) -> Figures:
     )
 
 
-def warmed_up(steps: list[int]) -> int:
+def _samples_per_s(run: Run, step_ms: float | None) -> float | None:
+    """What the lines count, else the batch that run.toml asks for, over the time of a step."""
+    counted = run.metrics.samples if run.metrics else []
+    samples = _mean(counted[-warmed_up(counted) :]) if counted else None
+    if samples is None:
+        asked = run.setting("data", "global_batch")
+        samples = float(asked) if isinstance(asked, int) and run.metrics else None
+    return 1e3 * samples / step_ms if samples and step_ms else None
+
+
+def warmed_up(steps: Sequence[object]) -> int:
     """How many of the steps count: not the first three, or the first quarter where that is less."""
     return max(1, len(steps) - min(3, len(steps) // 4))
 

@@ -19,6 +19,7 @@ from .words import listed, milliseconds
 
 _MOST_WORKERS = 64
 _MOST_EVENTS = 20
+_MOST_NAMES = 4  # of lost workers in a sentence
 _COLUMNS = 160
 _ROW, _LOW_ROW = 0.28, 0.1  # inches per worker: of a few, and of many
 
@@ -80,6 +81,30 @@ def values(run: Run) -> dict[str, Any]:
 def _anew(metrics: Metrics | None) -> list[tuple[int, list[int]]]:
     """After which steps the topology was formed anew, and among whom."""
     return sorted(metrics.anew.items()) if metrics else []
+
+
+def sentence(run: Run) -> str:
+    """Who was lost, in a line; empty where nobody could go on without another one."""
+    metrics = run.metrics
+    if metrics is None or not metrics.steps:
+        return ""
+    if not metrics.lost:
+        goes_on = run.setting("algorithm", "lost") == "go_on"
+        return f"{run.name}: no worker was lost." if goes_on else ""
+    stays, last = stays_of(metrics), metrics.steps[-1]
+    gone = deaths(stays, last)
+    if not gone:
+        return f"{run.name}: no worker ended early, but some did not hear each other for a while."
+    ranks = sorted({stay.rank for stay in gone})
+    who = f"{len(ranks)} workers were"
+    if len(ranks) <= _MOST_NAMES:
+        names = listed([str(rank) for rank in ranks])
+        who = f"worker {names} was" if len(ranks) == 1 else f"workers {names} were"
+    often = f" ({len(gone)} times in all)" if len(gone) > len(ranks) else ""
+    back = f"{len(returns(stays)) or 'none'} came back"
+    left = sum(stay.last >= last - 1 for stay in stays)
+    workers = len(metrics.own_step_ms)
+    return f"{run.name}: {who} lost{often}, {back}; {left} of {workers} were there at the end."
 
 
 def members(run: Run, own: Figures, index: int) -> Members | None:

@@ -46,6 +46,8 @@ class Metrics:
     loss: list[float | None] = field(default_factory=list)
     step_ms: list[float | None] = field(default_factory=list)
     exposed_ms: list[float | None] = field(default_factory=list)
+    samples: list[float | None] = field(default_factory=list)
+    """Of all workers together."""
     checks: list[Check] = field(default_factory=list)
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Bytes by (from, to) between the start of the run's last process and its last validation."""
@@ -99,6 +101,8 @@ def read_metrics(folder: Path) -> Metrics | None:
         metrics.loss.append(_mean(lines, "loss"))
         metrics.step_ms.append(_mean(lines, "step_ms"))
         metrics.exposed_ms.append(_mean(lines, "exposed_ms"))
+        counts = [count for line in lines if (count := number(line, "samples")) is not None]
+        metrics.samples.append(sum(counts) if counts else None)
     for step, line in sorted(checks.items()):
         metrics.checks.append(Check(step, number(line, "val_loss"), number(line, "disagreement")))
     return metrics
@@ -138,7 +142,7 @@ def _check(line: Any) -> None:
         raise TypeError("not an object")
     if type(line["step"]) is not int:
         raise TypeError("step is not a whole number")
-    for key in ("loss", "step_ms", "exposed_ms", "val_loss", "disagreement"):
+    for key in ("loss", "step_ms", "samples", "exposed_ms", "val_loss", "disagreement"):
         if line.get(key) is not None and type(line[key]) not in (int, float):
             raise TypeError(f"{key} is not a number")
     for key in ("lost", "among"):

@@ -24,7 +24,7 @@ def render(comparison: Comparison, version: str, choice: Choice | None = None) -
     return pages.render(
         "page.html",
         headline=comparison.headline,
-        remarks=comparison.remarks,
+        remarks=_remarks(comparison),
         rows=rows,
         columns=[key for key in rows[0]["cells"] if key not in missing],
         missing=missing,
@@ -35,6 +35,12 @@ def render(comparison: Comparison, version: str, choice: Choice | None = None) -
         absent=_absent(comparison, drawn),
         **drawn,
     )
+
+
+def _remarks(comparison: Comparison) -> list[str]:
+    """Who was lost comes first: it stands on the first screen then."""
+    lost = [said for run in comparison.runs if (said := members.sentence(run))]
+    return [*lost, *comparison.remarks]
 
 
 def _figures(comparison: Comparison) -> dict[str, Any]:
@@ -101,6 +107,7 @@ def _row(comparison: Comparison, index: int) -> dict[str, Any]:
         "cells": {
             "ms per step": words.plain(own.step_ms),
             "of AllReduce's time": words.share(1) if baseline is own else _compared(part),
+            "samples per s": words.plain(own.samples_per_s),
             "exposed ms": words.plain(own.exposed_ms),
             "validation loss": words.plain(own.val_loss, 4),
             "disagreement": words.plain(own.disagreement, 2),
@@ -155,7 +162,7 @@ def values(comparison: Comparison) -> dict[str, Any]:
     """The same as an object for JSON: what the page says, in the units of the names."""
     return {
         "headline": comparison.headline,
-        "remarks": comparison.remarks,
+        "remarks": _remarks(comparison),
         "runs": [_values_of(comparison, index) for index in range(len(comparison.runs))],
         "differences": {each.key: each.values for each in comparison.differences},
         "predicted": [
@@ -188,6 +195,7 @@ def _values_of(comparison: Comparison, index: int) -> dict[str, Any]:
         "steps": own.steps,
         "ms_per_step": own.step_ms,
         "share_of_allreduce": comparison.share_of(index),
+        "samples_per_s": own.samples_per_s,
         "exposed_ms": own.exposed_ms,
         "val_loss": own.val_loss,
         "disagreement": own.disagreement,

@@ -35,6 +35,12 @@ def averages_gradients(name: str, rule: Rule | None) -> bool:
     return name == "allreduce" or (rule is None and row_of(name).averages_first)
 
 
+def is_plain_alone(name: str) -> bool:
+    """Whether the pattern leaves one worker nothing to do but its optimizer's step."""
+    row = row_of(name)
+    return (row.own_step or row.averages_first) and not row.kept_state
+
+
 # Options.
 
 

@@ -84,6 +84,14 @@ class Settings:
         """As it was given, or the name of a schedule or method."""
         return str(getattr(self.topology, "name", self.topology))
 
+    def is_plain(self, workers: int) -> bool:
+        """Note [A worker alone]: whether nothing is left of the step but the optimizer's. One
+        worker has nothing to mix. So torch's optimizers then take their own steps, with all of
+        their options and all of their bits. The engine's steps differ from them in roundings. It
+        takes them where the pattern changes what one worker does as well, and inside of the
+        backward, where no optimizer can."""
+        return workers == 1 and self.update == "step" and patterns.is_plain_alone(self.pattern)
+
     def check(self) -> None:
         """Raises ValueError for what no Gossip can be made with."""
         for name, valid in {"pattern": patterns.names(), **_WORDS}.items():

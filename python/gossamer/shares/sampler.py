@@ -132,6 +132,7 @@ class Shares(Sampler[list[int]]):
             least = work.per_step if of is None else parts
             if len(own) < least:
                 own = [*own, *self._again(step, least - len(own))]
+            self._run.metrics.deal(step + 1, len(own))
             for k in range(parts):
                 chosen = own[k * len(own) // parts : (k + 1) * len(own) // parts]
                 yield [self._sample(place) for place in chosen]

@@ -29,7 +29,8 @@ def read_anew(team: Team, before: Trained, *, is_loaded: bool) -> Trained:
     found: list[Trained] = []
 
     def about_now() -> list[str]:
-        now = trained.read(before.model, before.optimizers, before.wanted)
+        is_plain = settings.is_plain(team.session.world.size)
+        now = trained.read(before.model, before.optimizers, before.wanted, is_plain=is_plain)
         patterns.check_optimizers(settings.pattern, now.rule, now.optimizers)
         found.append(now)
         return meeting.about(settings, now)

@@ -291,7 +291,7 @@ class Run:
     def _write_line(self) -> None:
         if self.last_step is None or not self.metrics.is_on:
             return
-        rate = float(self.trained.optimizers.param_groups[0]["lr"])
+        rate = float(self.trained.optimizers.each[0].param_groups[0]["lr"])
         self.metrics.step(self.last_step, rate, self.totals.waited(self.team.engine))
 
     # Changes between steps.
@@ -304,8 +304,9 @@ class Run:
     def adopt(self) -> None:
         """Goes on from the state that was loaded into the optimizer."""
         trained = self.trained
-        if self.state is not None and trained.rule is not None:
-            parameters.check_loaded_state(trained.fused, trained.rule, trained.named)
+        if trained.kept is not None:
+            parameters.check_loaded_state(trained.fused, trained.kept, trained.named)
+        if self.state is not None:
             self.state.adopt()
 
     def restart(self, step: int | None = None, carried: Carried | None = None) -> None:

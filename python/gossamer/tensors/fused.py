@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +99,13 @@ def rule_for(optimizer: torch.optim.Optimizer) -> Rule | None:
     every = (p for group in optimizer.param_groups for p in group["params"])
     parameters = (p for p in every if p.requires_grad)
     return fused_kind(optimizer) if all(map(_core.can_be_fused, parameters)) else None
+
+
+def is_torchs(rule: Rule, parameters: Iterable[torch.Tensor]) -> bool:
+    """Whether torch's own step does the same to these parameters but for roundings: not where the
+    optimizer is one of ours, nor where they have masters, see Note [Masters]."""
+    wide = (torch.float32, torch.float64)
+    return rule not in (_ACCUM_ADAM, _ACCUM_ADAMW) and all(p.dtype in wide for p in parameters)
 
 
 class FusedState:

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from gossamer.tensors import beside, parameters, shards
-from gossamer.tensors.fused import Rule, rule_for
+from gossamer.tensors.fused import Rule, is_torchs, rule_for
 from gossamer.tensors.optimizers import Optimizers
 
 _mixed = WeakIdKeyDictionary()
@@ -29,8 +29,9 @@ class Trained:
     ``named``: the trainable parameters in the optimizers' order; ``parts``: the places in it that
     each optimizer has. ``kind``: the rule for an optimizer of this class; ``rule``: that with which
     the engine steps these parameters, None where optimizers step them themselves, as several always
-    do. ``tree``: the model's modules, None where they change by themselves. ``seats``: what of
-    ``wanted`` is mixed beside the parameters.
+    do; ``kept``: that by whose names the optimizer keeps its state, also where the engine leaves
+    the step to it. ``tree``: the model's modules, None where they change by themselves. ``seats``:
+    what of ``wanted`` is mixed beside the parameters.
     """
 
     model: nn.Module
@@ -39,6 +40,7 @@ class Trained:
     parts: Sequence[Sequence[int]]
     kind: Rule | None
     rule: Rule | None
+    kept: Rule | None
     tree: parameters.Tree | None
     wanted: beside.Wanted
     seats: beside.Seats
@@ -82,14 +84,20 @@ class Trained:
         ]
 
 
-def read(model: nn.Module, optimizers: Optimizers, wanted: beside.Wanted) -> Trained:
-    """Raises ValueError for parameters that cannot be mixed, TypeError for state that cannot."""
+def read(
+    model: nn.Module, optimizers: Optimizers, wanted: beside.Wanted, *, is_plain: bool
+) -> Trained:
+    """``is_plain``: torch's optimizers take their own steps, see Note [A worker alone]. Raises
+    ValueError for parameters that cannot be mixed, TypeError for state that cannot."""
     everything = parameters.named_parameters(model, optimizers)
     named = parameters.trainable(everything)
     for _, parameter, _ in named:
         _mixed[parameter] = True
     is_sharded = any(shards.is_sharded(parameter) for _, parameter, _ in named)
     single, owners = optimizers.single, optimizers.owners
+    # See Note [Shards] and Note [State that is mixed]
+    kept = None if is_sharded or wanted.names or single is None else rule_for(single)
+    leaves = kept is not None and is_plain and is_torchs(kept, (p for _, p, _ in named))
     return Trained(
         model=model,
         optimizers=optimizers,
@@ -99,8 +107,8 @@ def read(model: nn.Module, optimizers: Optimizers, wanted: beside.Wanted) -> Tra
             for which in range(len(optimizers.each))
         ],
         kind=optimizers.kind,
-        # See Note [Shards] and Note [State that is mixed]
-        rule=None if is_sharded or wanted.names or single is None else rule_for(single),
+        rule=None if leaves else kept,
+        kept=kept,
         # FSDP replaces parameters and puts them back in every step.
         tree=None if is_sharded else parameters.Tree(model),
         wanted=wanted,

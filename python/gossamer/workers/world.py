@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
-from gossamer.workers import members
+from gossamer.workers import last_words, members
 from gossamer.workers.board import Board, Waiting, next_number
 from gossamer.workers.groups import group_of
 
@@ -83,6 +84,8 @@ def _seat_of_one_who_comes_back(group: object) -> Seat:
     return Seat(*members.seat(), None)
 
 
+_SOON_S = 1.0
+_ENDED = "gossamer/ended"
 _PLACES = ("[Gossip]", "[Mixer]", "[engine]", "[net]", "[topology]", "[transport]")
 
 
@@ -107,9 +110,23 @@ def explain(
             f"it failed, was ended, is late, or takes fewer steps; every rank must call {method} "
             "equally often, and where one only takes longer, raise timeout_s"
         )
+        if error.peer >= 0:
+            last_words.expect(error, seat.rank, _first_to_end(seat, error.peer))
     elif f"rank {seat.rank}" not in text and f"worker {seat.rank}" not in text:
         text = text.replace("] ", f"] rank {seat.rank}: ", 1)
     error.args = (text,)
+
+
+def _first_to_end(seat: Seat, peer: int) -> int:
+    """Why the peer has ended: it may have lost another one itself, and has said so in the store
+    before it left. A store that does not answer at once is left alone."""
+    with contextlib.suppress(Exception):  # the error that is on its way matters more
+        board = board_of(seat, _SOON_S)
+        said = board.look(f"{_ENDED}/{peer}")
+        first = int(said) if said else peer
+        board.set(f"{_ENDED}/{seat.rank}", str(first))
+        return first
+    return peer
 
 
 def is_lowest_of_host(world: World, present: Iterable[int]) -> bool:
