@@ -23,7 +23,7 @@ from gossamer.step.meeting import Given, meet_all
 from gossamer.step.replaced_step import ReplacedStep
 from gossamer.step.run import Run
 from gossamer.step.runs import remember
-from gossamer.tensors import beside, wrappers
+from gossamer.tensors import beside, parameters, wrappers
 from gossamer.uneven_epochs import uneven
 from gossamer.workers import lasting_group, members
 from gossamer.workers.world import find_seat, own_folder
@@ -170,6 +170,10 @@ class Gossip(habits.NoModule, Closing):
         for each in optimizers:
             vars(each)["_gossip"] = self
         self._hooks = [each.register_load_state_dict_post_hook(self._adopt) for each in optimizers]
+        self._hooks += [
+            each.register_load_state_dict_pre_hook(parameters.check_loaded_groups)
+            for each in optimizers
+        ]
         self._hooks += [
             module.register_load_state_dict_post_hook(self._run.loaded)
             for module in model.modules()

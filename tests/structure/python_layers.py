@@ -14,7 +14,7 @@ ARROWS: dict[str, set[str]] = {
     "report": {"base"},
     "theory": set(),
     "own_schedules": set(),
-    "workers": set(),
+    "workers": {"_built", "_series"},
     "tensors": {"optim"},
     "session": {"workers", "tensors"},
     "records": {"base", "workers", "session"},
@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "launching": set(),
     "lightning": {"workers", "step", "gossip", "job", "stopping"},
     "transformers": {"workers", "gossip"},
-    "doctor": {"_built", "workers", "diagnosis"},
+    "doctor": {"workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),
         *("gossip", "mixer", "probing", "shares", "stopping", "uneven_epochs", "job"),
