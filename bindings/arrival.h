@@ -11,7 +11,7 @@
 
 #include "bindings/signals.h"
 #include "bindings/transport_handle.h"
-#include "gossamer/engine/admission.h"
+#include "gossamer/engine/arrival.h"
 
 namespace gossamer::python {
 

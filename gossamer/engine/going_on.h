@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "gossamer/engine/admission.h"
+#include "gossamer/engine/arrival.h"
 #include "gossamer/engine/census.h"
 #include "gossamer/engine/collectives.h"
 #include "gossamer/engine/lookout.h"

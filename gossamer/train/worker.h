@@ -11,7 +11,7 @@
 #include <string>
 
 #include "gossamer/base/folder_lock.h"
-#include "gossamer/engine/admission.h"
+#include "gossamer/engine/arrival.h"
 #include "gossamer/engine/engine.h"
 #include "gossamer/recipe/recipe.h"
 #include "gossamer/torch/data/task.h"

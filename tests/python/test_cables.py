@@ -65,13 +65,12 @@ def documented_commands() -> list[str]:
 def route_over_cables(cluster: emulated.Cluster) -> None:
     """The page's host is the second one of the ring, 10.77.0.2, with cables to .1 and .3."""
     for number in range(HOSTS):
-        own, before, after = (
-            cluster.address((number + shift) % HOSTS).rpartition(".")[2] for shift in (0, -1, 1)
-        )
-        words = {"2": own, "1": before, "3": after}
         for command in documented_commands():
-            here = re.sub(r"10\.77\.0\.([123])\b", lambda m: f"10.77.0.{words[m[1]]}", command)
-            namespaced(cluster, number, *here.split())
+            here = command
+            for shift in (-1, 0, 1):
+                host = cluster.address((number + shift) % HOSTS)
+                here = re.sub(rf"10\.77\.0\.{2 + shift}\b", f"<{host}>", here)
+            namespaced(cluster, number, *re.sub("[<>]", "", here).split())
 
 
 def sent(cluster: emulated.Cluster, number: int) -> dict[str, int]:
