@@ -75,7 +75,7 @@ CommandPage report_page() {
               "examples:\n  gossamer report allreduce ring --out report.html",
           .arguments = "RUN... [OPTIONS]",
           .flags = {{.names = {"run"},
-                     .help = "run folders, or trace files of simulations",
+                     .help = "run folders, or trace files of simulations; must be given",
                      .is_positional = true},
                     {.names = {"--out"},
                      .value = "FILE",
@@ -104,11 +104,14 @@ CommandPage doctor_page() {
               "Checks what training needs here. Under a launcher, as in `torchrun "
               "--nproc-per-node 4 -m gossamer doctor`, also measures the links between the "
               "workers.",
-          .footer = "Exit codes: 0 fine, 2 something keeps training from working.",
+          .footer =
+              "Exit codes: 0 fine, 2 something keeps training from working.\n\n"
+              "examples:\n  gossamer doctor\n"
+              "  torchrun --nproc-per-node 4 -m gossamer doctor --timeout-s 60",
           .flags = {{.names = {"--json"}, .help = "print one JSON object"},
                     {.names = {"--timeout-s"},
                      .value = "S",
-                     .help = "how long all of it may take, more where workers start late",
+                     .help = "seconds for all of it, more where workers start late",
                      .fallback = "10"},
                     kHelpFlag}};
 }
@@ -125,7 +128,7 @@ CommandPage workers_page() {
           "wrong, 130 interrupted.\n\n"
           "examples:\n  gossamer launch -n 4 -- python train.py",
       .arguments = "-n WORKERS [OPTIONS] -- COMMAND...",
-      .flags = {{.names = {"-n", "--workers"}, .value = "N", .help = "on this host"},
+      .flags = {{.names = {"-n", "--workers"}, .value = "N", .help = "on this host; must be given"},
                 {.names = {"--restarts"},
                  .value = "N",
                  .help = "how often each is started again at most",
@@ -140,14 +143,16 @@ CommandPage workers_page() {
                  .fallback = "0"},
                 {.names = {"--master"},
                  .value = "HOST:PORT",
-                 .help = "HOST:PORT of host 0, for the start"},
+                 .help = "HOST:PORT of host 0, for the start; left out: this host alone"},
                 {.names = {"--members"},
                  .value = "FOLDER",
                  .help = "a folder that all hosts see; default: a new one"},
                 {.names = {"--come-back"},
                  .help = "the folder is of this job alone: where this host was there before, its "
                          "workers come back"},
-                {.names = {"command"}, .help = "-- what the workers run", .is_positional = true},
+                {.names = {"command"},
+                 .help = "-- what the workers run; must be given",
+                 .is_positional = true},
                 kHelpFlag}};
 }
 

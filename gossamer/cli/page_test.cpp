@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "gossamer/cli/commands.h"
 #include "gossamer/cli/program_run.h"
@@ -32,13 +34,60 @@ TEST(Page, EveryCommandHasOneAndHelpPrintsIt) {
   }
 }
 
+/// Whether a text has one of these words.
+bool says(const std::string& text, const std::vector<std::string>& words) {
+  return std::ranges::any_of(words,
+                             [&](const std::string& word) { return text.find(word) != text.npos; });
+}
+
+TEST(Page, EveryCommandHasAnExample) {
+  for (const CommandPage& page : all_pages()) {
+    const std::string line = page.name.empty() ? "try: gossamer " : "gossamer " + page.name;
+    EXPECT_TRUE(says(page.footer, {line})) << page.name << ": " << page.footer;
+  }
+}
+
+TEST(Page, EveryOptionSaysItsDefaultOrWhatHappensWithoutIt) {
+  int options = 0;
+  int switches = 0;
+  for (const CommandPage& page : all_pages()) {
+    for (const FlagPage& flag : page.flags) {
+      const bool is_switch = flag.value.empty() && !flag.is_positional;
+      (is_switch ? switches : options) += 1;
+      if (is_switch) continue;
+      EXPECT_TRUE(says(text_of(flag), {"default", "left out: ", "must be given"}))
+          << page.name << " " << name_of(flag) << ": " << text_of(flag);
+    }
+  }
+  EXPECT_GT(options, 300);
+  EXPECT_GT(switches, 40);
+}
+
+TEST(Page, TimesRatesAndSizesHaveAUnit) {
+  const std::vector<std::string> quantities = {"-rate", "latency", "compute",    "timeout",
+                                               "grace", "bytes",   "--deviation"};
+  const std::vector<std::string> units = {"seconds", "bytes",        "bit/s",    "B/s",  "50us",
+                                          "ms",      "(default 0s)", "any unit", "200us"};
+  int found = 0;
+  for (const CommandPage& page : all_pages()) {
+    for (const FlagPage& flag : page.flags) {
+      const std::string name = name_of(flag);
+      const bool is_word = !flag.choices.empty() || says(name, {"learning"});
+      if (is_word || flag.value.empty() || !says(name, quantities)) continue;
+      ++found;
+      EXPECT_TRUE(says(name + " " + text_of(flag), units)) << page.name << " " << text_of(flag);
+    }
+  }
+  EXPECT_GT(found, 25);
+}
+
 TEST(Page, HelpIsAsWideAsTheTerminal) {
   for (const CommandPage& page : all_pages()) {
     for (const int columns : {60, 80, 100}) {
       std::istringstream lines(help_text(page, columns));
       for (std::string line; std::getline(lines, line);) {
         const bool is_example = line.starts_with("  gossamer ") || line.starts_with("  source ") ||
-                                line.starts_with("  echo ");
+                                line.starts_with("  echo ") || line.starts_with("  torchrun ");
         if (is_example || line.find(' ', line.find_first_not_of(' ')) == line.npos) continue;
         EXPECT_LE(line.size(), static_cast<std::size_t>(columns) + 4) << page.name << ": " << line;
       }

@@ -13,6 +13,11 @@ constexpr const char* kTrustAbout =
 constexpr const char* kDemoAbout =
     "Trains one small transformer on real text twice, by AllReduce and by the alternating "
     "exponential ring with AccumAdamW, on 4 emulated hosts x 2 workers.";
+constexpr const char* kDemoFooter =
+    R"(examples:
+  gossamer demo --steps 200
+  gossamer demo --gamma 0.2
+  gossamer demo --data FOLDER --json)";
 constexpr const char* kTranslateAbout = "Translates lines of text with a trained model.";
 constexpr const char* kTranslateFooter =
     R"(Takes the consensus model that `gossamer train --out RUN` has left, with its vocabulary. A line that
@@ -63,7 +68,7 @@ examples:
   gossamer train --data FOLDER --topology ring --hosts 4 --per-host 2 --steps 500 --out ring
   gossamer train recipe.toml --pattern allreduce --gamma 1 --gamma 4 --out allreduce
   gossamer train --resume ring --steps 1000)",
-    .out = "folder for run.toml, metrics, checkpoints and summary.json",
+    .out = "folder for run.toml, metrics, checkpoints and summary.json; left out: nothing is kept",
     .can_resume = true};
 
 const TrainCommandHelp kProbeHelp{
@@ -73,8 +78,14 @@ const TrainCommandHelp kProbeHelp{
         "started and how long they compute for a step of a recipe's model, and writes cluster.toml "
         "and workload.toml for gossamer plan and simulate. Without a launcher workers are threads, "
         "whose links are worth measuring where they are emulated (--link-rate).",
-    .footer = "Exit codes: 0 done, 1 something outside failed, 2 wrong input, 130 interrupted.",
-    .out = "folder for cluster.toml and workload.toml"};
+    .footer =
+        R"(Exit codes: 0 done, 1 something outside failed, 2 wrong input, 130 interrupted.
+
+examples:
+  torchrun --no-python --nproc-per-node 4 gossamer probe --data FOLDER --out probed
+  gossamer probe --data FOLDER --hosts 4 --per-host 2 --link-rate 100Mbit/s --out probed
+  gossamer plan --cluster probed/cluster.toml --workload probed/workload.toml)",
+    .out = "folder for cluster.toml and workload.toml; left out: no files"};
 
 void add_request_flags(CLI::App& app, const TrainCommandHelp& help, TrainLine& line,
                        Recipe& recipe) {
@@ -82,7 +93,7 @@ void add_request_flags(CLI::App& app, const TrainCommandHelp& help, TrainLine& l
   app.add_flag("--json", line.json, "print one JSON object at the end");
   app.add_option("--out", line.out, std::string(help.out));
   if (help.can_resume) {
-    app.add_option("--resume", line.resume, "continue the run in this folder");
+    app.add_option("--resume", line.resume, "continue the run in this folder; left out: a new run");
     app.add_flag("--auto-resume", line.auto_resume,
                  "continue the run in the folder of --out if there is a checkpoint, else begin it");
   }
@@ -105,10 +116,11 @@ void add_demo_flags(CLI::App& app, DemoLine& line) {
       ->capture_default_str();
   app.add_option("--gossip-lr", line.gossip_lr, "learning rate of the ring")->capture_default_str();
   app.add_flag("--json", line.json, "print one JSON object with both summaries");
+  app.footer(kDemoFooter);
 }
 
 void add_translate_flags(CLI::App& app, TranslateLine& line) {
-  app.add_option("run", line.run, "run folder of a translation")->required();
+  app.add_option("run", line.run, "run folder of a translation; must be given")->required();
   app.add_option("--input", line.input, "sentences, one per line, plain or gzip; default: stdin");
   app.add_option("--output", line.output, "where the translations go; default: stdout");
   app.add_flag("--trust-vocabulary", line.trusts_vocabulary, kTrustAbout);

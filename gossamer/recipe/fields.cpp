@@ -28,7 +28,7 @@ std::string task_help() {
 std::string model_help() {
   std::vector<std::string_view> names;
   for (const ModelFacts& model : model_facts()) names.push_back(model.name);
-  return listed(names, ", ");
+  return listed(names, ", ") + "; left out: that of the task";
 }
 
 /// "0.1 for bert and encoder_decoder, else 0".
@@ -82,20 +82,23 @@ Fields fields_of(DataSection& d) {
   return {
       {"data", "task", task_help(), choice(d.task)},
       {"data", "data", "file or folder; default: the Python standard library's sources", &d.data},
-      {"data", "target", "translation: file of the target language, line by line with data",
+      {"data", "target",
+       "translation: file of the target language, line by line with data; must be given there",
        &d.target},
       {"data", "validation", "translation: text to validate on; default: a fraction of data",
        &d.validation},
-      {"data", "validation_target", "translation: the translation of validation",
+      {"data", "validation_target",
+       "translation: the translation of validation; left out: a fraction of target",
        &d.validation_target},
       {"data", "vocabulary", "pieces to learn; 0: bytes for text, 4000 for translation",
        &d.vocabulary},
-      {"data", "vocabulary_file", "a SentencePiece model instead", &d.vocabulary_file},
+      {"data", "vocabulary_file", "a SentencePiece model instead; left out: pieces are learnt",
+       &d.vocabulary_file},
       {"data", "objective", "text: predict the next token, or masked ones from both sides",
        choice(d.objective)},
       {"data", "mask_share", "objective masked: share of the tokens that are asked for",
        &d.mask_share},
-      {"data", "suffixes", "of a folder, only files that end so", &d.suffixes},
+      {"data", "suffixes", "of a folder, only files that end so; left out: all", &d.suffixes},
       {"data", "max_bytes", "read at most so many bytes of text", &d.max_bytes},
       {"data", "context", "tokens per training window (text), longest pair (translation)",
        &d.context},
@@ -133,9 +136,10 @@ Fields fields_of(ClusterSection& c) {
       {"cluster", "gamma",
        "emulate links so slow that AllReduce communicates gamma times as long as it computes",
        &c.gamma},
-      {"cluster", "link_rate", "emulate links of this rate, e.g. 100Mbit/s", &c.link_rate},
+      {"cluster", "link_rate", "emulate links of this rate, e.g. 100Mbit/s; left out: by gamma",
+       &c.link_rate},
       {"cluster", "link_latency", "latency of the emulated links, e.g. 200us", &c.link_latency},
-      {"cluster", "inside_rate", "rate between workers of one host", &c.inside_rate},
+      {"cluster", "inside_rate", "rate between workers of one host, e.g. 10GB/s", &c.inside_rate},
       {"cluster", "compute_ms", "compute time of a step for gamma; 0: measure it", &c.compute_ms},
       {"cluster", "tls", "encrypt what processes of several hosts exchange (TLS 1.3)", &c.tls},
   };
@@ -161,7 +165,9 @@ Fields fields_of(AlgorithmSection& a) {
       {"algorithm", "stagger", "let bucket b follow the schedule at t + b", &a.stagger},
       {"algorithm", "buckets", "at least so many buckets of equal size", &a.buckets},
       {"algorithm", "degree", "neighbours per round (base_k, random_directed)", &a.degree},
-      {"algorithm", "link_rates", "of the hosts, for the topology fitted", &a.link_rates},
+      {"algorithm", "link_rates",
+       "rates of the hosts, for the topology fitted: 20Mbit/s,5Mbit/s; left out: equal",
+       &a.link_rates},
       {"algorithm", "global_average", "average over all workers every H steps; 0: never",
        &a.global_average},
       {"algorithm", "adaptive_average", "the same with a period that follows the loss (AGA)",

@@ -39,13 +39,15 @@ examples:
   gossamer lab figure digits --images t10k-images-idx3-ubyte.gz --labels t10k-labels-idx1-ubyte.gz)";
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("name", o.names, "a figure, or all; --list shows them");
+  app.add_option("name", o.names, "a figure, or all; --list shows them; must be given");
   app.add_option("--out", o.out, "folder for pictures and page (default: this one)");
   app.add_option("--trials", o.figure.trials, "per method (default: each figure's own number)")
       ->check(CLI::Range(1, 10'000));
   add_threads_and_seed(app, o.figure.threads, o.figure.seed);
-  app.add_option("--images", o.figure.images, "digits: an IDX file of images, packed or not");
-  app.add_option("--labels", o.figure.labels, "digits: the IDX file of their classes");
+  app.add_option("--images", o.figure.images,
+                 "digits: an IDX file of images, packed or not; left out: no digits");
+  app.add_option("--labels", o.figure.labels,
+                 "digits: the IDX file of their classes; left out: no digits");
   app.add_flag("--json", o.json, "print one JSON object");
   app.add_flag("--list", o.list, "list the figures");
   app.footer(kFooter);

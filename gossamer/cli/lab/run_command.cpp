@@ -70,8 +70,10 @@ void add_problem(CLI::App& app, Options& o) {
   app.add_option("--ridge", o.data.ridge, "r/2 |x|^2 is added (images: at least .001)")
       ->capture_default_str();
   app.add_option("--data-seed", o.data.seed, "of the data")->capture_default_str();
-  app.add_option("--images", o.images, "images: an IDX file, packed or not");
-  app.add_option("--labels", o.labels, "images: the IDX file of their classes");
+  app.add_option("--images", o.images,
+                 "images: an IDX file, packed or not; left out: other problems");
+  app.add_option("--labels", o.labels,
+                 "images: the IDX file of their classes; left out: other problems");
   app.add_option("--pool", o.pool, "images: P x P pixels become one feature")
       ->check(kFromOneUp)
       ->capture_default_str();
@@ -96,7 +98,8 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   add_threads_and_seed(app, o.repeats.threads, o.run.seed);
-  app.add_option("--svg", o.svg, "draw the MSE to this file, with Python's matplotlib");
+  app.add_option("--svg", o.svg,
+                 "draw the MSE to this file, with Python's matplotlib; left out: none");
   CLI::Option* csv = app.add_flag(
       "--csv", o.csv, "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
   app.add_flag("--json", o.json, "print one JSON object with the curves")->excludes(csv);

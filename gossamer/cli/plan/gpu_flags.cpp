@@ -57,14 +57,18 @@ std::string inside_assumption(const GpuPreset& gpu, const ClusterFile& cluster) 
 }  // namespace
 
 void add_gpu_flags(CLI::App& app, GpuFlags& f, CLI::Option& workload, CLI::Option& compute) {
-  CLI::Option* gpu = app.add_option("--gpu", f.name, names_of_gpus())->group(kGroup);
+  CLI::Option* gpu =
+      app.add_option("--gpu", f.name, names_of_gpus() + "; left out: --compute tells the time")
+          ->group(kGroup);
   gpu->excludes(&workload);
   const auto of_gpu = [&](CLI::Option* option) {
     return option->needs(gpu)->excludes(&compute)->group(kGroup);
   };
-  CLI::Option* all = of_gpu(
-      app.add_option("--tokens-per-step", f.tokens_per_step, "of all workers together: 64k, 1M"));
-  of_gpu(app.add_option("--tokens-per-worker", f.tokens_per_worker, "the same of one worker"))
+  CLI::Option* all =
+      of_gpu(app.add_option("--tokens-per-step", f.tokens_per_step,
+                            "of all workers together: 64k, 1M; left out: of --tokens-per-worker"));
+  of_gpu(app.add_option("--tokens-per-worker", f.tokens_per_worker,
+                        "the same of one worker; left out: of --tokens-per-step"))
       ->excludes(all);
   of_gpu(app.add_option("--utilisation,--utilization", f.utilisation,
                         "of the GPU's peak (default: of large transformers, by GPU)"))

@@ -53,14 +53,16 @@ std::vector<std::string> optimizer_names() {
 }
 
 Flags add_options(CLI::App& app, Options& o) {
-  app.add_option("methods", o.methods, "to rank as well, by the names of simulate");
+  app.add_option("methods", o.methods,
+                 "to rank as well, by the names of simulate; left out: no others");
   add_scenario_flags(app, o.scenario);
   Flags flags{};
   flags.steps = app.add_option("--target-steps", o.target.steps, "that all-reduce needs")
                     ->check(CLI::Range(1, 1'000'000'000))
                     ->capture_default_str();
   flags.ratio = app.add_option("--steps-ratio", o.target.steps_ratio,
-                               "steps of gossip over those of all-reduce, as measured")
+                               "steps of gossip over those of all-reduce, as measured; "
+                               "left out: a model of it")
                     ->check(CLI::Range(0.1, 100.0));
   flags.optimizer = app.add_option("--optimizer", o.target.optimizer, "sgd, momentum, adamw, …")
                         ->check(CLI::IsMember(optimizer_names()))

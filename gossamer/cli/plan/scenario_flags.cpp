@@ -21,8 +21,8 @@ constexpr const char* kCompute = "250ms";
 }  // namespace
 
 void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
-  CLI::Option* cluster =
-      app.add_option("--cluster", f.cluster, "TOML file of hosts, workers and links");
+  CLI::Option* cluster = app.add_option(
+      "--cluster", f.cluster, "TOML file of hosts, workers and links; left out: the flags below");
   const auto of_cluster = [&](CLI::Option* option) {
     option->excludes(cluster)->group("Cluster, without a file");
     return option;
@@ -36,11 +36,13 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
       ->capture_default_str();
   of_cluster(app.add_option("--inside-rate", f.inside_rate,
                             "between two workers of a host (default 10GB/s, or the GPU's)"));
-  of_cluster(app.add_option("--device-rate", f.device_rate,
-                            "between each worker's GPU and the host's memory (default the "
-                            "GPU's; without --gpu parameters are in the host's memory)"));
+  of_cluster(
+      app.add_option("--device-rate", f.device_rate,
+                     "between each worker's GPU and the host's memory, as 25GB/s "
+                     "(default the GPU's; without --gpu parameters are in the host's memory)"));
   CLI::Option* workload =
-      app.add_option("--workload", f.workload, "TOML file of parameters and compute time");
+      app.add_option("--workload", f.workload,
+                     "TOML file of parameters and compute time; left out: the flags below");
   const auto of_workload = [&](CLI::Option* option) {
     option->excludes(workload)->group("Workload, without a file");
     return option;

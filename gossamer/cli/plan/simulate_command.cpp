@@ -60,12 +60,15 @@ void add_options(CLI::App& app, Options& o) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of compute times")->capture_default_str();
-  app.add_option("--slow", o.slow, "WORKER:FACTOR, computes so much longer")->type_name("W:F");
-  app.add_option("--link-change", o.link_changes, "HOST:FACTOR@TIME, of its rate: 3:0.25@10s")
+  app.add_option("--slow", o.slow, "WORKER:FACTOR, computes so much longer; left out: none")
+      ->type_name("W:F");
+  app.add_option("--link-change", o.link_changes,
+                 "HOST:FACTOR@TIME, of its rate: 3:0.25@10s; left out: none")
       ->type_name("H:F@T");
-  app.add_option("--lose", o.losses, "WORKER@TIME, dies: 5@3s")->type_name("W@T");
+  app.add_option("--lose", o.losses, "WORKER@TIME, dies: 5@3s; left out: none")->type_name("W@T");
   app.add_option("--trace", o.trace,
-                 "write what happens, for https://ui.perfetto.dev; with one method");
+                 "write what happens, for https://ui.perfetto.dev; with one method; "
+                 "left out: nothing");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
 }

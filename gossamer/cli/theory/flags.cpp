@@ -24,13 +24,14 @@ void add_mixing_flags(CLI::App& app, MixingFlags& f) {
       ->capture_default_str();
   app.add_option("--seed", f.spec.seed, "random: which graphs")->capture_default_str();
   app.add_flag("--lazy", f.spec.lazy, "(I + W)/2 in every round");
-  app.add_option("--rounds-per-step", f.spec.rounds_per_step, "K rounds in every step")
+  app.add_option("--rounds-per-step", f.spec.rounds_per_step, "K rounds in every step; left out: 1")
       ->check(kFromOneUp);
 }
 
 void add_rho_flag(CLI::App& app, const std::string& name, MixingFlags& f) {
-  CLI::Option* option = app.add_option(name, f.rho, "in place of the topology's |W - J|")
-                            ->check(CLI::Range(0.0, 1.0));
+  CLI::Option* option =
+      app.add_option(name, f.rho, "in place of the topology's |W - J|; left out: that")
+          ->check(CLI::Range(0.0, 1.0));
   for (const char* other : {"topology", "--degree", "--seed", "--lazy", "--rounds-per-step"}) {
     option->excludes(app.get_option(other));
   }

@@ -56,7 +56,7 @@ void add_options(CLI::App& app, Options& o) {
   add_list("--omega", o.omega, "the same")->check(CLI::Range(0.0, 1e6))->capture_default_str();
   CLI::Option* sigma =
       add_list("--sigma", o.sigma, "the same")->check(CLI::Range(0.0, 10.0))->capture_default_str();
-  add_list("--variance", o.variance, "sigma^2, the same")
+  add_list("--variance", o.variance, "sigma^2, the same; left out: of --sigma")
       ->check(CLI::Range(0.0, 100.0))
       ->excludes(sigma);
   add_mixing_flags(app, o.mixing);
@@ -71,7 +71,8 @@ void add_options(CLI::App& app, Options& o) {
       ->capture_default_str();
   app.add_option(
       "--figure", o.figure,
-      "draw speed-up over gamma from 0.1 to 10 to this SVG file, with Python's matplotlib");
+      "draw speed-up over gamma from 0.1 to 10 to this SVG file, with Python's matplotlib; "
+      "left out: none");
   app.add_flag("--json", o.json, "print one JSON object");
   app.footer(kFooter);
 }

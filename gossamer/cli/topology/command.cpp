@@ -49,7 +49,7 @@ examples:
 
 void add_options(CLI::App& app, Options& o) {
   app.add_option("name", o.spec.topology,
-                 "a topology; --list shows them; or a file of matrices, NAME.json");
+                 "a topology; --list shows them; or a file of matrices, NAME.json; must be given");
   app.add_option("--hosts", o.hosts, "number of hosts (default 4)")->check(kFromOneUp);
   app.add_option("--per-host", o.per_host, "workers per host, or one number per host: 1,2,4")
       ->capture_default_str();
@@ -57,18 +57,20 @@ void add_options(CLI::App& app, Options& o) {
   app.add_option("--degree", o.spec.degree,
                  "base_k: most neighbours per round; random_directed: receivers")
       ->capture_default_str();
-  app.add_option("--link-rates", o.spec.link_rates, "fitted: of each host, in any unit: 20,20,20,5")
+  app.add_option("--link-rates", o.spec.link_rates,
+                 "fitted: of each host, in any unit: 20,20,20,5; left out: equal")
       ->delimiter(',');
   app.add_flag("--lazy", o.spec.lazy, "(I + W)/2 in every round");
-  app.add_option("--rounds-per-step", o.spec.rounds_per_step, "K rounds in every step")
+  app.add_option("--rounds-per-step", o.spec.rounds_per_step, "K rounds in every step; left out: 1")
       ->check(kFromOneUp);
-  app.add_option("--local-steps", o.spec.local_steps, "mix in every H-th step only")
+  app.add_option("--local-steps", o.spec.local_steps,
+                 "mix in every H-th step only; left out: in every step")
       ->check(kFromOneUp);
   app.add_option("--global-average", o.spec.global_average,
-                 "average over everybody in every H-th step")
+                 "average over everybody in every H-th step; left out: never")
       ->check(kFromOneUp);
   app.add_flag("--json", o.json, "print one JSON object");
-  app.add_option("--svg", o.svg, "write a picture to this file (- for stdout)");
+  app.add_option("--svg", o.svg, "write a picture to this file (- for stdout); left out: none");
   app.add_flag("--list", o.list, "list the topologies");
   app.footer(kFooter);
 }

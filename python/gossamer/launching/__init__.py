@@ -69,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 a worker of this host has finished, 1 none has, 2 the command line "
         "is wrong, 130 interrupted.",
     )
-    parser.add_argument("-n", "--workers", type=int, required=True, help="on this host")
+    parser.add_argument(
+        "-n", "--workers", type=int, required=True, help="on this host; must be given"
+    )
     parser.add_argument(
         "--restarts", type=int, default=3, help="how often each is started again at most"
     )
@@ -83,7 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--hosts", type=int, default=1, help="hosts, each with as many workers")
     parser.add_argument("--host", type=int, default=0, help="which of them this is, from 0")
-    parser.add_argument("--master", help="HOST:PORT of host 0, for the start")
+    parser.add_argument(
+        "--master", help="HOST:PORT of host 0, for the start; left out: this host alone"
+    )
     parser.add_argument("--members", help="a folder that all hosts see; default: a new one")
     parser.add_argument(
         "--come-back",
@@ -91,7 +95,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the folder is of this job alone: where this host was there before, its workers come "
         "back",
     )
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="-- what the workers run")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, help="-- what the workers run; must be given"
+    )
     return parser
 
 
