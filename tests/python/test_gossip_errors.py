@@ -1,7 +1,5 @@
-"""What Gossip and the doctor say to mistakes; all of it stands in tests/golden/python_errors.txt.
-
-GOSSAMER_GOLDEN=renew writes them instead of comparing.
-"""
+"""What Gossip and the doctor say to mistakes; all of it stands in tests/golden/python_errors.txt,
+which GOSSAMER_GOLDEN=renew writes."""
 
 import copy
 import os
