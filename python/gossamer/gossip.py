@@ -329,8 +329,8 @@ class Gossip(habits.NoModule, Closing):
         """Adds values to the next line of ``metrics``, such as ``loss=loss``: numbers, texts and
         tensors of one element. The next line is that of the next step; inside of ``averaged()``,
         that of its end, with the disagreement. ``samples=len(x)`` counts samples: those of all
-        batches of a step are added up, and its line has ``samples_per_s``, too. Raises IoError
-        where the line cannot be written."""
+        batches of a step are added up, and its line has ``samples_per_s``, too. Where nobody
+        is given lines, nothing happens. Raises IoError where the line cannot be written."""
         self._run.metrics.log(values)
 
     def close(self) -> None:

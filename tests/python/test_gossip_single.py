@@ -354,6 +354,14 @@ def test_two_gossips_in_one_process() -> None:
     assert gossips[1].stats()["steps"] == 25
 
 
+def test_what_is_logged_where_nobody_is_given_lines_is_left_out() -> None:
+    model = mlp()
+    with Gossip(model, SGD(model.parameters(), lr=0.1)) as gossip:
+        gossip.log(loss=1.0)
+        train(model, gossip._optimizers[0], range(1))
+        assert gossip.steps_done == 1
+
+
 def test_a_worker_alone_is_its_own_average() -> None:
     model = mlp()
     gossip = Gossip(model, SGD(model.parameters(), lr=0.1))

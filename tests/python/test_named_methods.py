@@ -1,5 +1,7 @@
 """A Gossip by the name that commands take for its method."""
 
+import re
+
 import pytest
 from gossip_support import mlp
 from torch.optim import SGD, AdamW
@@ -51,3 +53,13 @@ def test_a_pattern_still_has_its_conditions() -> None:
         gossamer.Gossip(
             model, SGD(model.parameters(), lr=0.1), topology=gossamer.Method("dmsgd@ring")
         )
+
+
+@pytest.mark.parametrize("name", ["aer:int8", "gradient_gossip@ring"])
+def test_a_methods_name_alone_says_how_to_give_it(name: str) -> None:
+    model = mlp()
+    optimizer = SGD(model.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match=re.escape(f"topology=gossamer.Method({name!r})")):
+        gossamer.Gossip(model, optimizer, topology=name)
+    with pytest.raises(ValueError, match="unknown topology"):
+        gossamer.Gossip(model, optimizer, topology="rign:int8")

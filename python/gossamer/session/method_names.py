@@ -22,6 +22,20 @@ _DEFAULTS: dict[str, Any] = {
 """What a name says, with the defaults that say nothing."""
 
 
+def _check_no_name(topology: Any) -> None:
+    """Raises ValueError for the name of a method, as commands print it."""
+    if not isinstance(topology, str) or not {":", "@"} & set(topology):
+        return
+    try:
+        _core.Method(topology)
+    except ValueError:
+        return  # perhaps a file, or what topologies say of it
+    raise ValueError(
+        f"[Gossip] topology must be the name of a topology or a file, got {topology!r}, the name "
+        f"of a method; give topology=gossamer.Method({topology!r})"
+    )
+
+
 def expanded(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of Gossip with what the method's name says, if they have one.
 
@@ -29,6 +43,7 @@ def expanded(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     method = arguments["topology"]
     if not isinstance(method, _core.Method):
+        _check_no_name(method)
         return dict(arguments)
     for name, default in _DEFAULTS.items():
         value = arguments[name]
