@@ -2,7 +2,6 @@
 
 import argparse
 import functools
-import json
 import math
 import os
 import random
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gossamer
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -193,12 +193,8 @@ class DdpRun:
     ) -> None:
         self._parts = [plain(model), optimizer]
         self._steps = 0
-        self._logged: dict[str, float] = {}
-        self._metrics, self._began = metrics, time.perf_counter()
+        self._metrics = gossamer.DdpMetrics(optimizer, metrics) if metrics else None
         optimizer.register_step_post_hook(lambda *_: self._end_step())
-        if metrics and dist.get_rank() == 0:
-            metrics.mkdir(parents=True, exist_ok=True)
-            (metrics / "run.toml").write_text('[algorithm]\npattern = "ddp"\n')
         dist.barrier()
 
     def stats(self) -> dict[str, Any]:
@@ -219,27 +215,23 @@ class DdpRun:
         self._steps, *states = torch.load(folder / "ddp.pt", map_location="cpu")
         for part, state in zip(self._parts, states, strict=True):
             part.load_state_dict(state)
+        if self._metrics is not None:
+            self._metrics.restart(self._steps)
 
     def log(self, **values: Any) -> None:
         """Values of the next step; a validation has a line of its own."""
-        self._logged |= {name: float(value) for name, value in values.items()}
-        if "val_loss" in values:
-            self._write()
+        if self._metrics is not None and "val_loss" in values:
+            self._metrics.log_validation(**values)
+        elif self._metrics is not None:
+            self._metrics.log(**values)
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """The metrics end."""
+        if self._metrics is not None:
+            self._metrics.close()
 
     def _end_step(self) -> None:
         self._steps += 1
-        self._logged["step_ms"] = 1e3 * (time.perf_counter() - self._began)
-        self._write()
-
-    def _write(self) -> None:
-        line = {"step": self._steps, **self._logged}
-        if self._metrics:
-            with (self._metrics / f"metrics.rank{dist.get_rank()}.jsonl").open("a") as file:
-                file.write(json.dumps(line) + "\n")
-        self._logged, self._began = {}, time.perf_counter()
 
 
 def plain(model: nn.Module) -> nn.Module:

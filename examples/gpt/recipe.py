@@ -1,13 +1,13 @@
 """What both twins and the probe share: the command line, the start, batches and learning rates."""
 
 import argparse
-import json
 import math
 import os
 import time
 from pathlib import Path
 from typing import Any
 
+import gossamer
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -181,12 +181,7 @@ class DdpRun:
         metrics: Path | None = None,
     ) -> None:
         self._parts = [plain(model), *optimizers]
-        self._logged: dict[str, float] = {}
-        self._metrics, self._began = metrics, time.perf_counter()
-        optimizers[-1].register_step_post_hook(lambda *_: self._end_step())
-        if metrics and dist.get_rank() == 0:
-            metrics.mkdir(parents=True, exist_ok=True)
-            (metrics / "run.toml").write_text('[algorithm]\npattern = "ddp"\n')
+        self._metrics = gossamer.DdpMetrics(optimizers[-1], metrics) if metrics else None
         dist.barrier()
 
     def save(self, folder: Path) -> None:
@@ -202,26 +197,20 @@ class DdpRun:
         states = torch.load(folder / "ddp.pt", map_location="cpu")
         for part, state in zip(self._parts, states, strict=True):
             part.load_state_dict(state)
+        if self._metrics is not None:
+            self._metrics.restart(steps_done(self._parts[1:]))
 
     def log(self, **values: Any) -> None:
         """Values of the next step; a validation has a line of its own."""
-        self._logged |= {name: float(value) for name, value in values.items()}
-        if "val_loss" in values:
-            self._write()
+        if self._metrics is not None and "val_loss" in values:
+            self._metrics.log_validation(**values)
+        elif self._metrics is not None:
+            self._metrics.log(**values)
 
     def close(self) -> None:
-        """There is nothing to end."""
-
-    def _end_step(self) -> None:
-        self._logged["step_ms"] = 1e3 * (time.perf_counter() - self._began)
-        self._write()
-
-    def _write(self) -> None:
-        line = {"step": steps_done(self._parts[1:]), **self._logged}
-        if self._metrics:
-            with (self._metrics / f"metrics.rank{dist.get_rank()}.jsonl").open("a") as file:
-                file.write(json.dumps(line) + "\n")
-        self._logged, self._began = {}, time.perf_counter()
+        """The metrics end."""
+        if self._metrics is not None:
+            self._metrics.close()
 
 
 def plain(model: nn.Module) -> nn.Module:

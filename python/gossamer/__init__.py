@@ -17,6 +17,7 @@ from gossamer._core import (
     rank_methods,
     topology_names,
 )
+from gossamer.ddp_metrics import DdpMetrics
 from gossamer.gossip import Gossip
 from gossamer.job import init
 from gossamer.mixer import Mixer
@@ -32,6 +33,7 @@ __version__ = VERSION
 __all__ = [
     "AccumAdam",
     "AccumAdamW",
+    "DdpMetrics",
     "Gossip",
     "IoError",
     "Method",

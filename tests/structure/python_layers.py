@@ -26,6 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "shares": {"step"},
     "stopping": {"base", "step"},
     "trackers": {"base", "workers", "records", "step"},
+    "ddp_metrics": {"workers", "records"},
     "mixer": {"base", "workers", "tensors", "session", "step"},
     "gossip_examples": set(),
     "gossip": {
@@ -41,7 +42,16 @@ ARROWS: dict[str, set[str]] = {
     "doctor": {"workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),
-        *("gossip", "mixer", "probing", "shares", "stopping", "uneven_epochs", "job"),
+        *(
+            "ddp_metrics",
+            "gossip",
+            "mixer",
+            "probing",
+            "shares",
+            "stopping",
+            "uneven_epochs",
+            "job",
+        ),
     },
     "__main__": set(),
 }

@@ -99,24 +99,15 @@ class Metrics:
     def step(self, report: _core.StepReport, rate: float, waited: tuple[float, float]) -> None:
         """The line of a step with this learning rate, and the seconds ``waited`` so far, exposed
         and hidden."""
-        now = time.monotonic()
         exposed_s, hidden_s = (a - b for a, b in zip(waited, self._waited, strict=True))
         self._waited = waited
-        step_s, samples = now - self._began, self._samples
-        if self._dealt:
-            samples = samples or self._dealt.pop(report.step, 0)
         line: dict[str, Any] = {
             "lr": rate,
-            "step_ms": 1e3 * step_s,
+            **self._pace(report.step),
             "exposed_ms": 1e3 * exposed_s,
             "hidden_ms": 1e3 * hidden_s,
             "mixing_distance": report.distance,
         }
-        if samples > 0:
-            self._samples = 0
-            line[_SAMPLES] = samples
-            if step_s > 0:
-                line["samples_per_s"] = samples / step_s
         if report.lost:
             line["lost"] = [each.rank for each in report.lost]
         if report.back:
@@ -128,6 +119,28 @@ class Metrics:
         self._write(report.step, line)
         self._began = time.monotonic()
 
+    def step_alone(self, step: int, rate: float) -> None:
+        """The line of a step in which nothing was exchanged here."""
+        self._write(step, {"lr": rate, **self._pace(step)})
+        self._began = time.monotonic()
+
+    def write_logged(self, step: int) -> None:
+        """A line of nothing else, between steps."""
+        self._write(step, {})
+
+    def _pace(self, step: int) -> dict[str, Any]:
+        """How long the step took that ends now, and how many samples it had."""
+        step_s, samples = time.monotonic() - self._began, self._samples
+        if self._dealt:
+            samples = samples or self._dealt.pop(step, 0)
+        pace: dict[str, Any] = {"step_ms": 1e3 * step_s}
+        if samples > 0:
+            self._samples = 0
+            pace[_SAMPLES] = samples
+            if step_s > 0:
+                pace["samples_per_s"] = samples / step_s
+        return pace
+
     def check(self, engine: _core.Engine, **values: float) -> None:
         """A line between steps, with the bytes by peer so far."""
         if not self.is_on or os.getpid() != self._process:
@@ -135,12 +148,12 @@ class Metrics:
         edges = [{"peer": p, "sent": s, "received": r} for p, s, r in engine.edges()]
         self._write(engine.steps_done, {**values, "edges": edges})
 
-    def close(self, engine: _core.Engine) -> None:
-        """The last line."""
+    def close(self, engine: _core.Engine | None) -> None:
+        """The last line, where there is an engine."""
         if os.getpid() != self._process:
             return
         try:
-            if self._has_lines or self._logged:
+            if engine is not None and (self._has_lines or self._logged):
                 self.check(engine)
         finally:
             for follower in self._followers:
