@@ -43,19 +43,29 @@ class Assembly {
       this->work(job, transport, life);
     };
     played = SimulatedJob(course_, seed, work).played();
-    for (Found* found : {&counted, &called}) {
-      for (auto& [step, lives] : *found) {
-        for (const LifeName& life : played.expelled) lives.erase(life);
-      }
-    }
+    for (Found* found : {&counted, &called}) leave_out(*found);
   }
 
   simulation::Played played;
   Found counted;  ///< by the census that was over then
-  Found
-      called;  ///< who took part in the call after this step; those who were expelled are left out
+  Found called;   ///< who took part in the call after this step
 
  private:
+  /// Who was expelled may have left calls that the others then had to begin again without it; who
+  /// was killed, its last one, before it could tell them that it was over.
+  void leave_out(Found& found) const {
+    std::map<LifeName, std::int64_t> last;
+    for (const auto& [step, lives] : found) {
+      for (const auto& [life, ranks] : lives) last[life] = step;
+    }
+    for (const auto& [life, step] : last) {
+      if (!ended_.contains(life)) found[step].erase(life);
+    }
+    for (auto& [step, lives] : found) {
+      for (const LifeName& life : played.expelled) lives.erase(life);
+    }
+  }
+
   /// Of one life.
   struct Worker {
     Worker(const SimulatedJob& job, Transport& over, int rank)
@@ -110,6 +120,7 @@ class Assembly {
       if (worker.steps % course_.calls_every == 0) call(job, worker, life);
     }
     call(job, worker, life);
+    ended_.insert(life);
     job.end_work(transport, life);
   }
 
@@ -140,6 +151,7 @@ class Assembly {
   const double step_s_ = course_.step_s * (course_.is_silent ? 10 : 1);
   std::int64_t end_ = kNever;
   std::int64_t last_start_ = 0;
+  std::set<LifeName> ended_;  ///< as they should
 };
 
 void expect_agreement(const Assembly::Found& found, const char* on) {
