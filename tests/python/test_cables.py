@@ -66,11 +66,10 @@ def route_over_cables(cluster: emulated.Cluster) -> None:
     """The page's host is the second one of the ring, 10.77.0.2, with cables to .1 and .3."""
     for number in range(HOSTS):
         for command in documented_commands():
-            here = command
-            for shift in (-1, 0, 1):
-                host = cluster.address((number + shift) % HOSTS)
-                here = re.sub(rf"10\.77\.0\.{2 + shift}\b", f"<{host}>", here)
-            namespaced(cluster, number, *re.sub("[<>]", "", here).split())
+            found = re.split(r"10\.77\.0\.(\d)", command)
+            hosts = [cluster.address((number + int(n) - 2) % HOSTS) for n in found[1::2]]
+            words = [word for pair in zip(found[::2], [*hosts, ""], strict=True) for word in pair]
+            namespaced(cluster, number, *"".join(words).split())
 
 
 def sent(cluster: emulated.Cluster, number: int) -> dict[str, int]:

@@ -147,6 +147,21 @@ TEST(NetStreams, AnEndThatAWriteNoticesFailsWhatIsPending) {
   }
 }
 
+TEST(NetStreams, WhatHasLeftIsSentThoughThePeerLeavesAtOnce) {
+  for (int trial = 0; trial < 10; ++trial) {
+    Team team(2, {.share_memory = false});
+    const Bytes payload(1000);
+    Bytes landing(payload.size());
+    const Request received = team[1].receive(0, {}, landing, patience());
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // most likely the other one knows
+    const Request sent = team[0].send(1, {}, payload, patience(), {});
+    finish(team[1], received);
+    team.restart(1);
+    finish(team[0], sent);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(NetStreams, ListenOnOneAddressOnly) {
   for (const char* address : {"0.0.0.0", "::", "", "localhost", "1.2.3"}) {
     EXPECT_THROW(listen_for_streams(address), std::invalid_argument) << address;

@@ -121,7 +121,9 @@ void StreamWire::end(const Failure& reason) {
   end(Direction::receive, reason);
 }
 
+/// What has left by then has been sent, whatever the peer does next.
 void StreamWire::end(Direction direction, const Failure& reason) {
+  if (direction == Direction::send) complete_sends();
   if (!state_.operations.end(direction, reason)) return;
   if (direction == Direction::receive) {
     for (const auto& [number, receive] : landing_) out_.drop(number);
