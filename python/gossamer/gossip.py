@@ -16,6 +16,7 @@ from gossamer import _core, habits
 from gossamer.base.closing import AtExit, Closing
 from gossamer.checkpoint import handing_over, loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
+from gossamer.gossip_examples import with_examples
 from gossamer.session import session
 from gossamer.session.settings import Settings
 from gossamer.step import consensus, gathered, loop_state, means
@@ -29,6 +30,7 @@ from gossamer.workers import lasting_group, members
 from gossamer.workers.world import find_seat, own_folder
 
 
+@with_examples
 class Gossip(habits.NoModule, Closing):
     """Mixes a model's parameters with those of neighbouring workers in every optimizer step.
 

@@ -27,9 +27,10 @@ ARROWS: dict[str, set[str]] = {
     "stopping": {"base", "step"},
     "trackers": {"base", "workers", "records", "step"},
     "mixer": {"base", "workers", "tensors", "session", "step"},
+    "gossip_examples": set(),
     "gossip": {
         *("base", "workers", "tensors", "session", "step", "checkpoint"),
-        *("habits", "uneven_epochs"),
+        *("habits", "uneven_epochs", "gossip_examples"),
     },
     "diagnosis": {"workers"},
     "probing": {"base", "workers", "tensors", "session", "diagnosis"},
