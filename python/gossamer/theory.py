@@ -43,6 +43,7 @@ class Mixing:
     Example::
 
         from gossamer.theory import Mixing, transient
+
         print(transient(Mixing(workers=64, rho=0.9), global_average_every=8)[0].iterations)
     """
 
@@ -57,6 +58,7 @@ class BoundTerm:
     Example::
 
         from gossamer.theory import Mixing, bound
+
         print(bound(Mixing(workers=64, rho=0.9), steps=1e5, parameters=65e6).terms[0].formula)
     """
 
@@ -77,6 +79,7 @@ class Bound:
     Example::
 
         from gossamer.theory import Mixing, bound
+
         print(bound(Mixing(workers=64, rho=0.9), steps=1e5, parameters=65e6).verdict)
     """
 
@@ -89,13 +92,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class RateTerm:
-    """A summand of a rate: its order in symbols, its value, and from which T on it is even.
-
-    ``even_from`` is the T from which on the term is no larger than the first, ``sampling``.
+    """A summand of a rate: its order in symbols and its value. ``even_from`` is the T from which on
+    the term is no larger than the first, ``sampling``.
 
     Example::
 
         from gossamer.theory import Mixing, rates
+
         print(rates(Mixing(workers=64, rho=0.9), steps=1e5)[0].terms[0].order)
     """
 
@@ -116,6 +119,7 @@ class Rate:
     Example::
 
         from gossamer.theory import Mixing, rates
+
         print(rates(Mixing(workers=64, rho=0.9), steps=1e5)[0].sum)
     """
 
@@ -133,6 +137,7 @@ class Transient:
     Example::
 
         from gossamer.theory import Mixing, transient
+
         print(transient(Mixing(workers=64, rho=0.9), global_average_every=8)[0].order)
     """
 
@@ -155,6 +160,7 @@ class TopologyRow:
     Example::
 
         from gossamer.theory import topologies
+
         print(topologies([1] * 16)[0].rho)
     """
 
@@ -174,6 +180,7 @@ class StepTimes:
     Example::
 
         from gossamer.theory import StepTimes
+
         print(StepTimes(allreduce=3.0, decentralized=2.0).speed_up)  # a third
     """
 
@@ -193,8 +200,8 @@ class SpeedUp:
     Example::
 
         from gossamer.theory import speedup
-        aer = gossamer.make_schedule("aer", [4, 4])
-        print(speedup(aer, gamma=2.0, omega=0.5, sigma=0.1).recursion.speed_up)
+
+        print(speedup(gossamer.make_schedule("aer", [4, 4]), gamma=2.0, omega=0.5).closed_form)
     """
 
     closed_form: StepTimes
