@@ -15,12 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "gossamer"
 TARGET = ROOT / "docs" / "api.md"
-GOSSIP = ROOT / "docs" / "api" / "gossip.md"  # examples by member
 INTRODUCTION = """# The Python API
 
-`tools/api_docs.py` writes this page from the docstrings, and the examples of Gossip from
-[Gossip by example](api/gossip.md). Do not edit it by hand. To start, read
-[from DDP in one line](from-ddp.md).
+`tools/api_docs.py` writes this page from the docstrings, which `help()` shows as well. Do not edit
+it by hand. To start, read [from DDP in one line](from-ddp.md).
 
 The examples use the names of a training script: `model`, `optimizer`, `loader`, `loss_of`, `rank`,
 and a batch `x, y`.
@@ -152,8 +150,19 @@ def language_of(block: str) -> str:
 
 def gossip_examples() -> dict[str, str]:
     """Fenced blocks by the member of Gossip that they show."""
-    _, *sections = GOSSIP.read_text().split("\n## ")
-    return {name: block.strip() for name, block in (each.split("\n", 1) for each in sections)}
+    examples, left_out = (
+        next(
+            ast.literal_eval(node.value)
+            for node in tree_of("gossamer.gossip_examples").body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+        )
+        for name in ("EXAMPLES", "NOT_RUN")
+    )
+    return {
+        name: (f"<!-- not run: {left_out[name]} -->\n" if name in left_out else "")
+        + f"```python\n{text.strip()}\n```"
+        for name, text in examples.items()
+    }
 
 
 def markdown(docstring: str) -> str:

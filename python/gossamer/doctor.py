@@ -24,9 +24,9 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 
-from gossamer import _built, _core
-from gossamer.diagnosis import device_links, links, ranks
-from gossamer.workers import machine
+from gossamer import _core
+from gossamer.diagnosis import clocks, device_links, encryption, links, ranks
+from gossamer.workers import machine, versions
 
 Result = TypeVar("Result")
 
@@ -96,7 +96,8 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         prog="gossamer doctor",
         description="Checks what training needs here. Under a launcher, as in `torchrun "
         "--nproc-per-node 4 -m gossamer doctor`, also measures the links between the workers.",
-        epilog="exit code: 0 fine, 2 something keeps training from working",
+        epilog="exit code: 0 fine, 2 something keeps training from working; "
+        "example: gossamer doctor --timeout-s 60",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument(
@@ -104,7 +105,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         type=_seconds,
         default=LIMIT_S,
         metavar="S",
-        help="how long all of it may take (default: %(default)g), more where workers start late",
+        help="seconds for all of it (default: %(default)g), more where workers start late",
     )
     return parser.parse_args(arguments)
 
@@ -122,8 +123,7 @@ def _seconds(text: str) -> float:
 def _look_around() -> ranks.Findings:
     mine = ranks.Findings()
     mine.facts["versions"] = {
-        "gossamer": _built.VERSION,
-        "torch": torch.__version__,
+        **versions.own(),
         "built for torch": _core.__torch_version__,
         "python": platform.python_version(),
         "kernels": _kernels(mine),
@@ -132,6 +132,7 @@ def _look_around() -> ranks.Findings:
     mine.facts["interfaces"] = _interfaces(mine)
     mine.facts["host"] = _host(mine)
     mine.facts["token"] = _token(mine)
+    mine.facts["encryption"] = dict(encryption.ABOUT)
     return mine
 
 
@@ -210,7 +211,14 @@ def _host(mine: ranks.Findings) -> dict[str, Any]:
 
 
 def _talk_to_myself(mine: ranks.Findings, clock: ranks.Clock) -> None:
-    """Both ends of a link in this process: shows that the extension and Gloo work."""
+    """Both ends of a link in this process: shows that the extension, TLS and Gloo work."""
+    mine.stage = "sending to itself over TLS"
+    try:
+        encryption.try_here(clock.left_s() / 2)
+        mine.facts["encryption"]["TLS"] += "; tried here, works"
+    except (_core.TransportError, _core.IoError, ValueError) as error:
+        mine.facts["encryption"]["TLS"] += "; tried here, fails"
+        mine.warnings.append(f"TLS was tried, got: {error}; without tls=True nothing is encrypted")
     mine.stage = "sending to itself over Gloo"
     try:
         speed, listeners = links.measure_here(0.4, clock.left_s())
@@ -241,10 +249,16 @@ def _judge(mine: ranks.Findings, team: ranks.Team) -> None:
     for rank, findings in enumerate(team.findings):
         if findings is None:
             mine.problems.append(f"rank {rank} on {team.hosts[rank]} did not tell what it found")
+    told = {rank: each.facts["versions"] for rank, each in enumerate(team.findings) if each}
+    if problem := versions.other_gossamers(told):
+        mine.problems.append(problem)
+    if doubt := versions.other_torches(told):
+        mine.warnings.append(doubt)
     for link in team.links:
         if link.error:
             words = mine.warnings if link.error == ranks.NO_TIME else mine.problems
             words.append(f"workers {link.low} and {link.high}: {link.error}")
+    mine.warnings += clocks.warnings(team.hosts, team.clocks())
 
 
 def _report(mine: ranks.Findings, team: ranks.Team, as_json: bool) -> int:
@@ -256,6 +270,7 @@ def _report(mine: ranks.Findings, team: ranks.Team, as_json: bool) -> int:
     else:
         _print_facts(mine)
         _print_links(mine, team)
+        _print_clocks(team)
     sys.stdout.flush()
     return _say_findings(everybody)
 
@@ -269,6 +284,7 @@ def _as_json(everybody: list[ranks.Findings], team: ranks.Team) -> dict[str, Any
         "hosts": team.hosts,
         "workers": [each.facts if each is not None else None for each in team.findings],
         "links": [asdict(link) for link in team.links],
+        "clocks": [clock and asdict(clock) for clock in team.clocks()],
     }
 
 
@@ -290,6 +306,7 @@ def _print_facts(mine: ranks.Findings) -> None:
             "Gloo takes": f"{gloo['interface']} {gloo['address']}: {gloo['why']}",
             "listening": ", ".join(facts.get("listens", [])) or "nowhere",
             "token": facts["token"],
+            **facts["encryption"],
         },
     )
     host = facts["host"]
@@ -330,3 +347,11 @@ def _print_links(mine: ranks.Findings, team: ranks.Team) -> None:
             f"  {pair:<10}{place:<24}{speed.latency_us:>10.0f}{speed.there_gb_per_s:>10.3f}"
             f"{speed.back_gb_per_s:>10.3f}"
         )
+
+
+def _print_clocks(team: ranks.Team) -> None:
+    """Workers of one host have one clock."""
+    found = clocks.by_host(team.hosts, team.clocks())
+    if found:
+        rows = {host: clocks.words(clock, team.hosts[0]) for host, clock in found.items()}
+        _print_table("clocks", rows)

@@ -16,6 +16,7 @@ from gossamer import _core, habits
 from gossamer.base.closing import AtExit, Closing
 from gossamer.checkpoint import handing_over, loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
+from gossamer.gossip_examples import with_examples
 from gossamer.session import session
 from gossamer.session.settings import Settings
 from gossamer.step import consensus, gathered, loop_state, means
@@ -23,12 +24,13 @@ from gossamer.step.meeting import Given, meet_all
 from gossamer.step.replaced_step import ReplacedStep
 from gossamer.step.run import Run
 from gossamer.step.runs import remember
-from gossamer.tensors import beside, wrappers
+from gossamer.tensors import beside, parameters, wrappers
 from gossamer.uneven_epochs import uneven
 from gossamer.workers import lasting_group, members
 from gossamer.workers.world import find_seat, own_folder
 
 
+@with_examples
 class Gossip(habits.NoModule, Closing):
     """Mixes a model's parameters with those of neighbouring workers in every optimizer step.
 
@@ -171,6 +173,10 @@ class Gossip(habits.NoModule, Closing):
         for each in optimizers:
             vars(each)["_gossip"] = self
         self._hooks = [each.register_load_state_dict_post_hook(self._adopt) for each in optimizers]
+        self._hooks += [
+            each.register_load_state_dict_pre_hook(parameters.check_loaded_groups)
+            for each in optimizers
+        ]
         self._hooks += [
             module.register_load_state_dict_post_hook(self._run.loaded)
             for module in model.modules()

@@ -7,6 +7,7 @@ from typing import Any
 import torch.distributed as dist
 
 from gossamer.workers import lasting_group, members
+from gossamer.workers.starting import init_process_group
 
 
 def init(**arguments: Any) -> tuple[int, int]:
@@ -19,7 +20,8 @@ def init(**arguments: Any) -> tuple[int, int]:
     They are for numbers, texts and predictions: every rank hears what all say.
 
     ``arguments`` are those of ``init_process_group``. With a ``backend`` of your own it is torch's,
-    and its calls fail once a worker is lost; a worker that comes back has none of it.
+    and its calls fail once a worker is lost; a worker that comes back has none of it. Raises
+    ValueError where no launcher has set its variables, DistNetworkError for a port in use.
 
     Example::
 
@@ -30,7 +32,7 @@ def init(**arguments: Any) -> tuple[int, int]:
     """
     lasting_group.register()
     if not members.is_coming_back():
-        dist.init_process_group(**{"backend": lasting_group.NAME, **arguments})
+        init_process_group("[init] ", **{"backend": lasting_group.NAME, **arguments})
         return dist.get_rank(), dist.get_world_size()
     rank, size = members.seat()
     dist.init_process_group(lasting_group.NAME, rank=rank, world_size=size, store=dist.HashStore())

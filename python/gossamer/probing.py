@@ -33,7 +33,13 @@ _ALL_REDUCES = 4
 
 @dataclass(frozen=True)
 class Probe:
-    """What ``probe`` has measured, as the texts of cluster.toml and workload.toml."""
+    """What ``probe`` has measured, as the texts of cluster.toml and workload.toml.
+
+    Example::
+
+        found = gossamer.probe(lambda: train_step(x, y), model, optimizer)
+        Path("cluster.toml").write_text(found.cluster)
+    """
 
     cluster: str
     workload: str

@@ -31,7 +31,9 @@ _open: set[StopOnSignal] = set()
 
 
 class StopOnSignal(Closing):
-    """Stops all workers after the same step when one of them is told to, so that they can save::
+    """Stops all workers after the same step when one of them is told to, so that they can save.
+
+    Example::
 
         with gossamer.StopOnSignal(gossip) as stop:
             for batch in loader:

@@ -39,6 +39,12 @@ class Mixing:
     Args:
         workers: n.
         rho: from 0 (a global average in every step) to 1 (nothing is mixed).
+
+    Example::
+
+        from gossamer.theory import Mixing, transient
+
+        print(transient(Mixing(workers=64, rho=0.9), global_average_every=8)[0].iterations)
     """
 
     workers: int
@@ -47,7 +53,14 @@ class Mixing:
 
 @dataclass(frozen=True)
 class BoundTerm:
-    """A summand of the bound: ``in_bound`` is ``value``, times ``per_step`` but for the first."""
+    """A summand of the bound: ``in_bound`` is ``value``, times ``per_step`` but for the first.
+
+    Example::
+
+        from gossamer.theory import Mixing, bound
+
+        print(bound(Mixing(workers=64, rho=0.9), steps=1e5, parameters=65e6).terms[0].formula)
+    """
 
     term: str
     formula: str
@@ -62,6 +75,12 @@ class Bound:
     ``known_at_start`` is the smaller of D R² and 2 L (F(x⁰) - F*), which ‖∇F‖² at the start cannot
     exceed. ``verdict`` is ``"informative"`` where the bound is below it, else ``"vacuous"``, or
     ``"infinite"`` where rho = 1. Only the term ``disagreement`` depends on the topology.
+
+    Example::
+
+        from gossamer.theory import Mixing, bound
+
+        print(bound(Mixing(workers=64, rho=0.9), steps=1e5, parameters=65e6).verdict)
     """
 
     terms: tuple[BoundTerm, ...]
@@ -73,9 +92,14 @@ class Bound:
 
 @dataclass(frozen=True)
 class RateTerm:
-    """A summand of a rate: its order in symbols, its value, and from which T on it is even.
+    """A summand of a rate: its order in symbols and its value. ``even_from`` is the T from which on
+    the term is no larger than the first, ``sampling``.
 
-    ``even_from`` is the T from which on the term is no larger than the first, ``sampling``.
+    Example::
+
+        from gossamer.theory import Mixing, rates
+
+        print(rates(Mixing(workers=64, rho=0.9), steps=1e5)[0].terms[0].order)
     """
 
     term: str
@@ -91,6 +115,12 @@ class Rate:
     ``loss`` ``"non_convex"``: of the mean of ‖∇f‖² over T steps; ``"generally_convex"`` and
     ``"strongly_convex"``: of f - f*, weighted over the steps. Values are NaN where the rate is not
     proved for this number of workers; ``note`` names the condition.
+
+    Example::
+
+        from gossamer.theory import Mixing, rates
+
+        print(rates(Mixing(workers=64, rho=0.9), steps=1e5)[0].sum)
     """
 
     method: str
@@ -102,7 +132,14 @@ class Rate:
 
 @dataclass(frozen=True)
 class Transient:
-    """From which step on a method keeps up with parallel SGD: the order and its value."""
+    """From which step on a method keeps up with parallel SGD: the order and its value.
+
+    Example::
+
+        from gossamer.theory import Mixing, transient
+
+        print(transient(Mixing(workers=64, rho=0.9), global_average_every=8)[0].order)
+    """
 
     method: str
     loss: str
@@ -119,6 +156,12 @@ class TopologyRow:
     ``printed_iterations`` is the order's value. ``neighbours`` (the most that a worker hears in a
     step), ``rho`` and ``iterations`` are worked out from the topology itself with
     n³ rho⁴/(1 - rho)²; for more than 1024 workers they are 0, NaN and NaN.
+
+    Example::
+
+        from gossamer.theory import topologies
+
+        print(topologies([1] * 16)[0].rho)
     """
 
     topology: str
@@ -132,7 +175,14 @@ class TopologyRow:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Times of a step in units of the mean compute time."""
+    """Times of a step in units of the mean compute time.
+
+    Example::
+
+        from gossamer.theory import StepTimes
+
+        print(StepTimes(allreduce=3.0, decentralized=2.0).speed_up)  # a third
+    """
 
     allreduce: float
     decentralized: float
@@ -145,7 +195,14 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class SpeedUp:
-    """Step times in closed form, and by the recursion that follows the workers step by step."""
+    """Step times in closed form, and by the recursion that follows the workers step by step.
+
+    Example::
+
+        from gossamer.theory import speedup
+
+        print(speedup(gossamer.make_schedule("aer", [4, 4]), gamma=2.0, omega=0.5).closed_form)
+    """
 
     closed_form: StepTimes
     recursion: StepTimes

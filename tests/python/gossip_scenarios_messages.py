@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -17,11 +18,12 @@ import torch.distributed as dist
 from gossip_scenarios_ends import Named
 from gossip_support import mlp, train
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import SGD, Adam
 
 import gossamer
-from gossamer import Gossip
+from gossamer import Gossip, _built
 
 SHORT_S = 2.5
 
@@ -61,6 +63,17 @@ def another_optimizer(odd: bool) -> None:
     Gossip(model, sgd(other if odd else model), timeout_s=20)
 
 
+def make_with(odd: bool, module: ModuleType, name: str, value: str) -> None:
+    """The odd rank takes part with another version."""
+    before = getattr(module, name)
+    if odd:
+        setattr(module, name, value)
+    try:
+        make(mlp())
+    finally:
+        setattr(module, name, before)
+
+
 def hosts_in_turn(rank: int) -> None:
     before = os.environ["GROUP_RANK"]
     os.environ["GROUP_RANK"] = str(rank % 2)
@@ -73,6 +86,7 @@ def hosts_in_turn(rank: int) -> None:
 def set_up(rank: int, size: int) -> Any:
     """By mistake: what its Gossip says; the last rank is the one that is different."""
     odd = rank == size - 1
+    mesh = init_device_mesh("cpu", (size, 1), mesh_dim_names=("gossip", "inner"))
     cases: dict[str, Callable[[], object]] = {
         "another shape on a rank": lambda: make(Named("ab", (4,) if odd else (3,))),
         "another order on a rank": lambda: make(Named("ba" if odd else "ab")),
@@ -89,9 +103,16 @@ def set_up(rank: int, size: int) -> Any:
         ),
         "a topology that changes": lambda: make(mlp(), pattern="exact_diffusion"),
         "hosts in turn": lambda: hosts_in_turn(rank),
+        "a mesh of two dimensions": lambda: make(mlp(), group=mesh),
+        "another Gossamer on a rank": lambda: make_with(odd, _built, "VERSION", "0.2.0"),
         "wrapped in DDP as well": lambda: make(DistributedDataParallel(mlp())),
     }
-    return {name: said(act) for name, act in cases.items()}
+    found = {name: said(act) for name, act in cases.items()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make_with(odd, torch, "__version__", "2.12.1+cpu")
+    heard = [f"{each.category.__name__}: {each.message}" for each in caught]
+    return {**found, "another torch on a rank": "\n".join(heard) or "nothing"}
 
 
 def nan_on_a_rank(rank: int) -> str:
@@ -211,7 +232,10 @@ a topology that needs a power of two
 a schedule for four workers
 a topology that changes
 hosts in turn
+a mesh of two dimensions
+another Gossamer on a rank
 wrapped in DDP as well
+another torch on a rank
 nan on a rank
 a first step without gradients
 a step inside averaged on all ranks

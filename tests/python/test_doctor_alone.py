@@ -66,14 +66,14 @@ def test_a_link_after_one_that_does_not_end_has_no_time() -> None:
     store = store_of()
     transport: Any = None  # is not used
     ranks._take_turn(store, 1, (0, 1), 0, transport, MOMENT_S, clock())
-    assert json.loads(store.get("link/1")) == [None, ranks.NO_TIME]
+    assert json.loads(store.get("link/1")) == [None, ranks.NO_TIME, None]
     assert ranks._collect(store, [(0, 1)], clock()) == [ranks.Link(0, 1, None, "no answer")]
 
 
 def test_workers_and_links_without_an_answer_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     mine = doctor._look_around()
     links = [ranks.Link(0, 1, None, "no answer"), ranks.Link(0, 2, None, ranks.NO_TIME)]
-    team = ranks.Team(["a", "b", "c"], [mine, None, ranks.Findings()], links)
+    team = ranks.Team(["a", "b", "c"], [mine, None, ranks.Findings(facts=mine.facts)], links)
     assert doctor._report(mine, team, as_json=False) == 2
     said = capsys.readouterr()
     for pair, error in (("0 1", "no answer"), ("0 2", ranks.NO_TIME)):
@@ -94,3 +94,17 @@ def test_a_torch_without_gloo_or_any_processes_is_a_problem(
     monkeypatch.setattr(dist, "is_available", lambda: False)
     assert doctor._backends(mine) == []
     assert "built without torch.distributed" in mine.problems[1]
+
+
+def test_workers_with_other_versions_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    mine = doctor._look_around()
+    here = mine.facts["versions"]
+    others = [
+        ranks.Findings(facts={"versions": {**here, "torch": "2.12.1+cpu"}}),
+        ranks.Findings(facts={"versions": {**here, "gossamer": "0.2.0"}}),
+    ]
+    team = ranks.Team(["a", "b", "c"], [mine, *others], [])
+    assert doctor._report(mine, team, as_json=False) == 2
+    said = capsys.readouterr().err
+    assert f"warning: workers run different torches, {here['torch']} on ranks 0, 2 and 2.1" in said
+    assert f"same Gossamer, got {here['gossamer']} on ranks 0, 1 and 0.2.0 on rank 2" in said

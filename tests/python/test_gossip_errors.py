@@ -15,7 +15,6 @@ from typing import Any
 import gossip_ranks
 import pytest
 import torch
-import torch.distributed as dist
 from gossip_scenarios_messages import MISTAKES
 from gossip_support import FUSED, ROOT, batch, loss_of, mlp, train
 from gossip_wrappers import accelerated
@@ -189,7 +188,7 @@ def without_a_launcher() -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
             patch.delenv(name, raising=False)
-        dist.init_process_group("gloo")
+        gossamer.init()
 
 
 def doctor(**environment: str) -> None:
@@ -210,7 +209,7 @@ def doctor_on_a_busy_port() -> None:
 def a_busy_port() -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         place = f"tcp://127.0.0.1:{busy.getsockname()[1]}"
-        dist.init_process_group("gloo", init_method=place, rank=0, world_size=2)
+        gossamer.init(init_method=place, rank=0, world_size=2)
 
 
 CASES: dict[str, Callable[[], object]] = {
@@ -218,6 +217,9 @@ CASES: dict[str, Callable[[], object]] = {
     "wrapped in DDP": ddp,
     "a second Gossip": twice,
     "compiled and wrapped in DDP": compiled_ddp,
+    "compiled as a whole": lambda: Gossip(
+        (m := torch.compile(mlp(), backend="eager")), sgd(m), update="backward"
+    ),
     "the older FSDP": older_fsdp,
     "ZeRO": lambda: Gossip((m := mlp()), Zero(m.parameters(), lr=0.1)),
     "the arguments exchanged": lambda: Gossip(sgd(m := mlp()), m),
@@ -257,8 +259,8 @@ CASES: dict[str, Callable[[], object]] = {
     "stats after close": lambda: closed(Gossip.stats),
     "no process group": under_a_launcher,
     "no process group, another launcher": under_an_unknown_launcher,
-    "init_process_group without a launcher": without_a_launcher,
-    "init_process_group on a port in use": a_busy_port,
+    "init without a launcher": without_a_launcher,
+    "init on a port in use": a_busy_port,
     "doctor: a variable is missing": lambda: doctor(RANK="0", WORLD_SIZE="2", MASTER_PORT="1"),
     "doctor: port in use": doctor_on_a_busy_port,
     "nan": lambda: not_finite(Adam, float("nan"), **FUSED),

@@ -199,9 +199,9 @@ def test_a_link_that_the_end_of_the_examination_cuts_short_is_not_called_broken(
     def lose(*_: object) -> None:
         raise _core.TransportError("[test] lost")
 
-    monkeypatch.setattr(links, "measure", lose)
+    monkeypatch.setattr(links, "compare_clocks", lose)
     store, clock, pair = HashStore(), ranks.Clock(left_s), (0, 1)
-    here = cast(_core.Transport, None)  # measure() alone would use it
+    here = cast(_core.Transport, None)  # compare_clocks() would be the first to use it
     ranks._take_turn(store, 0, pair, 0, here, 0.1, clock)
     (link,) = ranks._collect(store, [pair], clock)
     assert (link.error, link.speed) == (words, None)

@@ -5,6 +5,7 @@ One end of a link leads and measures, the other serves it: a word says what come
     PING     the server answers at once
     n > 0    a payload of n bytes follows, the server answers when it is there
     n < 0    the server sends a payload of -n bytes
+    CLOCK    the server answers with its wall clock, in nanoseconds
     END      the server goes
 """
 
@@ -21,7 +22,9 @@ from torch.distributed import HashStore
 from gossamer import _core
 from gossamer.workers import gloo_edges, machine
 
-_END, _PING = 0, 1
+END = 0
+_PING, _CLOCK = 1, 2
+_CLOCK_TRIPS = 10
 _FEWEST_PINGS, _MOST_PINGS = 5, 100
 _SMALLEST_BYTES, _LARGEST_BYTES = 16 << 10, 32 << 20
 
@@ -34,6 +37,20 @@ class Speed:
     latency_us: float
     there_gb_per_s: float
     back_gb_per_s: float
+
+
+@dataclass(frozen=True)
+class Skew:
+    """How far the wall clock of the end that serves is ahead of the other's. Half the round trip
+    by which it was found is as much as that can be wrong."""
+
+    ahead_s: float
+    uncertain_s: float
+
+
+def now_ns() -> int:
+    """The wall clock, as timelines have it."""
+    return time.time_ns()
 
 
 class End:
@@ -94,7 +111,10 @@ class End:
 
 def serve(end: End) -> None:
     """Does what the leading end asks for until it has finished. TransportError when it is lost."""
-    while (word := end.hear()) != _END:
+    while (word := end.hear()) != END:
+        if word == _CLOCK:
+            end.say(now_ns())
+            continue
         if word > _PING:
             end.receive(word)
         if word < 0:
@@ -108,8 +128,21 @@ def measure(end: End, budget_s: float) -> Speed:
     lost, or so slow that the end's timeout passes."""
     latency_s = _latency_s(end, 0.2 * budget_s)
     there, back = (_rate(end, sign, latency_s, 0.4 * budget_s) for sign in (1, -1))
-    end.say(_END)
+    end.say(END)
     return Speed(latency_s * 1e6, there * 1e-9, back * 1e-9)
+
+
+def compare_clocks(end: End) -> Skew:
+    """By the shortest of some round trips, as if it took equally long there and back. The other end
+    serves. TransportError when it is lost."""
+    trips: list[Skew] = []
+    for _ in range(_CLOCK_TRIPS):
+        before = now_ns()
+        end.say(_CLOCK)
+        theirs = end.hear()
+        after = now_ns()
+        trips.append(Skew((2 * theirs - before - after) * 0.5e-9, (after - before) * 0.5e-9))
+    return min(trips, key=lambda trip: trip.uncertain_s)
 
 
 def _latency_s(end: End, budget_s: float) -> float:

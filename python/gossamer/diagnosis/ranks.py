@@ -14,9 +14,11 @@ from typing import Any
 import torch.distributed as dist
 
 from gossamer import _core
-from gossamer.diagnosis import links
+from gossamer.diagnosis import clocks, links
+from gossamer.diagnosis.links import Skew
 from gossamer.workers import machine
 from gossamer.workers.edges import make_transport
+from gossamer.workers.starting import init_process_group
 from gossamer.workers.world import Seat, World, find_hosts, place_of
 
 NO_TIME = "no time was left; give more with --timeout-s"
@@ -42,12 +44,14 @@ class Findings:
 
 @dataclass(frozen=True)
 class Link:
-    """A pair of workers; ``speed`` is missing where ``error`` says why."""
+    """A pair of workers; ``speed`` is missing where ``error`` says why. ``skew``: how far the
+    higher one's clock is ahead."""
 
     low: int
     high: int
     speed: links.Speed | None
     error: str = ""
+    skew: Skew | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,11 @@ class Team:
     hosts: list[str]
     findings: list[Findings | None]
     links: list[Link]
+
+    def clocks(self) -> list[Skew | None]:
+        """How far each worker's is ahead of rank 0's; None: not measured."""
+        known = [(each.low, each.high, each.skew) for each in self.links if each.skew]
+        return clocks.against_rank_0(len(self.hosts), known)
 
 
 class Clock:
@@ -117,15 +126,7 @@ def examine(mine: Findings, clock: Clock) -> Team | None:
             "torchrun --nproc-per-node 4 -m gossamer doctor"
         )
     mine.stage = "inside init_process_group"
-    try:
-        dist.init_process_group("gloo", timeout=clock.left())
-    except dist.DistNetworkError as error:
-        if "EADDRINUSE" not in str(error):
-            raise
-        raise RuntimeError(
-            f"port {os.environ['MASTER_PORT']} of this machine is in use, by a job that still runs "
-            "perhaps; choose another one with torchrun --master-port, or MASTER_PORT"
-        ) from error
+    init_process_group("", backend="gloo", timeout=clock.left())
     try:
         return _examine(mine, clock)
     finally:
@@ -256,7 +257,7 @@ def _take_turn(
 ) -> None:
     """Measures the pair's link, or serves while the other does, when all before it are through."""
     low, high = pair
-    error, speed = "", None
+    error, speed, skew = "", None, None
     try:
         if turn > 0 and not _has(store, [f"link/{turn - 1}"], clock.left()):
             error = NO_TIME
@@ -265,11 +266,13 @@ def _take_turn(
             if rank == high:
                 links.serve(end)
             else:
+                skew = links.compare_clocks(end)
                 speed = links.measure(end, turn_s)
     except _core.TransportError as lost:
         error = NO_TIME if clock.is_over() else str(lost)
     if rank == low:
-        store.set(f"link/{turn}", json.dumps([speed and asdict(speed), error]))
+        told = [speed and asdict(speed), error, skew and asdict(skew)]
+        store.set(f"link/{turn}", json.dumps(told))
 
 
 def _collect(store: dist.Store, turns: list[Pair], clock: Clock) -> list[Link]:
@@ -278,6 +281,11 @@ def _collect(store: dist.Store, turns: list[Pair], clock: Clock) -> list[Link]:
         if not _has(store, [f"link/{turn}"], clock.left()):
             found.append(Link(low, high, None, "no answer"))
             continue
-        speed, error = json.loads(store.get(f"link/{turn}"))
-        found.append(Link(low, high, links.Speed(**speed) if speed else None, error))
+        speed, error, skew = json.loads(store.get(f"link/{turn}"))
+        found.append(
+            Link(
+                *(low, high, links.Speed(**speed) if speed else None, error),
+                skew=Skew(**skew) if skew else None,
+            )
+        )
     return found

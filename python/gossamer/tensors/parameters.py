@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -180,6 +180,25 @@ def warn_without_gradients(parameters: Iterable[torch.Tensor], rank: int) -> Non
             "leave it out)",
             stacklevel=2,
         )
+
+
+def check_loaded_groups(optimizer: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
+    """A hook before ``load_state_dict``: raises ValueError for a state of other parameters, with
+    more words than torch has for it."""
+    own, given = (
+        [len(each["params"]) for each in groups]
+        for groups in (optimizer.param_groups, state["param_groups"])
+    )
+    if own != given:
+        raise ValueError(
+            "[Gossip] the optimizer's state_dict is another model's: its groups must have "
+            f"{_counts(own)} parameters, got {_counts(given)}; load one that was saved with this "
+            "model, and with the optimizer's groups made in the same way"
+        )
+
+
+def _counts(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers)) or "no"
 
 
 def check_loaded_state(

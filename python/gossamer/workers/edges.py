@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch.distributed as dist
 
 from gossamer import _core
-from gossamer.workers import gloo_edges, machine, members
+from gossamer.workers import gloo_edges, machine, members, versions
 from gossamer.workers.board import Waiting, next_number
 from gossamer.workers.cards import exchange
 from gossamer.workers.world import World, board_of, store_of
@@ -115,6 +115,7 @@ def _put_card(world: World, words: str, address: str, nonce: str, token: str) ->
         "nonce": nonce,
         "token": token,
         "about": world.about,
+        "versions": versions.own(),
         "workers_per_host": world.workers_per_host,
     }
     members.put(world.members, world.rank, card)

@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
-from gossamer.workers import last_words, members
+from gossamer.workers import last_words, members, versions
 from gossamer.workers.board import Board, Waiting, next_number
 from gossamer.workers.groups import group_of
 
@@ -220,12 +220,36 @@ def meet(
         "about": digest,
         "problem": message,
         "gpu": gpu,
+        "versions": versions.own(),
     }
     board.set(f"{place}/card/{seat.rank}", json.dumps(card))
     if problem is not None:
         raise problem
     deadline = _core.seconds_awake() + timeout_s
     cards = [_card(board, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.size)]
+    told = {rank: other.get("versions", {}) for rank, other in enumerate(cards)}
+    _check(cards, told, board, place)
+    hosts, _, doubt = find_hosts([other["place"] for other in cards], "Gossip")
+    doubts = [doubt, versions.other_torches(told), _crowd([other["gpu"] for other in cards])]
+    for each in doubts if seat.rank == 0 else ():
+        if each:
+            warnings.warn(f"[Gossip] {each}", stacklevel=4)
+    return World(
+        *(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat), place),
+        about=digest,
+        members=cards_place,
+    )
+
+
+def _check(
+    cards: Sequence[Mapping[str, Any]],
+    told: Mapping[int, versions.Versions],
+    board: Board,
+    place: str,
+) -> None:
+    """Raises ValueError unless all run the same Gossamer, have no problem and want the same."""
+    if other_builds := versions.other_gossamers(told):
+        raise ValueError(f"[Gossip] {other_builds}")
     for rank, other in enumerate(cards):
         if other["problem"] is not None:
             raise ValueError(f"[Gossip] rank {rank} could not make its Gossip: {other['problem']}")
@@ -236,23 +260,6 @@ def meet(
                 rank,
                 board.get(f"{place}/about/{rank}").decode(),
             )
-    hosts, _, warning = find_hosts([other["place"] for other in cards], "Gossip")
-    if warning and seat.rank == 0:
-        warnings.warn(f"[Gossip] {warning}", stacklevel=4)
-    crowded = _sharing([other["gpu"] for other in cards])
-    if crowded and seat.rank == 0:
-        ranks = ", ".join(map(str, crowded))
-        warnings.warn(
-            f"[Gossip] ranks {ranks} compute on one GPU, which each of them then has a part of; "
-            "start one rank per GPU, and call torch.cuda.set_device(LOCAL_RANK) before the model "
-            "is moved there",
-            stacklevel=4,
-        )
-    return World(
-        *(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat), place),
-        about=digest,
-        members=cards_place,
-    )
 
 
 def _meet_again(
@@ -272,6 +279,9 @@ def _meet_again(
             "without it for good; use late='wait', or start the whole job again"
         )
     cards = members.read(place, seat.size)
+    told = {rank: card.get("versions", {}) for rank, card in cards.items()}
+    if other_builds := versions.other_gossamers({**told, seat.rank: versions.own()}):
+        raise ValueError(f"[Gossip] rank {seat.rank} comes back, but {other_builds}")
     for rank, card in cards.items():
         if card["about"] != digest and rank != seat.rank:
             raise ValueError(
@@ -284,6 +294,15 @@ def _meet_again(
         about=digest,
         members=place,
         comes_back=True,
+    )
+
+
+def _crowd(gpus: Sequence[str]) -> str:
+    """What is wrong where ranks have one GPU together; empty where nothing is."""
+    ranks = ", ".join(map(str, _sharing(gpus)))
+    return ranks and (
+        f"ranks {ranks} compute on one GPU, which each of them then has a part of; start one rank "
+        "per GPU, and call torch.cuda.set_device(LOCAL_RANK) before the model is moved there"
     )
 
 
