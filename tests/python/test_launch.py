@@ -68,6 +68,18 @@ def test_only_workers_that_fail_again_and_again_have_to_wait() -> None:
     assert pauses == [0, 0, 1, 2, 4, 30, 30, 30]
 
 
+def test_whoever_has_no_state_to_give_does_not_pack_it_for_every_question() -> None:
+    refusals = handing_over.Refusals()
+    assert not refusals.is_on(100.0)
+    asked = [100.0 + 2 * k for k in range(100)]
+    packed = []
+    for now in asked:
+        if not refusals.is_on(now):
+            packed.append(now)
+            refusals.add(now)
+    assert packed == [100, 104, 112, 128, 160, 220, 280]
+
+
 def test_a_worker_comes_back_with_a_neighbours_state(tmp_path: Path) -> None:
     found, said = launched(tmp_path, {"2": [8]})
     check_all_are_there(found, tmp_path)
