@@ -10,6 +10,7 @@
 #include <ctime>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "gossamer/base/errors.h"
 #include "gossamer/checkpoint/folder.h"
@@ -19,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kVariable = "GOSSAMER_STATE_FOLDER";
 constexpr const char* kMemory = "/dev/shm";
 constexpr const char* kPrefix = "gossamer-state-";
 constexpr std::time_t kYoungS = 10;
@@ -41,11 +43,38 @@ void remove_left_ones(const fs::path& parent) {
   }
 }
 
+/// Where the state of a worker may lie, the best first.
+std::vector<fs::path> candidates() {
+  const char* named = std::getenv(kVariable);
+  if (named != nullptr && *named != '\0') return {named};
+  std::error_code ignored;
+  std::vector<fs::path> found;
+  if (fs::is_directory(kMemory, ignored)) found.emplace_back(kMemory);
+  found.push_back(fs::temp_directory_path());
+  return found;
+}
+
+fs::path parent_with_room(std::int64_t bytes) {
+  std::string looked_at;
+  for (const fs::path& folder : candidates()) {
+    std::error_code problem;
+    const fs::space_info space = fs::space(folder, problem);
+    if (!problem && space.available >= static_cast<std::uintmax_t>(bytes)) return folder;
+    if (!looked_at.empty()) looked_at += ", ";
+    looked_at += folder.native() + " with " +
+                 (problem ? problem.message() : std::to_string(space.available) + " bytes free");
+  }
+  fail_io({.place = "checkpoint",
+           .what = "no folder has room for the state of a worker that comes back, " +
+                   std::to_string(bytes) + " bytes",
+           .got = looked_at,
+           .remedy = std::string("let ") + kVariable + " name a folder that has"});
+}
+
 }  // namespace
 
-MemoryFolder::MemoryFolder() {
-  std::error_code ignored;
-  const fs::path parent = fs::is_directory(kMemory, ignored) ? kMemory : fs::temp_directory_path();
+MemoryFolder::MemoryFolder(std::int64_t bytes) {
+  const fs::path parent = parent_with_room(bytes);
   remove_left_ones(parent);
   std::string name = (parent / (std::string(kPrefix) + "XXXXXX")).native();
   if (::mkdtemp(name.data()) == nullptr) {

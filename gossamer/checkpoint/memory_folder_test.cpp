@@ -8,10 +8,14 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+
+#include "gossamer/base/errors.h"
+#include "gossamer/base/scratch_folder.h"
 
 namespace gossamer {
 namespace memory_folder_test {
@@ -54,6 +58,30 @@ TEST(MemoryFolder, IsGoneWithItsOwner) {
     EXPECT_TRUE(fs::is_directory(path));
   }
   EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(MemoryFolder, IsInTheFolderThatIsNamedOrTheFirstWithRoom) {
+  const ScratchFolder named;
+  ::setenv("GOSSAMER_STATE_FOLDER", named.path().c_str(), 1);
+  EXPECT_EQ(MemoryFolder(1).path().parent_path(), named.path());
+  ::unsetenv("GOSSAMER_STATE_FOLDER");
+  const auto room = fs::space("/dev/shm").available;
+  const fs::path next = fs::temp_directory_path();
+  if (fs::space(next).available <= room + (1 << 30)) GTEST_SKIP() << "no larger folder here";
+  const auto more = static_cast<std::int64_t>(room) + (1 << 29);  // the test may not be alone
+  EXPECT_EQ(MemoryFolder(more).path().parent_path(), next);
+}
+
+TEST(MemoryFolder, SaysWhatHasNoRoom) {
+  try {
+    const MemoryFolder folder(std::int64_t{1} << 60);
+    FAIL() << folder.path();
+  } catch (const IoError& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find(std::to_string(std::int64_t{1} << 60) + " bytes"), said.npos) << said;
+    EXPECT_NE(said.find("/dev/shm with "), said.npos) << said;
+    EXPECT_NE(said.find("GOSSAMER_STATE_FOLDER"), said.npos) << said;
+  }
 }
 
 TEST(MemoryFolder, OfAKilledProcessIsRemovedByTheNext) {

@@ -125,7 +125,7 @@ CommandPage workers_page() {
           "on.",
       .footer =
           "Exit codes: 0 a worker of this host has finished, 1 none has, 2 the command line is "
-          "wrong, 130 interrupted.\n\n"
+          "wrong, 130 ended by SIGINT, 143 by SIGTERM.\n\n"
           "examples:\n  gossamer launch -n 4 -- python train.py",
       .arguments = "-n WORKERS [OPTIONS] -- COMMAND...",
       .flags = {{.names = {"-n", "--workers"}, .value = "N", .help = "on this host; must be given"},

@@ -52,7 +52,7 @@ std::int64_t take_state(const TrainedRun& run, Trainer& trainer, const std::stri
   const std::string_view rest = std::string_view(state).substr(sizeof head);
   check_argument("train", head[1] >= 0 && head[1] <= std::ssize(rest),
                  "the state of a worker must be whole", std::to_string(state.size()) + " bytes");
-  const MemoryFolder scratch;
+  const MemoryFolder scratch(std::ssize(state));
   write_file(scratch.path() / kManifest, rest.substr(0, at(head[1])));
   const Manifest manifest = read_checkpoint(scratch.path());
   write_file(scratch.path() / manifest.files.at(0).name, rest.substr(at(head[1])));

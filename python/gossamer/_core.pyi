@@ -261,7 +261,9 @@ class MemoryFolder:
     """A folder in memory, which is gone with this. It removes those of processes that were killed
     while they had one. IoError."""
 
-    def __init__(self) -> None: ...
+    def __init__(self, bytes: int = 0) -> None:
+        """In GOSSAMER_STATE_FOLDER, else in the first of /dev/shm and the temporary files with
+        room."""
     @property
     def path(self) -> str: ...
 

@@ -329,13 +329,13 @@ def _print_links(mine: ranks.Findings, team: ranks.Team) -> None:
             print("links")
             print(
                 f"  inside this process, over Gloo: {loop['latency_us']:.0f} us, "
-                f"{loop['there_gb_per_s']:.2f} GB/s; start it with torchrun for those between "
-                "workers"
+                f"{links.in_bits(loop['there_gb_per_s'])}; start it with torchrun for those "
+                "between workers"
             )
         return
     over = "shared memory" if len(set(team.hosts)) == 1 else "shared memory and TCP"
     print(f"links, over {over}, one pair and one direction at a time")
-    print(f"  {'pair':<10}{'hosts':<24}{'latency us':>10}{'-> GB/s':>10}{'<- GB/s':>10}")
+    print(f"  {'pair':<10}{'hosts':<24}{'latency us':>10}{'->':>13}{'<-':>13}")
     for link in team.links:
         pair, hosts = f"{link.low} {link.high}", (team.hosts[link.low], team.hosts[link.high])
         place = hosts[0] if hosts[0] == hosts[1] else " ".join(hosts)
@@ -344,8 +344,8 @@ def _print_links(mine: ranks.Findings, team: ranks.Team) -> None:
             continue
         speed = link.speed
         print(
-            f"  {pair:<10}{place:<24}{speed.latency_us:>10.0f}{speed.there_gb_per_s:>10.3f}"
-            f"{speed.back_gb_per_s:>10.3f}"
+            f"  {pair:<10}{place:<24}{speed.latency_us:>10.0f}"
+            f"{links.in_bits(speed.there_gb_per_s):>13}{links.in_bits(speed.back_gb_per_s):>13}"
         )
 
 

@@ -79,7 +79,7 @@ def test_slurm(tmp_path: Path) -> None:
     assert said.returncode == 0, said.stderr
     assert "rank 2 ended by SIGKILL" in said.stderr
     check_all_finished(tmp_path, 4, came_back=2)
-    assert (tmp_path / "members-7-0").is_dir()
+    assert not (tmp_path / "members-7-0").exists()  # its cards have the token
 
 
 def test_skypilot(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_skypilot(tmp_path: Path) -> None:
     assert [node.returncode for node in nodes] == [0, 0], said
     assert "rank 1 ended by SIGKILL" in said[0]
     check_all_finished(tmp_path, 4, came_back=1)
-    assert len(list(tmp_path.glob("members-sky-7-*"))) == 1
+    assert not list(tmp_path.glob("members-sky-7-*"))
 
 
 def documents() -> dict[str, Any]:
@@ -139,10 +139,38 @@ def test_names_of_kubernetes_lead_to_each_other() -> None:
     mounts = {each["name"] for each in worker["volumeMounts"]}
     assert mounts == {each["name"] for each in pod["volumes"]}
     used = set(re.findall(r"\$\((\w+)\)", " ".join(worker["args"])))
-    assert used == {each["name"] for each in worker["env"]}
+    assert used <= {each["name"] for each in worker["env"]}
     job = found["Job"]["spec"]
+    spread = pod["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"]
+    assert spread == job["template"]["metadata"]["labels"]
     assert f"--hosts={job['completions']}" in worker["args"]
     assert job["parallelism"] == job["completions"]
+
+
+def test_the_secret_has_a_mode_that_gossamer_takes(tmp_path: Path) -> None:
+    """As Kubernetes mounts it: of root, and readable by the group of the pod."""
+    pod = documents()["Job"]["spec"]["template"]["spec"]
+    (mode,) = [each["secret"]["defaultMode"] for each in pod["volumes"] if "secret" in each]
+    assert mode == 0o440
+    assert pod["securityContext"]["fsGroup"] > 0
+    (worker,) = pod["containers"]
+    (mount,) = [each for each in worker["volumeMounts"] if each["name"] == "secret"]
+    variables = {each["name"]: each.get("value", "") for each in worker["env"]}
+    assert variables["GOSSAMER_SECRET_FILE"].startswith(mount["mountPath"] + "/")
+    file = tmp_path / "secret"
+    file.write_text("0123456789abcdef" * 4)
+    for bits, is_taken in ((mode, True), (0o644, False)):
+        file.chmod(bits)
+        code = "from gossamer import _core; print(_core.token_by_secret('nonce') is not None)"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=with_package({"GOSSAMER_SECRET_FILE": str(file)}),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout == "True\n") == is_taken, done.stderr
+        assert is_taken or "with mode 0644" in done.stderr
 
 
 def pod_command(index: int, hosts: int, shared: Path, port: int) -> list[str]:

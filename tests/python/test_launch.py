@@ -68,6 +68,18 @@ def test_only_workers_that_fail_again_and_again_have_to_wait() -> None:
     assert pauses == [0, 0, 1, 2, 4, 30, 30, 30]
 
 
+def test_whoever_has_no_state_to_give_does_not_pack_it_for_every_question() -> None:
+    refusals = handing_over.Refusals()
+    assert not refusals.is_on(100.0)
+    asked = [100.0 + 2 * k for k in range(100)]
+    packed = []
+    for now in asked:
+        if not refusals.is_on(now):
+            packed.append(now)
+            refusals.add(now)
+    assert packed == [100, 104, 112, 128, 160, 220, 280]
+
+
 def test_a_worker_comes_back_with_a_neighbours_state(tmp_path: Path) -> None:
     found, said = launched(tmp_path, {"2": [8]})
     check_all_are_there(found, tmp_path)
@@ -230,7 +242,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         env=with_package(environment),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 
@@ -279,6 +291,60 @@ def test_mistakes_are_named(arguments: list[str], said: str) -> None:
     assert said in done.stderr
 
 
+OTHER_SECRETS = """
+import os, torch, gossamer
+os.environ["GOSSAMER_SECRET"] = "what only rank knows: " + os.environ["RANK"]
+gossamer.init()
+model = torch.nn.Linear(2, 2)
+gossamer.Gossip(model, torch.optim.SGD(model.parameters(), lr=0.1), lost="go_on", timeout_s=60)
+"""
+
+
+def test_workers_that_never_were_together_are_not_started_again(tmp_path: Path) -> None:
+    done = run("-n", "2", "--", sys.executable, "-c", OTHER_SECRETS)
+    assert done.returncode == 1
+    assert "not written by a worker of this job" in done.stderr
+    assert "before it had come to the others" in done.stderr
+    assert "started again" not in done.stderr
+
+
+def of_two_hosts(folder: Path, host: int, *command: str) -> list[str]:
+    told = f"-n1 --hosts=2 --host={host} --master=127.0.0.1:1 --members={folder / 'members'}"
+    return [*LAUNCH, *told.split(), "--", *command]
+
+
+def test_a_start_that_fails_ends_the_workers_of_the_other_hosts(tmp_path: Path) -> None:
+    waiting = subprocess.Popen(
+        of_two_hosts(tmp_path, 0, "sleep", "600"),
+        env=with_package(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    mark = tmp_path / "members" / "0.starts"
+    limit = time.monotonic() + 240
+    while not mark.exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+    failing = of_two_hosts(tmp_path, 1, "false")
+    done = subprocess.run(failing, env=with_package(), check=False, timeout=240)
+    said = waiting.communicate(timeout=240)[1]
+    assert (waiting.returncode, done.returncode) == (1, 1)
+    assert "[launch] host 1: rank 1 ended with exit code 1" in said
+    assert "the workers here are ended as well" in said
+
+
+def test_the_last_launcher_removes_what_is_the_jobs(tmp_path: Path) -> None:
+    members = tmp_path / "members"
+    (members / "0").mkdir(parents=True)
+    (members / "0" / "1.json").write_text('{"token": "of an earlier job"}')
+    (members / "1.failed").write_text("1234 rank 1 ended")  # of an earlier job, too
+    (members / "notes.txt").write_text("the user's")
+    for host in range(2):
+        command = of_two_hosts(tmp_path, host, "sleep", "0.1")
+        assert subprocess.run(command, env=with_package(), check=False).returncode == 0
+        assert (members / "0.over").exists() == (host == 0)
+    assert [path.name for path in members.iterdir()] == ["notes.txt"]
+
+
 def test_what_ends_the_launcher_ends_the_workers(tmp_path: Path) -> None:
     code = (
         "import os, pathlib, time; "
@@ -286,12 +352,14 @@ def test_what_ends_the_launcher_ends_the_workers(tmp_path: Path) -> None:
         "time.sleep(100)"
     )
     launcher = [*LAUNCH, "-n", "2", "--", sys.executable, "-c", code]
-    process = subprocess.Popen(launcher, env=with_package())
-    limit = time.monotonic() + 60
+    process = subprocess.Popen(launcher, env=with_package(), stderr=subprocess.PIPE, text=True)
+    limit = time.monotonic() + 240
     while len([p for p in tmp_path.iterdir() if p.read_text()]) < 2 and time.monotonic() < limit:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 128 + signal.SIGTERM
+    said = process.communicate(timeout=240)[1]
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "[launch] SIGTERM: it is passed on to the workers" in said
     for path in tmp_path.iterdir():
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.read_text()), 0)

@@ -69,10 +69,17 @@ def test_the_named_interface_is_taken() -> None:
     )
 
 
+def test_rates_have_three_digits_and_the_unit_of_the_commands() -> None:
+    said = [links.in_bits(each * 1e-9) for each in (0.1, 880e3, 124.9e6, 125e6, 1.25e9, 250e9)]
+    assert said == [
+        *("0.80 bit/s", "7.04 Mbit/s", "999 Mbit/s", "1.00 Gbit/s", "10.0 Gbit/s", "2000 Gbit/s")
+    ]
+
+
 def test_people_read_facts_on_stdout_and_nothing_else() -> None:
     done = run(DOCTOR)
     assert done.returncode == 0, done.stderr
-    for word in (_built.VERSION, "Gloo takes", "/dev/shm", "GB/s", _core.isa_name()):
+    for word in (_built.VERSION, "Gloo takes", "/dev/shm", "bit/s", _core.isa_name()):
         assert word in done.stdout
     assert "\x1b" not in done.stdout + done.stderr
     assert "warning" not in done.stdout

@@ -41,22 +41,36 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
 }
 
+/// Its owner is this user or root, and others than owner and group cannot read it: so are the files
+/// of a Kubernetes Secret with defaultMode 0440 and fsGroup. Nobody but the owner may change it.
+void check_is_private(const std::string& path, const struct stat& found) {
+  const auto refuse = [&](const std::string& what, const std::string& got,
+                          const std::string& remedy) {
+    fail_argument({.place = kFile, .what = what, .got = path + got, .remedy = remedy});
+  };
+  if (!S_ISREG(found.st_mode)) {
+    refuse("must be a regular file", "", "write the secret into one with mode 0600");
+  }
+  if (found.st_uid != ::geteuid() && found.st_uid != 0) {
+    refuse("must be a file of this user, " + std::to_string(::geteuid()) + ", or of root",
+           " of user " + std::to_string(found.st_uid), "chown the file");
+  }
+  if ((found.st_mode & 037U) != 0) {
+    std::array<char, 8> mode = {};
+    std::snprintf(mode.data(), mode.size(), "%04o", found.st_mode & 07777U);
+    refuse("must be a file that only its owner and its group can read, and only its owner change",
+           std::string(" with mode ") + mode.data(),
+           "chmod 600, or 0440 as defaultMode of a Kubernetes Secret");
+  }
+}
+
 std::string read_secret(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat found {};
   if (!file || ::fstat(file.get(), &found) != 0) {
     fail_io({.place = kFile, .what = "the file cannot be read", .got = std::strerror(errno)});
   }
-  const bool is_private = S_ISREG(found.st_mode) && (found.st_mode & 077U) == 0 &&
-                          (found.st_uid == ::geteuid() || found.st_uid == 0);
-  if (!is_private) {
-    std::array<char, 8> mode = {};
-    std::snprintf(mode.data(), mode.size(), "%04o", found.st_mode & 07777U);
-    fail_argument({.place = kFile,
-                   .what = "must be a file that only this user can read",
-                   .got = path + " with mode " + mode.data(),
-                   .remedy = "chmod 600 " + path});
-  }
+  check_is_private(path, found);
   std::string text(kMostBytes, '\0');
   const ssize_t got = ::read(file.get(), text.data(), text.size());
   if (got < 0) {

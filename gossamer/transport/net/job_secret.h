@@ -17,10 +17,10 @@ namespace gossamer {
 /// tell each other through the store is encrypted and authenticated by a key of it, so that the
 /// store can neither read nor forge it.
 ///
-/// GOSSAMER_SECRET_FILE names a file that only this user can read; GOSSAMER_SECRET has the words
-/// themselves. White space around them does not count. Nothing where neither is set. Throws
-/// std::invalid_argument for fewer than 16 bytes, for both at once and for a file that others can
-/// read; IoError for one that cannot be read.
+/// GOSSAMER_SECRET_FILE names a file of this user or of root that only its owner and its group can
+/// read; GOSSAMER_SECRET has the words themselves. White space around them does not count. Nothing
+/// where neither is set. Throws std::invalid_argument for fewer than 16 bytes, for both at once and
+/// for a file of another user or that all can read; IoError for one that cannot be read.
 std::optional<std::string> secret_of_user(const Environment& environment);
 
 /// Whether payloads are to be authenticated (see NetOptions): as GOSSAMER_AUTHENTICATE says, 1 or

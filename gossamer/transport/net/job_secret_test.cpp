@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <stdexcept>
+#include <string>
 
 #include "gossamer/base/errors.h"
 
@@ -43,6 +45,15 @@ class File {
   std::string path_ = ::testing::TempDir() + "secret-" + std::to_string(::getpid());
 };
 
+std::string complaint_of(const File& file) {
+  try {
+    secret_with({{"GOSSAMER_SECRET_FILE", file.path()}});
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(JobSecret, ComesFromTheEnvironmentOrAFile) {
   EXPECT_EQ(secret_with({}), std::nullopt);
   EXPECT_EQ(secret_with({{"GOSSAMER_SECRET", " 0123456789abcdef\n"}}), "0123456789abcdef");
@@ -55,14 +66,32 @@ TEST(JobSecret, ComplainsOfWhatIsNone) {
   EXPECT_THROW(secret_with({{"GOSSAMER_SECRET", ""}}), std::invalid_argument);
   EXPECT_THROW(secret_with({{"GOSSAMER_SECRET_FILE", "/nowhere"}}), IoError);
   EXPECT_THROW(secret_with({{"GOSSAMER_SECRET_FILE", "/dev/zero"}}), std::invalid_argument);
-  for (const mode_t mode : {0640U, 0604U, 0660U}) {
+  for (const mode_t mode : {0644U, 0604U, 0660U, 0610U}) {
     const File file("fedcba9876543210", mode);
-    EXPECT_THROW(secret_with({{"GOSSAMER_SECRET_FILE", file.path()}}), std::invalid_argument);
+    EXPECT_NE(complaint_of(file).find("only its owner and its group can read"), std::string::npos)
+        << complaint_of(file);
+    EXPECT_NE(complaint_of(file).find("with mode 06"), std::string::npos) << complaint_of(file);
   }
   const File file("fedcba9876543210", 0600);
   EXPECT_THROW(
       secret_with({{"GOSSAMER_SECRET_FILE", file.path()}, {"GOSSAMER_SECRET", "0123456789abcdef"}}),
       std::invalid_argument);
+}
+
+TEST(JobSecret, MayBeReadByTheGroupOfItsFileAsKubernetesMounts) {
+  for (const mode_t mode : {0400U, 0440U, 0640U}) {
+    const File file("fedcba9876543210", mode);
+    EXPECT_EQ(secret_with({{"GOSSAMER_SECRET_FILE", file.path()}}), "fedcba9876543210");
+  }
+}
+
+TEST(JobSecret, OfAnotherUserIsRefusedByTheOwner) {
+  const File file("fedcba9876543210", 0400);
+  if (::chown(file.path().c_str(), 4242, static_cast<gid_t>(-1)) != 0) GTEST_SKIP() << "no root";
+  EXPECT_NE(complaint_of(file).find("must be a file of this user, 0, or of root"),
+            std::string::npos)
+      << complaint_of(file);
+  EXPECT_NE(complaint_of(file).find("of user 4242"), std::string::npos) << complaint_of(file);
 }
 
 TEST(JobSecret, WhoeverHasOneAuthenticatesUnlessToldOtherwise) {

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from gossamer import _core
 from gossamer.checkpoint import loading, saving, worker_file
@@ -28,8 +29,28 @@ from gossamer.workers import members
 from gossamer.workers.world import World
 
 _MANIFEST, _FILE = "manifest.json", "worker-00000.safetensors"
-_PAUSE_S = 2.0
+_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 60.0
+_BESIDE_BYTES = 1 << 20  # of manifest and heads, at most
 _HEAD = 8  # bytes of the length of each part before the file
+
+
+class Refusals:
+    """How long this worker, which had no state to give, does not try again: a worker that comes
+    back asks every few seconds, and what is packed in vain costs time."""
+
+    def __init__(self) -> None:
+        self._until_s = 0.0
+        self._pause_s = _PAUSE_S
+
+    def is_on(self, now_s: float) -> bool:
+        return now_s < self._until_s
+
+    def add(self, now_s: float) -> None:
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._until_s = now_s + self._pause_s
+
+
+_refusals: WeakKeyDictionary[Run, Refusals] = WeakKeyDictionary()
 
 
 def give(run: Run) -> None:
@@ -38,12 +59,15 @@ def give(run: Run) -> None:
     guests = engine.waiting_for_state
     if not guests:
         return
-    try:
-        state = _packed(run.team, run.trained, run.carried(), run.handed_over.states())
-    except Exception as error:  # which would end this worker, where the other one can ask elsewhere
-        here = run.session.world.rank
-        print(f"[Gossip] rank {here}: has no state for rank {guests}: {error}", file=sys.stderr)
-        state = b""
+    state = b""
+    refusals = _refusals.setdefault(run, Refusals())
+    if not refusals.is_on(time.monotonic()):
+        try:
+            state = _packed(run.team, run.trained, run.carried(), run.handed_over.states())
+        except Exception as error:  # would end this worker, where the other one can ask elsewhere
+            here = run.session.world.rank
+            print(f"[Gossip] rank {here}: has no state for rank {guests}: {error}", file=sys.stderr)
+            refusals.add(time.monotonic())
     for rank in guests:
         engine.give_state(rank, state)
 
@@ -56,6 +80,7 @@ def come_back(world: World, settings: Settings, found: Trained) -> tuple[Session
     """
     limit = time.monotonic() + settings.timeout_s
     has_said = False
+    pause_s = _PAUSE_S
     while True:
         begun = begin(world, settings, found.rule)
         try:
@@ -74,7 +99,8 @@ def come_back(world: World, settings: Settings, found: Trained) -> tuple[Session
             if not has_said:
                 print(f"[Gossip] rank {world.rank}: {error}; it tries again", file=sys.stderr)
             has_said = True
-        time.sleep(_PAUSE_S)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
 def _take(session: Session, found: Trained) -> Back:
@@ -93,9 +119,9 @@ def _of_host(session: Session) -> range:
 
 
 def _packed(team: Team, found: Trained, carried: Carried, beside: Sequence[Any]) -> bytes:
-    folder = _core.MemoryFolder()  # gone at the end
-    temporary, _ = _core.begin_checkpoint(folder.path, team.engine.steps_done, "handed-over")
     content = worker_file.collect(found, carried, team.session.row(found.rule).name)
+    folder = _core.MemoryFolder(content.nbytes + _BESIDE_BYTES)  # gone at the end
+    temporary, _ = _core.begin_checkpoint(folder.path, team.engine.steps_done, "handed-over")
     written = content.write(temporary, 0)
     manifest = saving.described(team, found, carried, saving.now(), [written])
     path = Path(_core.commit_checkpoint(temporary, folder.path, manifest, [0]))
@@ -116,7 +142,7 @@ def _unpacked(state: bytes) -> tuple[bytes, list[Any], bytes]:
 
 def _put(session: Session, found: Trained, state: bytes) -> tuple[Carried, list[Any]]:
     said, beside, content = _unpacked(state)
-    folder = _core.MemoryFolder()  # gone at the end
+    folder = _core.MemoryFolder(len(state))  # gone at the end
     place = Path(folder.path)
     (place / _MANIFEST).write_bytes(said)
     (place / _FILE).write_bytes(content)

@@ -109,6 +109,13 @@ class Content:
             tensor = torch.view_as_real(tensor.resolve_conj())
         self.tensors[key] = tensor.resolve_neg().cpu().contiguous()
 
+    @property
+    def nbytes(self) -> int:
+        """Of the file, but for some hundred per tensor."""
+        return sum(tensor.nbytes for tensor in self.tensors.values()) + len(
+            json.dumps(self.document)
+        )
+
     def write(self, temporary: str, rank: int) -> tuple[int, int]:
         """Length and checksum of the file, which is on the disk then."""
         metadata = {_DOCUMENT: json.dumps(self.document)}

@@ -39,6 +39,19 @@ class Speed:
     back_gb_per_s: float
 
 
+def in_bits(gb_per_s: float) -> str:
+    """As commands take rates, with three digits: 7.04 Mbit/s."""
+    rate, unit = 8e9 * gb_per_s, "bit/s"
+    for larger in ("kbit/s", "Mbit/s", "Gbit/s"):
+        if float(f"{rate:.3g}") < 1000:
+            break
+        rate, unit = rate / 1000, larger
+    if rate >= 1000:
+        return f"{rate:.0f} {unit}"
+    digits = 2 if rate < 9.995 else 1 if rate < 99.95 else 0
+    return f"{rate:.{digits}f} {unit}"
+
+
 @dataclass(frozen=True)
 class Skew:
     """How far the wall clock of the end that serves is ahead of the other's. Half the round trip

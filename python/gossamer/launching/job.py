@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +26,7 @@ class Worker:
     starts_at: float = 0.0
     began: float = 0.0
     is_over: bool = False
+    has_joined: bool = False
     has_finished: bool = False
     has_left: bool = False  # by itself, while the others go on
 
@@ -41,6 +45,7 @@ class Job:
     spares: int = 0
     comes_back: bool = False
     workers: list[Worker] = field(default_factory=list)
+    earlier: set[str] = field(default_factory=set)  # failures of jobs before this one
 
     def variables_of_all(self) -> dict[str, str]:
         """Of the environment; as torchrun's, and what a worker needs to come back."""
@@ -63,8 +68,13 @@ class Job:
         }
 
     def has_joined(self, worker: Worker) -> bool:
-        """Whether it had connected to the others; before that nobody can go on without it."""
-        return (self.members / "0" / f"{worker.rank}.json").exists()
+        """Whether it had connected to the others; before that nobody can go on without it. A card
+        says whether it was connected; one that does not say it, as of `gossamer train`, was."""
+        if not worker.has_joined:
+            with contextlib.suppress(OSError, ValueError):
+                card = json.loads((self.members / "0" / f"{worker.rank}.json").read_text())
+                worker.has_joined = bool(card.get("connected", True))
+        return worker.has_joined
 
     def starts_before(self, worker: Worker) -> int:
         """How often other launchers of this host have started it, where it had joined."""
@@ -87,6 +97,62 @@ class Job:
             card.unlink()
         self.mark_of(worker).unlink(missing_ok=True)
         self.take_leave(worker)
+
+    def begin(self) -> None:
+        """What other hosts' launchers said in earlier jobs of this folder is not of this one."""
+        for mark in (self._failure_of(self.host), self._end_of(self.host)):
+            mark.unlink(missing_ok=True)
+        self.earlier = {mark.read_text() for mark in self.members.glob("*.failed")}
+
+    def tell_failure(self, text: str) -> None:
+        """To the launchers of other hosts, whose workers wait for those of this one."""
+        if self.hosts > 1:
+            with contextlib.suppress(OSError):
+                self.members.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._failure_of(self.host).write_text(f"{secrets.token_hex(8)} {text}")
+
+    def failure_elsewhere(self) -> str:
+        """What another host's launcher says of a start that has failed; empty where none does."""
+        for host in range(self.hosts):
+            with contextlib.suppress(OSError):
+                said = self._failure_of(host).read_text()
+                if host != self.host and said not in self.earlier and " " in said:
+                    return f"host {host}: {said.partition(' ')[2]}"
+        return ""
+
+    def end(self) -> None:
+        """The last launcher of a job that has succeeded removes the folder: its cards have the
+        token where there is no secret. What is not the job's stays."""
+        with contextlib.suppress(OSError):
+            self._end_of(self.host).touch()
+        if not all(self._end_of(host).exists() for host in range(self.hosts)):
+            return
+        ranks = range(self.hosts * self.per_host)
+        for rank in ranks:
+            self._remove(
+                f"[0-9]*/{rank}.json", f"{rank}.starts", f"{rank}.finished", f"{rank}.left"
+            )
+        self._remove(
+            *(f"{host}.{kind}" for host in range(self.hosts) for kind in ("over", "failed"))
+        )
+        for folder in self.members.glob("*/"):
+            if folder.name.isdecimal():
+                self._remove(f"{folder.name}/.*-*")
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+        with contextlib.suppress(OSError):
+            self.members.rmdir()
+
+    def _remove(self, *patterns: str) -> None:
+        for pattern in patterns:
+            for path in self.members.glob(pattern):
+                path.unlink(missing_ok=True)
+
+    def _failure_of(self, host: int) -> Path:
+        return self.members / f"{host}.failed"
+
+    def _end_of(self, host: int) -> Path:
+        return self.members / f"{host}.over"
 
     def mark_of(self, worker: Worker) -> Path:
         """Says that its program has ended as it should."""

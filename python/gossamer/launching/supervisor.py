@@ -17,6 +17,7 @@ _NAP_S = 0.05
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _SHORT_S = 10.0  # a process that ends sooner may fail again at once
 _GRACE_S = 30.0
+_LOOK_ELSEWHERE_S = 1.0
 _DONE, _FAILED, _INTERRUPTED = 0, 1, 130
 _STOPPED = {128 + int(number): number for number in (signal.SIGTERM, signal.SIGHUP)}
 """Exit codes of programs that were told to stop, and did: see StopOnSignal."""
@@ -35,6 +36,7 @@ class Supervisor:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._told = 0  # the signal that has come
+        self._looks_at = 0.0  # when this host asks the others' launchers again
         self._stopped = 0  # the exit code of a worker that was told to stop
         self._spares = Spares(job.spares, spare_command(job.command) or [], job.variables_of_all())
         first = job.host * job.per_host
@@ -51,6 +53,7 @@ class Supervisor:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._take)
         adopt_orphans()
+        self._job.begin()
         for worker in self._job.workers:
             if self._job.comes_back:
                 worker.starts = self._job.starts_before(worker)
@@ -62,6 +65,8 @@ class Supervisor:
                 return _FAILED
         while not all(worker.is_over for worker in self._job.workers):
             if self._told:
+                name = signal.Signals(self._told).name
+                self._say(f"{name}: it is passed on to the workers, who have {_GRACE_S:g} s")
                 self._end_all()
                 return _INTERRUPTED if self._told == signal.SIGINT else 128 + self._told
             for worker in self._job.workers:
@@ -70,11 +75,25 @@ class Supervisor:
                     return _FAILED
             if all(map(self._job.has_joined, self._job.workers)):
                 self._spares.look()  # not before: the workers' own start needs the processors
+            elif self._has_failed_elsewhere():
+                self._end_all()
+                return _FAILED
             bury_orphans(self._known())
             time.sleep(_NAP_S)
         if any(worker.has_finished or worker.has_left for worker in self._job.workers):
+            self._job.end()
             return _DONE
         return self._stopped or _FAILED
+
+    def _has_failed_elsewhere(self) -> bool:
+        """Whether the start of another host has failed, so that the workers here wait in vain."""
+        if self._job.hosts == 1 or time.monotonic() < self._looks_at:
+            return False
+        self._looks_at = time.monotonic() + _LOOK_ELSEWHERE_S
+        failure = self._job.failure_elsewhere()
+        if failure:
+            self._say(f"{failure}; the workers here are ended as well")
+        return bool(failure)
 
     def _known(self) -> set[int]:
         """The processes that are looked at by themselves."""
@@ -99,7 +118,9 @@ class Supervisor:
                 start_new_session=True,
             )
         except OSError as error:
-            self._say(f"cannot start {self._job.command[0]}: {error}")
+            problem = f"cannot start {self._job.command[0]}: {error}"
+            self._say(problem)
+            self._job.tell_failure(problem)
             return False
         return True
 
@@ -132,6 +153,7 @@ class Supervisor:
         ended = f"rank {worker.rank} ended {how} after {took:.0f} s"
         if not self._job.has_joined(worker):
             self._say(f"{ended}, before it had come to the others, who are ended as well")
+            self._job.tell_failure(f"{ended}, before it had come to the others")
             return False
         if self._job.is_over():
             self._say(f"{ended}; it is not started again, others have finished")

@@ -91,6 +91,10 @@ class Board:
         """What is there afterwards."""
         return self._ask(lambda: bytes(self._store.compare_set(key, expected, desired)))
 
+    def ask(self, call: Callable[[dist.Store], T]) -> T:
+        """What several calls of the store come to."""
+        return self._ask(lambda: call(self._store))
+
     def read(self, key: str, who: Waiting, late: str) -> bytes:
         """What a peer has put there or puts there in time; raises TransportError, which says
         ``late`` of it, when it does not. After a while a line on stderr says who is waited for."""

@@ -85,15 +85,22 @@ def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.T
             problem = _leads_nowhere(world, address)
         exchange(world, "connect", {}, problem, timeout_s)
 
+    sealed = ""
+
+    def put(words: str, is_connected: bool) -> None:
+        kept = token if comes_from_store else ""
+        _put_card(world, words, address, cards[0]["nonce"], kept, is_connected=is_connected)
+
     def share(words: str) -> list[str]:
+        nonlocal sealed
         sealed = _core.sealed(token, world.rank, words)
-        _put_card(world, sealed, address, cards[0]["nonce"], token if comes_from_store else "")
+        put(sealed, is_connected=False)
         told = exchange(world, "connect", {"words": sealed}, None, timeout_s)
         if comes_from_store and world.rank == 0:
             board_of(world, timeout_s).forget(place)  # all have read it
         return [_core.opened(token, rank, card["words"]) for rank, card in enumerate(told)]
 
-    return _core.net_transport(
+    transport = _core.net_transport(
         world.rank,
         world.size,
         token=token,
@@ -103,10 +110,15 @@ def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.T
         longest_silence_s=silence.longest_s,
         least_heard=silence.least_heard,
     )
+    put(sealed, is_connected=True)
+    return transport
 
 
-def _put_card(world: World, words: str, address: str, nonce: str, token: str) -> None:
-    """For workers that come back, see Note [Members]."""
+def _put_card(
+    world: World, words: str, address: str, nonce: str, token: str, *, is_connected: bool
+) -> None:
+    """For workers that come back, see Note [Members]. A worker that fails before it was connected
+    is not one that the others have lost."""
     if world.members is None:
         return
     card = {
@@ -114,6 +126,7 @@ def _put_card(world: World, words: str, address: str, nonce: str, token: str) ->
         "address": address,
         "nonce": nonce,
         "token": token,
+        "connected": is_connected,
         "about": world.about,
         "versions": versions.own(),
         "workers_per_host": world.workers_per_host,
@@ -137,7 +150,7 @@ def _net_again(world: World, tls: bool, silence: Silence) -> _core.Transport:
 
     def share(words: str) -> list[str]:
         mine = _core.sealed(token, world.rank, words)
-        _put_card(world, mine, address, nonce, former["token"])
+        _put_card(world, mine, address, nonce, former["token"], is_connected=True)
         cards[world.rank] = {"words": mine}
         return [_core.opened(token, rank, cards[rank]["words"]) for rank in range(world.size)]
 

@@ -34,6 +34,18 @@ def _connect(rank: int, peer: int, store: Store, address: str | None, wait_s: fl
     return ProcessGroupGloo(PrefixStore(f"{low}-{high}", store), end, 2, options)
 
 
+def of_all(store: Store, rank: int, size: int, address: str, timeout: timedelta) -> object:
+    """The group of a whole job, as torch makes it, but listening on this address. Where the user
+    names interfaces, or there is no address, the choice is torch's."""
+    if os.environ.get("GLOO_SOCKET_IFNAME") or not address:
+        return ProcessGroupGloo(store, rank, size, timeout)
+    options = ProcessGroupGloo._Options()
+    options._devices = [_device(address)]
+    options._threads = 2  # as torch's for one device
+    options._timeout = timeout
+    return ProcessGroupGloo(store, rank, size, options)
+
+
 def _missing(rank: int, peer: int, elapsed_s: float, reason: str) -> TransportError:
     error = TransportError(
         f"[transport] worker {rank}: connect with worker {peer} failed after {elapsed_s:.3f} s: "

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _create_work_from_future  # type: ignore[attr-defined]
 from torch.futures import Future
 
-from gossamer.workers import members
+from gossamer.workers import gloo_edges, members, start_places
 
 NAME = "gossamer"
 
@@ -54,7 +54,8 @@ def _group(store: dist.Store, rank: int, size: int, timeout: Any) -> LastingGrou
     """As torch calls it."""
     before = None
     if not members.is_coming_back():
-        before = dist.ProcessGroupGloo(store, rank, size, timeout)
+        address = start_places.gloo_address()
+        before = gloo_edges.of_all(store, rank, size, address, timeout)
     return LastingGroup(rank, size, before)
 
 
@@ -76,7 +77,7 @@ class LastingGroup(dist.ProcessGroup):
     """See Note [Standing in]. ``before``: whose the calls are until there is such a Gossip. None:
     this rank has come back, and the others do not know it in theirs."""
 
-    def __init__(self, rank: int, size: int, before: dist.ProcessGroupGloo | None) -> None:
+    def __init__(self, rank: int, size: int, before: object | None) -> None:
         super().__init__(rank, size)
         self._here = rank
         self._count = size
