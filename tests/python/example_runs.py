@@ -4,12 +4,13 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from gossamer.launching import ports
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -40,9 +41,8 @@ def environment() -> dict[str, str]:
 
 
 def free_port() -> int:
-    """Of this machine, for somebody who listens soon."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """Of this machine, for somebody who listens after a while."""
+    return ports.free_port()
 
 
 def start(script: Path, *arguments: str, workers: int = 2) -> str:

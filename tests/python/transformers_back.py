@@ -24,6 +24,8 @@ from transformers_scenarios import Texts, make
 import gossamer
 
 STEPS, PAUSE_S = 320, 0.03
+# While one is away, so that the run does not end before it is back, however long a start takes.
+LONG_PAUSE_S, LONG_PAUSES = 1.0, 80
 
 
 class Numbered(Texts):
@@ -51,7 +53,9 @@ class Counts(transformers.TrainerCallback, transformers.trainer_callback.Exporta
 
 
 class Watch(transformers.TrainerCallback):
-    def __init__(self, data: Numbered, dies: dict[str, int], steps: int) -> None:
+    def __init__(self, folder: Path, data: Numbered, dies: dict[str, int], steps: int) -> None:
+        self._away, self._here = folder / "away", folder / "here"
+        self._long_pauses = LONG_PAUSES
         self.began = -1
         self._steps = steps
         self.samples: dict[int, list[int]] = {}
@@ -61,21 +65,26 @@ class Watch(transformers.TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
         self.began = state.global_step
+        if os.environ["GOSSAMER_RESTARTS"] != "0":
+            self._here.touch()
 
     def on_step_end(self, args: Any, state: Any, control: Any, *_: Any, **__: Any) -> None:
         self.samples[state.global_step] = list(self._data.noted)
         self._data.noted.clear()
         if state.global_step == self._dies:
+            self._away.touch()
             os.kill(os.getpid(), signal.SIGKILL)
         control.should_training_stop = state.global_step >= self._steps
-        time.sleep(PAUSE_S)
+        waits = self._away.exists() and not self._here.exists() and self._long_pauses > 0
+        self._long_pauses -= waits
+        time.sleep(LONG_PAUSE_S if waits else PAUSE_S)
 
 
 def main(folder: Path, dies: dict[str, int], resume: str | None, steps: int) -> None:
     trainer = make(folder / "out", {}, STEPS, lost="go_on", topology="ring", watches=False)
     trainer.args.eval_steps = trainer.args.save_steps = trainer.args.logging_steps = 80
     trainer.train_dataset = data = Numbered()
-    watch = Watch(data, dies, steps)
+    watch = Watch(folder, data, dies, steps)
     counts = Counts()
     trainer.add_callback(watch)
     trainer.add_callback(counts)

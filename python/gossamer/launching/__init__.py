@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import shlex
 import shutil
-import socket
 import sys
 import tempfile
 from pathlib import Path
 
 from gossamer.launching.job import Job
+from gossamer.launching.ports import free_port
 from gossamer.launching.spares import spare_command
 from gossamer.launching.supervisor import Supervisor
 
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
             "several hosts need --master HOST:PORT, of host 0, and --members, a folder that all of "
             "them see"
         )
-    name, _, port = (given.master or f"127.0.0.1:{_free_port()}").rpartition(":")
+    name, _, port = (given.master or f"127.0.0.1:{free_port()}").rpartition(":")
     if not name or not port.isdecimal():
         return _refuse(f"--master is HOST:PORT, got {given.master}")
     own = None if given.members else Path(tempfile.mkdtemp(prefix="gossamer-"))
@@ -104,9 +104,3 @@ def _parser() -> argparse.ArgumentParser:
 def _refuse(text: str) -> int:
     print(f"[launch] {text}", file=sys.stderr)
     return _WRONG
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
