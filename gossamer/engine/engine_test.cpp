@@ -8,6 +8,7 @@
 #include "gossamer/base/index.h"
 #include "gossamer/engine/testing/engine_case.h"
 #include "gossamer/graph/modifiers.h"
+#include "gossamer/graph/parts.h"
 #include "gossamer/graph/topology.h"
 
 namespace gossamer {
@@ -37,11 +38,14 @@ Schedule random_schedule(const HostShape& shape, Rng& rng) {
     } catch (const std::invalid_argument&) {  // not every topology serves every size
     }
   }
-  std::vector<Round> rounds;
-  for (std::uint64_t k = 0; k < 1 + rng.below(3); ++k) {
-    rounds.push_back(random_doubly_stochastic(shape.workers(), rng));
+  for (;;) {
+    std::vector<Round> rounds;
+    for (std::uint64_t k = 0; k < 1 + rng.below(3); ++k) {
+      rounds.push_back(random_doubly_stochastic(shape.workers(), rng));
+    }
+    Schedule schedule = periodic_schedule("random matrices", shape, rounds);
+    if (parts_of(schedule).size() == 1) return schedule;
   }
-  return periodic_schedule("random matrices", shape, rounds);
 }
 
 template <class Table>
