@@ -135,7 +135,9 @@ class _Watch:
 
     def _run(self) -> None:
         gone_since = None
-        while not self._over.wait(_PERIOD_S):
+        pause_s = 0.0  # the others see this rank's card at once
+        while not self._over.wait(pause_s):
+            pause_s = _PERIOD_S
             try:
                 failure, said = self._link.look(time.monotonic() - self._began)
             except (_core.TransportError, OSError, RuntimeError) as error:
@@ -146,6 +148,8 @@ class _Watch:
             else:
                 gone_since = None
             if failure:
+                with contextlib.suppress(_core.TransportError, OSError, RuntimeError):
+                    self._link.linger()
                 self._end(failure)
             self._reports.say(said, time.monotonic() - self._began)
         with contextlib.suppress(_core.TransportError, OSError, RuntimeError):
@@ -228,18 +232,27 @@ class _Link:
         return "", (board.look(self._key("waiting")) or b"").decode()
 
     def tell_failure(self, error: Exception) -> str | None:
-        """Rank 0 stays until the others have heard. What another rank said before, if one did."""
+        """What another rank said before, if one did."""
         start = self._start
         board = self._connected()
+        limit = time.monotonic() + _CONNECT_S
+        while not board.ask(self._survey.is_whole) and time.monotonic() < limit:
+            time.sleep(0.1)
         hint = board.ask(self._survey.explanation)
         mine = f"rank {start.rank} on {start.card.host} could not start: {hint or _line(error)}"
         first = board.compare_set(self._key("failed"), "", mine).decode()
-        limit = time.monotonic() + _LINGER_S
-        while start.rank == 0 and time.monotonic() < limit:
-            if int(board.add(self._key("heard"), 0)) >= start.size - 1:
-                break
-            time.sleep(0.1)
+        self.linger()
         return first if first != mine or hint else None
+
+    def linger(self) -> None:
+        """Rank 0, in whose process the store may be, stays until the others have heard."""
+        if self._start.rank != 0 or self._board is None:
+            return
+        limit = time.monotonic() + _LINGER_S
+        while int(self._board.add(self._key("heard"), 0)) < self._start.size - 1:
+            if time.monotonic() > limit:
+                return
+            time.sleep(0.1)
 
     def leave(self) -> None:
         if self._board is not None:
@@ -286,6 +299,10 @@ class _Survey:
                 on = f"rank {rank} on {cards[rank]['host']}"
                 return f"{on} has said nothing for {_SILENT_S:g} s; see whether it has ended", ""
         return "", self._waiting(cards)
+
+    def is_whole(self, store: dist.Store) -> bool:
+        """Whether all have put their cards there."""
+        return len(self._cards(store)) == self._start.size
 
     def explanation(self, store: dist.Store) -> str:
         return leads_nowhere(self._cards(store))
