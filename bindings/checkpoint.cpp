@@ -139,7 +139,7 @@ void bind_saving(py::module_& module) {
     A folder in memory, which is gone with this. It removes those of processes that were killed
     while they had one. IoError.)")
       .def(py::init<std::int64_t>(), NoGil(), py::arg("bytes") = 0, R"(
-    In GOSSAMER_STATE_FOLDER, else in the first of /dev/shm and the temporary files with room.)")
+    In GOSSAMER_STATE_FOLDER, else in /dev/shm or TMPDIR, the first that has room.)")
       .def_property_readonly("path", [](const MemoryFolder& self) { return self.path().native(); });
   module.def("write_worker_file", &write_tensors, NoGil(), py::arg("temporary"), py::arg("rank"),
              py::arg("tensors"), py::arg("metadata"), R"(

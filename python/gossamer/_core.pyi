@@ -262,8 +262,8 @@ class MemoryFolder:
     while they had one. IoError."""
 
     def __init__(self, bytes: int = 0) -> None:
-        """In GOSSAMER_STATE_FOLDER, else in the first of /dev/shm and the temporary files with
-        room."""
+        """In GOSSAMER_STATE_FOLDER, else in the first of /dev/shm and the temporary files with room."""
+
     @property
     def path(self) -> str: ...
 

@@ -356,7 +356,7 @@ def test_options_reach_every_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "check_options", lambda *_: None)
     model = mlp()
     optimizer = SGD([{"params": [p]} for p in model.parameters()], lr=0.1)
-    with Gossip(model, optimizer, pattern_options={"eps": 0.5}) as gossip:
+    with Gossip(model, optimizer, update="backward", pattern_options={"eps": 0.5}) as gossip:
         groups = [*gossip._run._stepping_groups(), *gossip._run._resting_groups()]
         assert [hyper.eps for hyper in groups] == [0.5] * 8
 
