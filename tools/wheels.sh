@@ -28,10 +28,10 @@ environment() {  # where, what goes in
 foreign_environment() {  # where, what goes in
   local system=$PWD/$place/sysroot
   mkdir -p "$1/bin"
-  pip_install .wheels/tools --upgrade --no-deps --no-compile --target "$1/packages" --only-binary :all: \
+  pip_install .wheels/tools --upgrade --no-deps --no-compile --target "$1/site" --only-binary :all: \
     --platform "manylinux_2_28_$machine" --python-version 3.11 "${@:2}"
   printf '#!/bin/sh\nPYTHONPATH=%s exec qemu-%s-static -L %s %s "$@"\n' \
-    "$PWD/$1/packages" "$machine" "$system" "$system/usr/bin/python3" >"$1/bin/python"
+    "$PWD/$1/site" "$machine" "$system" "$system/usr/bin/python3" >"$1/bin/python"
   chmod +x "$1/bin/python"
 }
 
