@@ -139,11 +139,11 @@ def make_scripts(folder: Path, compiler: str) -> None:
     scripts = {
         "libc": f"libshims.a libc.so.6 {' '.join(ONCE_LIBRARIES)} {rest}",
         "libm": "libm.so.6",
-        "libgcc_s": "libgcc_s.so.1",
+        "libgcc_s": "libgcc_s.so.1 -lgcc",
         "libstdc++": "libstdc++.so.6 libnewer_parts.a",
     }
     for name, parts in scripts.items():
-        (folder / f"{name}.so").write_text(f"INPUT ( {parts} )\n")
+        (folder / f"{name}.so").write_text(f"GROUP ( {parts} )\n")
 
 
 def main(folder: Path, compiler: str) -> None:
