@@ -45,7 +45,7 @@ endif()
 
 # Linking against libtorch takes seconds with GNU ld and less than one with mold.
 find_program(GOSSAMER_MOLD mold)
-if(GOSSAMER_MOLD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
+if(GOSSAMER_MOLD AND NOT GOSSAMER_OLD_SYSTEM AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND
    CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1)
   add_link_options(-fuse-ld=mold)
 endif()

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Builds SentencePiece from the source archive of its Python package, into .cache/sentencepiece:
 # what Debian 12 has reads models of strangers unsafely (CVE-2026-1260, before 0.2.1). PYTHON: the
-# interpreter whose pip fetches the archive; that of .venv if it is not set.
+# interpreter whose pip fetches the archive; that of .venv if it is not set. TARGET: another folder,
+# TOOLCHAIN: a file of CMake, for another machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=0.2.1  # later archives lack abseil, which they fetch
 sha256=8138cec27c2f2282f4a34d9a016e3374cd40e5c6e9cb335063db66a0a3b71fad
-target=.cache/sentencepiece
+target=${TARGET:-.cache/sentencepiece}
 work=.cache/sentencepiece-build
 
 rm -rf "$work" "$target" "$target.new" && mkdir -p "$work" "$target.new"
@@ -24,7 +25,7 @@ source=$work/sentencepiece-$version/sentencepiece
 launcher=$(command -v ccache || true)
 cmake -S "$source" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DSPM_ENABLE_SHARED=OFF -DSPM_ENABLE_TCMALLOC=OFF \
-  ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher}
+  ${TOOLCHAIN:+--toolchain "$PWD/$TOOLCHAIN"} ${launcher:+-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher}
 cmake --build "$work/build" -j "$(nproc)" --target sentencepiece-static sentencepiece_train-static
 mkdir -p "$target.new/include" "$target.new/lib/pkgconfig"
 cp "$source"/src/sentencepiece_{processor,trainer}.h "$target.new/include"

@@ -8,12 +8,13 @@ Linux: the others go into it. It says which system it needs, and which symbols a
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
-import sysconfig
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -25,6 +26,27 @@ OF_TORCH = ("libtorch*.so", "libc10*.so", "libshm.so")
 GOAL = "manylinux_2_28"
 WITHIN_GOAL = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (8, 0, 0)}
 """The newest versions of symbols that this platform has (PEP 600)."""
+
+
+@dataclass
+class Python:
+    """Of the builds: on this machine, or on one of another kind."""
+
+    suffix: str
+    tag: str
+    platform: str
+
+
+def python_of(interpreter: Path) -> Python:
+    code = """import json, sys, sysconfig
+print(json.dumps([sysconfig.get_config_var("EXT_SUFFIX"), "cp%d%d" % sys.version_info[:2],
+                  sysconfig.get_platform()]))"""
+    command = [str(interpreter), "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{done.stderr}\n[wheel] this Python does not run: {interpreter}")
+    suffix, tag, platform = json.loads(done.stdout)
+    return Python(suffix, tag, re.sub(r"[-.]", "_", platform))
 
 
 def run(*command: str | Path, **environment: str) -> None:
@@ -64,13 +86,13 @@ def series_in(package: Path) -> list[tuple[int, int]]:
     return sorted((int(match[1]), int(match[2])) for match in found if match)
 
 
-def check_python(package: Path, builds: list[Path]) -> None:
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+def check_python(package: Path, python: Python, builds: list[Path]) -> None:
     for folder in package.glob("torch_*"):
-        if not (folder / f"_core{suffix}").exists():
+        if not (folder / f"_core{python.suffix}").exists():
             names = [path.name for path in folder.glob("_core*")]
             sys.exit(
-                f"[wheel] all builds must be for this Python, want _core{suffix}, got {names}; "
+                "[wheel] all builds must be for this Python, "
+                f"want _core{python.suffix}, got {names}; "
                 f"build them with it: {', '.join(map(str, builds))}"
             )
 
@@ -82,15 +104,14 @@ def change(file: Path, pattern: str, by: str) -> None:
     file.write_text(text)
 
 
-def say_what_is_inside(unpacked: Path) -> None:
+def say_what_is_inside(unpacked: Path, python: Python) -> None:
     """The files that pip reads know it before anything compiled was there."""
     (info,) = unpacked.glob("*.dist-info")
     first, last = (series_in(unpacked / "gossamer")[place] for place in (0, -1))
     torch = f"torch<{last[0]}.{last[1] + 1},>={first[0]}.{first[1]}"
     change(info / "METADATA", r"^Requires-Dist: torch\b.*", f"Requires-Dist: {torch}")
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    change(info / "WHEEL", r"^Tag: .*", f"Tag: {python}-{python}-{platform}")
+    tag = f"{python.tag}-{python.tag}-{python.platform}"
+    change(info / "WHEEL", r"^Tag: .*", f"Tag: {tag}")
     change(info / "WHEEL", r"^Root-Is-Purelib: .*", "Root-Is-Purelib: false")
 
 
@@ -118,7 +139,10 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("builds", nargs="+", type=Path, metavar="BUILD", help="of CMake")
     parser.add_argument("--out", type=Path, default=Path("dist"), help="folder for the wheel")
+    parser.add_argument("--python", type=Path, default=Path(sys.executable), help="of the builds")
+    parser.add_argument("--libraries", type=Path, help="the other machine's, where it is another")
     options = parser.parse_args(arguments)
+    python = python_of(options.python)
     epoch = last_commit()
     with tempfile.TemporaryDirectory() as scratch:
         unpacked = python_files(Path(scratch))
@@ -126,14 +150,15 @@ def main(arguments: list[str]) -> int:
         for build in options.builds:
             install = ("cmake", "--install", build, "--component", "package", "--strip")
             run(*install, "--prefix", package.resolve())
-        check_python(package, options.builds)
-        say_what_is_inside(unpacked)
+        check_python(package, python, options.builds)
+        say_what_is_inside(unpacked, python)
         raw = Path(scratch) / "raw"
         raw.mkdir()
         run(sys.executable, "-m", "wheel", "pack", "--dest-dir", raw, unpacked)
         (wheel,) = raw.glob("*.whl")
+        places = ("--ldpaths", options.libraries.resolve()) if options.libraries else ()
         without = [word for name in OF_TORCH for word in ("--exclude", name)]
-        repair = (sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", *without)
+        repair = (sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", *places, *without)
         tools = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         done = Path(scratch) / "done"
         run(*repair, "--wheel-dir", done, wheel, PATH=tools, SOURCE_DATE_EPOCH=epoch)

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # What was built, installed or recorded is not ours.
-FOREIGN = {".git", ".venv", ".cache", "runs", "__pycache__"}
+FOREIGN = {".git", ".venv", ".cache", ".wheels", "dist", "runs", "__pycache__"}
 
 
 def is_foreign(name: str) -> bool:
