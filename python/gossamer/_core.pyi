@@ -262,7 +262,7 @@ class MemoryFolder:
     while they had one. IoError."""
 
     def __init__(self, bytes: int = 0) -> None:
-        """In GOSSAMER_STATE_FOLDER, else in the first of /dev/shm and the temporary files with room."""
+        """In GOSSAMER_STATE_FOLDER, else in /dev/shm or TMPDIR, the first that has room."""
 
     @property
     def path(self) -> str: ...

@@ -121,9 +121,8 @@ void StreamWire::end(const Failure& reason) {
   end(Direction::receive, reason);
 }
 
-/// What has left by then has been sent, whatever the peer does next.
 void StreamWire::end(Direction direction, const Failure& reason) {
-  if (direction == Direction::send) complete_sends();
+  if (direction == Direction::send) complete_sends();  // whatever the peer does next
   if (!state_.operations.end(direction, reason)) return;
   if (direction == Direction::receive) {
     for (const auto& [number, receive] : landing_) out_.drop(number);
@@ -303,11 +302,10 @@ void StreamWire::handle(EventLoop::Kind kind) {
 void StreamWire::handle_out(const FrameHeader& header, std::span<const std::byte> text) {
   if (header.type == FrameType::bye)
     return end_over(EventLoop::Kind::out, said_by_peer(text_of(text)));
-  const bool is_of_handshake =
-      header.type == FrameType::challenge || header.type == FrameType::welcome;
+  const auto is = [&](FrameType type) { return header.type == type; };
+  const bool is_of_handshake = is(FrameType::challenge) || is(FrameType::welcome);
   if (is_of_handshake || !initiator_.is_verified()) return handle_handshake(header, text);
-  const bool is_without = header.type == FrameType::refuse || header.type == FrameType::stopped;
-  if (is_without) handle_no_payload(header);
+  if (is(FrameType::refuse) || is(FrameType::stopped)) handle_no_payload(header);
 }
 
 /// Proves who this is, and tells what it waits for.
