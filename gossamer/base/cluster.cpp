@@ -80,6 +80,10 @@ bool is_limited(const LinkSpec& link) {
   return !std::isinf(link.rate_bytes_per_s) || link.latency_s > 0;
 }
 
+double usual_host_rate(const HostSpec& host) {
+  return is_limited(host.device) ? kUsualHostRate : std::numeric_limits<double>::infinity();
+}
+
 double transfer_s(const LinkSpec& link, double bytes) {
   return link.latency_s + bytes / link.rate_bytes_per_s;
 }
@@ -87,12 +91,14 @@ double transfer_s(const LinkSpec& link, double bytes) {
 void check_cluster(const ClusterSpec& cluster) {
   check_host_shape(cluster.shape());
   for (const HostSpec& host : cluster.hosts) {
-    for (const LinkSpec& link : {host.link, host.inside, host.device}) {
+    for (const LinkSpec& link : {host.link, host.inside, host.device, host.device_inside}) {
       check_argument("cluster", link.rate_bytes_per_s > 0, "the rate of a link must be positive",
                      std::to_string(link.rate_bytes_per_s) + " bytes/s");
       check_argument("cluster", link.latency_s >= 0 && link.latency_s <= 1e6,
                      "a latency must be in [0, 1e6] s", std::to_string(link.latency_s));
     }
+    check_argument("cluster", host.host_rate_bytes_per_s > 0, "a host_rate must be positive",
+                   std::to_string(host.host_rate_bytes_per_s) + " bytes/s");
   }
 }
 

@@ -43,10 +43,22 @@ struct HostSpec {
   /// Between the host's memory and the device that holds a worker's parameters, for each worker.
   /// Without limits: they are in the host's memory.
   LinkSpec device = {};
+  /// Between two devices of the host, for what leaves their memory by itself. Without limits: as
+  /// `inside`.
+  LinkSpec device_inside = {};
+  /// What the thread of a worker's exchanges gets through (model/host_work.h), for each worker;
+  /// infinite: it takes no time of its own.
+  double host_rate_bytes_per_s = std::numeric_limits<double>::infinity();
 };
+
+/// The host_rate of a host whose workers are on devices, where nobody has measured it: what the
+/// all-reduce of 67 million parameters on an H200 left (docs/results/devices.md).
+inline constexpr double kUsualHostRate = 2.4e9;
 
 /// Whether a copy over the link takes any time.
 bool is_limited(const LinkSpec& link);
+/// kUsualHostRate where the host's workers are on devices; infinite elsewhere.
+double usual_host_rate(const HostSpec& host);
 /// Seconds that the bytes take; 0 where the link has no limits.
 double transfer_s(const LinkSpec& link, double bytes);
 

@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view kSections[] = {"hosts"};
 constexpr std::string_view kKeys[] = {"count",        "workers",        "link_rate",
                                       "link_latency", "inside_rate",    "inside_latency",
-                                      "device_rate",  "device_latency", "speed"};
+                                      "device_rate",  "device_latency", "device_inside_rate",
+                                      "host_rate",    "speed"};
 
 struct Host {
   HostSpec spec;
@@ -44,9 +45,12 @@ Host read_host(const TomlTable& table) {
   read_rate(table, "link_rate", host.spec.link.rate_bytes_per_s);
   read_rate(table, "inside_rate", host.spec.inside.rate_bytes_per_s);
   read_rate(table, "device_rate", host.spec.device.rate_bytes_per_s);
+  read_rate(table, "device_inside_rate", host.spec.device_inside.rate_bytes_per_s);
   read_latency(table, "link_latency", host.spec.link.latency_s);
   read_latency(table, "inside_latency", host.spec.inside.latency_s);
   read_latency(table, "device_latency", host.spec.device.latency_s);
+  host.spec.host_rate_bytes_per_s = usual_host_rate(host.spec);
+  read_rate(table, "host_rate", host.spec.host_rate_bytes_per_s);
   if (table.read("speed", host.speed)) {
     table.check(host.speed >= 1e-6 && host.speed <= 1e6, "speed", "between 1e-6 and 1e6",
                 std::to_string(host.speed));
@@ -78,14 +82,15 @@ bool are_alike(const LinkSpec& a, const LinkSpec& b) {
   return a.rate_bytes_per_s == b.rate_bytes_per_s && a.latency_s == b.latency_s;
 }
 
-void write_link(std::ostream& out, std::string_view name, const LinkSpec& link) {
-  const double rate = link.rate_bytes_per_s;
+void write_rate(std::ostream& out, std::string_view key, double rate) {
+  const std::string text = format_rate(rate);
+  const bool is_exact = parse_rate(text) == rate;
+  out << key << " = \"" << (is_exact ? text : shortest(rate) + " B/s") << "\"\n";
+}
+
+void write_link(std::ostream& out, const std::string& name, const LinkSpec& link) {
   const double latency = link.latency_s;
-  if (std::isfinite(rate)) {
-    const std::string text = format_rate(rate);
-    const bool is_exact = parse_rate(text) == rate;
-    out << name << "_rate = \"" << (is_exact ? text : shortest(rate) + " B/s") << "\"\n";
-  }
+  if (std::isfinite(link.rate_bytes_per_s)) write_rate(out, name + "_rate", link.rate_bytes_per_s);
   if (latency > 0) {
     const std::string text = format_duration(latency);
     const bool is_exact = latency < 60 && parse_duration(text) == latency;
@@ -117,6 +122,8 @@ std::string to_toml(const ClusterFile& file) {
       const HostSpec& next = file.cluster.hosts[static_cast<std::size_t>(h + count)];
       if (next.workers != host.workers || !are_alike(next.link, host.link) ||
           !are_alike(next.inside, host.inside) || !are_alike(next.device, host.device) ||
+          !are_alike(next.device_inside, host.device_inside) ||
+          next.host_rate_bytes_per_s != host.host_rate_bytes_per_s ||
           speed_of(h + count) != speed_of(h)) {
         break;
       }
@@ -125,6 +132,12 @@ std::string to_toml(const ClusterFile& file) {
     write_link(out, "link", host.link);
     write_link(out, "inside", host.inside);
     write_link(out, "device", host.device);
+    if (std::isfinite(host.device_inside.rate_bytes_per_s)) {
+      write_rate(out, "device_inside_rate", host.device_inside.rate_bytes_per_s);
+    }
+    if (host.host_rate_bytes_per_s != usual_host_rate(host)) {
+      write_rate(out, "host_rate", host.host_rate_bytes_per_s);
+    }
     if (speed_of(h) != 1) out << "speed = " << shortest(speed_of(h)) << '\n';
     h += count;
   }

@@ -20,6 +20,8 @@ namespace gossamer {
 ///     inside_latency = "2us"
 ///     device_rate = "24GB/s"   # between a worker's GPU and the host's memory, each direction
 ///     device_latency = "10us"  # without either, parameters are in the host's memory
+///     device_inside_rate = "300GB/s"  # between two GPUs of the host, for DDP; else inside_rate
+///     host_rate = "2.4GB/s"    # of parameters, what a worker's thread of exchanges gets through
 ///     speed = 1.0              # of its workers; they compute for 1/speed times as long
 struct ClusterFile {
   ClusterSpec cluster;

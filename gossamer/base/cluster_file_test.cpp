@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "gossamer/base/rng.h"
@@ -34,8 +35,27 @@ speed = 0.5
   EXPECT_DOUBLE_EQ(second.inside.latency_s, 2e-6);
   EXPECT_EQ(second.device.rate_bytes_per_s, 24e9);
   EXPECT_DOUBLE_EQ(second.device.latency_s, 10e-6);
+  EXPECT_EQ(second.host_rate_bytes_per_s, kUsualHostRate);
+  EXPECT_FALSE(is_limited(second.device_inside));
   EXPECT_FALSE(is_limited(file.cluster.hosts[2].device));
+  EXPECT_TRUE(std::isinf(file.cluster.hosts[2].host_rate_bytes_per_s));
   EXPECT_TRUE(std::isinf(file.cluster.hosts[2].link.rate_bytes_per_s));
+}
+
+TEST(ClusterFile, KeepsWhatAHostsThreadsAndDevicesCanDo) {
+  const std::string text =
+      "[[hosts]]\ncount = 2\nworkers = 8\ndevice_rate = \"200 Gbit/s\"\n"
+      "device_inside_rate = \"2.4 Tbit/s\"\nhost_rate = \"8 Gbit/s\"\n";
+  const ClusterFile file = parse_cluster(text, "c.toml");
+  EXPECT_EQ(file.cluster.hosts[1].device_inside.rate_bytes_per_s, 300e9);
+  EXPECT_EQ(file.cluster.hosts[1].host_rate_bytes_per_s, 1e9);
+  EXPECT_EQ(to_toml(file), text);
+  ClusterFile free = file;
+  for (HostSpec& host : free.cluster.hosts) {
+    host.host_rate_bytes_per_s = std::numeric_limits<double>::infinity();
+  }
+  const HostSpec read = parse_cluster(to_toml(free), "c.toml").cluster.hosts[0];
+  EXPECT_TRUE(std::isinf(read.host_rate_bytes_per_s));
 }
 
 TEST(ClusterFile, ComplaintsNameLineAndColumn) {

@@ -109,7 +109,7 @@ PlanOptions plan_options(const PatternFacts& pattern, GroupMethod group_method, 
   return {.group_method = group_method,
           .finished_averages = pattern.rounds == Rounds::complete,
           .separate_neighbours = late == Late::skip,
-          .codec = codec};
+          .codec = pattern.is_ddp ? Codec::fp32 : codec};
 }
 
 PlanOptions plan_options(const MethodSpec& method) {
@@ -132,7 +132,9 @@ void check_choices(std::string_view place, const PatternFacts& pattern, const Sc
   }
   if (choices.lost == Lost::go_on) check_lost(place, pattern, schedule, choices.late);
   const std::string codec = "codec " + std::string(name_of(choices.codec));
-  if (choices.codec != Codec::fp32 && choices.group_method != GroupMethod::hierarchical) {
+  const bool is_hook = pattern.is_ddp && choices.codec == Codec::bf16;
+  if (choices.codec != Codec::fp32 && choices.group_method != GroupMethod::hierarchical &&
+      !is_hook) {
     refuse("a codec needs the hierarchical group method", codec + " with another one",
            "leave group_method as it is, or codec at fp32");
   }

@@ -102,8 +102,9 @@ struct MethodField {
 
 std::span<const MethodField> method_fields();
 
-/// Reads PATTERN@TOPOLOGY[:WORD…], or a topology alone for cwa, or "allreduce", "ddp" alone; words
-/// are `word=value` of method_fields(), or a value that is a word of its own: "aer:bf16",
+/// Reads PATTERN@TOPOLOGY[:WORD…], or a topology alone for cwa, or "allreduce", "ddp" alone. "ddp"
+/// may have bf16 after it, torch's hook that compresses; fp16 is the same, for it sends as much.
+/// Words are `word=value` of method_fields(), or a value that is a word of its own: "aer:bf16",
 /// "atc@ring:rounds=2:local=4", "one_peer_ring:skip=2", "slowmo@complete:local=4:average=8:…". All
 /// doors take this text. `other` gets the words that are none of a method's, and says whether it
 /// knows them; without it they are refused. Throws std::invalid_argument for an unknown word.

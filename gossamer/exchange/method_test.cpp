@@ -100,10 +100,19 @@ TEST(Method, WhatDoesNotGoTogetherIsRefused) {
   }
   for (const char* text : {"push_sum@random_directed:degree=2", "exact_diffusion@ring:lazy",
                            "noloco@ring:outer_every=4", "slowmo@ring:average=4:outer_every=4",
-                           "ring:skip=3", "allreduce:int8", "ddp", "dsgd_ac@ring:consensus=0.5",
-                           "gradient_gossip@aer:int8:rounds=2"}) {
+                           "ring:skip=3", "allreduce:int8", "ddp", "ddp:bf16",
+                           "dsgd_ac@ring:consensus=0.5", "gradient_gossip@aer:int8:rounds=2"}) {
     EXPECT_NO_THROW(check_method(parse_method(text), shape)) << text;
   }
+}
+
+// Its ring sums what the hook has made of the gradients.
+TEST(Method, DdpMayHaveAHookThatCompresses) {
+  EXPECT_EQ(name_of(parse_method("ddp:bf16")), "ddp:bf16");
+  EXPECT_EQ(parse_method("ddp:fp16"), parse_method("ddp:bf16"));
+  EXPECT_EQ(plan_options(parse_method("ddp:bf16")).codec, Codec::fp32);
+  EXPECT_THROW(parse_method("ddp:int8"), std::invalid_argument);
+  EXPECT_THROW(parse_method("allreduce:fp16"), std::invalid_argument);
 }
 
 TEST(Method, SaysOnceHowItsRoundsAreCompiled) {

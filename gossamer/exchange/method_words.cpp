@@ -16,6 +16,7 @@ namespace gossamer {
 namespace {
 
 constexpr int kLargestNumber = 1'000'000;
+constexpr std::string_view kHalf = "fp16";  // of DDP's hook: as many bytes as bf16
 
 double number_of(std::string_view word, const std::string& text) {
   double value = 0;
@@ -203,11 +204,11 @@ void read_head(const std::string& head, std::string_view text, MethodSpec& metho
 
 /// Words that a pattern which averages over all workers cannot make sense of.
 void check_words(const MethodSpec& method, std::string_view text) {
-  if (facts_of(method).is_ddp && method.codec != Codec::fp32) {
+  if (facts_of(method).is_ddp && method.codec == Codec::int8) {
     fail_argument({.place = "method",
-                   .what = "a codec needs hierarchical averages",
+                   .what = "DDP's own hooks compress to bf16 or fp16",
                    .got = "'" + std::string(text) + "'",
-                   .remedy = "take allreduce:" + std::string(name_of(method.codec))});
+                   .remedy = "take ddp:bf16, or allreduce:int8"});
   }
   if (facts_of(method).rounds == Rounds::schedule) return;
   ScheduleSpec plain = MethodSpec{}.schedule;
@@ -242,6 +243,10 @@ MethodSpec parse_method(
     const std::string word = words[k].substr(0, sign);
     const bool has_value = sign != std::string::npos;
     const std::string value = has_value ? words[k].substr(sign + 1) : "";
+    if (word == kHalf && !has_value && facts_of(method).is_ddp) {
+      method.codec = Codec::bf16;
+      continue;
+    }
     if (const MethodField* field = has_value ? nullptr : field_of_value(word)) {
       field->set(method, word);
       continue;

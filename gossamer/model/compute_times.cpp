@@ -74,4 +74,16 @@ double compute_s(const ComputeTimes& times, int worker, std::int64_t t) {
   return factor * unscaled_s(times, worker, t);
 }
 
+double drawn_more_s(const ComputeTimes& times, int workers, std::int64_t from, std::int64_t to) {
+  if (times.jitter == Jitter::constant || times.jitter == Jitter::trace || from >= to) return 0;
+  ComputeTimes usual = times;
+  usual.jitter = Jitter::constant;
+  double more = 0;
+  for (int w = 0; w < workers; ++w) {
+    const double mean_s = compute_s(usual, w, 0);
+    for (std::int64_t t = from; t < to; ++t) more += compute_s(times, w, t) - mean_s;
+  }
+  return more / (static_cast<double>(workers) * static_cast<double>(to - from));
+}
+
 }  // namespace gossamer

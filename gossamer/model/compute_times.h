@@ -32,4 +32,8 @@ void check_compute_times(const ComputeTimes& times, int workers);
 /// Seconds that `worker` computes in step t ≥ 0, a pure function of its arguments.
 double compute_s(const ComputeTimes& times, int worker, std::int64_t t);
 
+/// By how much the mean of what all workers compute in steps [from, to) is above mean_s and its
+/// factors; 0 where times do not vary or are recorded.
+double drawn_more_s(const ComputeTimes& times, int workers, std::int64_t from, std::int64_t to);
+
 }  // namespace gossamer

@@ -68,5 +68,19 @@ TEST(ComputeTimes, RefuseWhatMakesNoSense) {
                std::invalid_argument);
 }
 
+// Of few steps: what is above the mean is taken off, worker by worker.
+TEST(ComputeTimes, WhatWasDrawnAboveTheMean) {
+  ComputeTimes times{.jitter = Jitter::normal, .mean_s = 1, .deviation_s = 0.1};
+  times.factors = {1, 2};
+  double sum = 0;
+  for (int w = 0; w < 2; ++w) {
+    for (std::int64_t t = 3; t < 7; ++t) sum += compute_s(times, w, t);
+  }
+  EXPECT_NEAR(drawn_more_s(times, 2, 3, 7), sum / 8 - 1.5, 1e-12);
+  EXPECT_NE(drawn_more_s(times, 2, 3, 7), 0);
+  EXPECT_EQ(drawn_more_s({.mean_s = 3}, 2, 0, 9), 0);
+  EXPECT_EQ(drawn_more_s(times, 2, 3, 3), 0);
+}
+
 }  // namespace
 }  // namespace gossamer

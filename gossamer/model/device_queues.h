@@ -38,11 +38,13 @@ class DeviceQueues {
   Time within_update(std::size_t index) const {
     return copies_.empty() || are_beside_ ? Time{} : 2 * copies_[index];
   }
-  /// When a copy out that is queued at `ready` is over.
+  /// When a copy out that is queued at `ready` is over; at once where there are no queues.
   Time out(std::size_t worker, std::size_t index, Time ready) {
+    if (!are_beside_) return ready;
     return out_free_[worker] = std::max(out_free_[worker], ready) + copies_[index];
   }
   Time in(std::size_t worker, std::size_t index, Time ready) {
+    if (!are_beside_) return ready;
     return in_free_[worker] = std::max(in_free_[worker], ready) + copies_[index];
   }
 

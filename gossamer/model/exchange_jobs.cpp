@@ -1,6 +1,9 @@
 #include "gossamer/model/exchange_jobs.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "gossamer/base/index.h"
 
 namespace gossamer {
 
@@ -46,6 +49,35 @@ std::span<const StationTime> RoundJobs::pairs_of(std::size_t job) const {
   return part_of(pairs, jobs, job, &ExchangeJob::pairs_end);
 }
 
+namespace {
+
+/// By worker. Members of a group that are on one host have about as much to do as the first.
+std::vector<HostWork> host_works(const Round& round, const HostShape& shape,
+                                 const ExchangedPayload& payload) {
+  const std::vector<int> host_of = shape.hosts_by_rank();
+  const bool is_grouped = is_partition(round);
+  std::vector<HostWork> works(host_of.size());
+  const auto work_of = [&](int worker) {
+    const Plan plan = compile(round, shape, worker, payload.elements, payload.plan);
+    return host_work(plan, host_of, worker, {payload.dtype, payload.plan.finished_averages});
+  };
+  for (int w = 0; w < round.workers && !is_grouped; ++w) {
+    works[static_cast<std::size_t>(w)] = work_of(w);
+  }
+  for (const std::vector<int>& group : round.groups) {
+    HostWork work;
+    for (std::size_t k = 0; k < group.size() && group.size() > 1; ++k) {
+      const auto member = static_cast<std::size_t>(group[k]);
+      const bool is_first = k == 0 || host_of[member] != host_of[at(group[k - 1])];
+      if (is_first) work = work_of(group[k]);
+      works[member] = work;
+    }
+  }
+  return works;
+}
+
+}  // namespace
+
 RoundJobs round_jobs(const Round& round, const ClusterSpec& cluster, const Stations& stations,
                      const ExchangedPayload& payload, double overhead) {
   RoundJobs made;
@@ -81,6 +113,10 @@ RoundJobs round_jobs(const Round& round, const ClusterSpec& cluster, const Stati
     job.pairs_end = static_cast<std::uint32_t>(made.pairs.size());
     made.jobs.push_back(job);
   }
+  const bool is_limited = std::ranges::any_of(cluster.hosts, [](const HostSpec& host) {
+    return std::isfinite(host.host_rate_bytes_per_s);
+  });
+  if (is_limited) made.work = host_works(round, cluster.shape(), payload);
   return made;
 }
 

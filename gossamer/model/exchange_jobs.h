@@ -9,6 +9,7 @@
 
 #include "gossamer/base/cluster.h"
 #include "gossamer/graph/schedule.h"
+#include "gossamer/model/host_work.h"
 #include "gossamer/model/link_load.h"
 
 namespace gossamer {
@@ -55,6 +56,7 @@ struct RoundJobs {
   std::vector<int> members;
   std::vector<StationTime> links;
   std::vector<StationTime> pairs;
+  std::vector<HostWork> work;  ///< by worker; empty where no host has a limit
 
   std::span<const int> members_of(std::size_t job) const;
   std::span<const StationTime> links_of(std::size_t job) const;

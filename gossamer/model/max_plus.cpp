@@ -65,7 +65,9 @@ class Recursion {
         free_(static_cast<std::size_t>(jobs_.stations().count()), 0),
         busy_(free_.size(), 0),
         devices_(device_copy_s(cluster, work, options.device_copies), options.device_copies,
-                 workers_) {
+                 workers_),
+        host_rates_(options.host_works ? host_rates(cluster) : std::vector<double>()),
+        threads_(host_rates_.size()) {
     for (std::size_t b = 0; b < buckets_; ++b) shares_.push_back(share_of(work, b));
     if (waits_ahead()) serve(0);
   }
@@ -100,6 +102,11 @@ class Recursion {
     std::uint32_t job = 0;  ///< of those of the bucket
   };
 
+  bool is_beside() const { return devices_.are_beside() || !host_rates_.empty(); }
+  /// When the thread of a worker's exchanges has done it.
+  double host_works(std::size_t i, double ready, double work) {
+    return host_rates_.empty() ? ready : threads_[i].take(ready, work / host_rates_[i]);
+  }
   bool waits_ahead() const { return options_.result_needed == ResultNeeded::next_step; }
   bool updates_last() const { return options_.updates_last; }
 
@@ -123,7 +130,9 @@ class Recursion {
     for (const int member : jobs.members) takes_part_[static_cast<std::size_t>(member)] = 1;
     for (std::size_t i = 0; i < workers_; ++i) {
       const std::size_t k = i * buckets_ + b;
-      if (takes_part_[i] != 0) left_[k] = devices_.out(i, k, updated_[k]);
+      if (takes_part_[i] == 0) continue;
+      left_[k] = devices_.out(i, k, updated_[k]);
+      if (!host_rates_.empty()) left_[k] = host_works(i, left_[k], jobs.work[i].before);
     }
   }
 
@@ -135,20 +144,25 @@ class Recursion {
         if (arrived_[k] > 0) order_.push_back(k);
       }
       std::ranges::stable_sort(order_, {}, [&](std::size_t k) { return arrived_[k]; });
-      for (const std::size_t k : order_) arrived_[k] = devices_.in(i, k, arrived_[k]);
+      for (const std::size_t k : order_) {
+        const auto& work = rounds_[k - i * buckets_]->work;
+        const double here = work.empty() ? arrived_[k] : host_works(i, arrived_[k], work[i].after);
+        arrived_[k] = devices_.in(i, k, here);
+      }
+      if (!threads_.empty()) threads_[i].forget_before(begin_[i]);
     }
   }
 
   void collect(std::int64_t t) {
     due_.clear();
     rounds_.clear();
-    if (devices_.are_beside()) left_ = updated_;
-    const std::vector<double>& launched = devices_.are_beside() ? left_ : updated_;
+    if (is_beside()) left_ = updated_;
+    const std::vector<double>& launched = is_beside() ? left_ : updated_;
     for (std::size_t b = 0; b < buckets_; ++b) {
       const std::int64_t round = round_of(schedule_, options_, t, b);
       const RoundJobs& jobs =
           *rounds_.emplace_back(&jobs_.at(round, options_.payloads * work_.buckets[b]));
-      if (devices_.are_beside()) copy_out(jobs, b);
+      if (is_beside()) copy_out(jobs, b);
       for (std::size_t k = 0; k < jobs.jobs.size(); ++k) {
         double ready = 0;
         for (int member : jobs.members_of(k)) {
@@ -196,7 +210,7 @@ class Recursion {
         arrived = std::max(arrived, served);
       }
     }
-    if (devices_.are_beside()) copy_in();
+    if (is_beside()) copy_in();
     jobs_.forget_before(t);
   }
 
@@ -216,6 +230,8 @@ class Recursion {
   std::vector<Due> due_;
   std::vector<const RoundJobs*> rounds_;  ///< by bucket, of this step
   DeviceQueues<double> devices_;
+  std::vector<double> host_rates_;  ///< by worker, or empty
+  std::vector<BusyThread> threads_;
   std::vector<double> left_;      ///< when payloads are in the host's memory
   std::vector<char> takes_part_;  ///< by worker
   std::vector<std::size_t> order_;
@@ -293,6 +309,7 @@ MaxPlusOptions allreduce_options() {
           .stagger = false,
           .one_at_a_time = true,
           .device_copies = DeviceCopies::none,
+          .host_works = false,
           .plan = {.group_method = GroupMethod::ring, .finished_averages = true}};
 }
 

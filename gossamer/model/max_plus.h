@@ -35,6 +35,7 @@ struct MaxPlusOptions {
   bool one_at_a_time = false;  ///< a worker's exchange waits for that of the bucket before
   /// Where the hosts have a device link; see Note [Device copies].
   DeviceCopies device_copies = DeviceCopies::corrections;
+  bool host_works = true;  ///< where hosts have a host_rate; see Note [Host work]
   PlanOptions plan;
   double overhead = 1;  ///< bytes on links between hosts per byte of payload: kEthernetOverhead
   int steps = 200;   ///< measured, rounded up to whole periods of the schedule if that is no more
@@ -69,10 +70,11 @@ struct StepTimes {
 /// once. next_step: step t + 1 begins at u_B and needs what was launched in step t (round t + 1;
 /// round 0 is launched at time 0). same_step: step t + 1 begins when all of round t has arrived.
 /// Where a host has a device link, an exchange is ready when the copies out of the devices are
-/// over, and has arrived when those into them are (Note [Device copies]).
-/// Derived for this project; its σ = 0 case is step_time.h. What it leaves out: the stages of a
-/// plan follow each other without gaps. Throws std::invalid_argument for what does not fit. Cost
-/// per step: linear in exchanges and workers times buckets, apart from sorting the former by
+/// over, and has arrived when those into them are (Note [Device copies]). The thread of a worker's
+/// exchanges works between the copies and the links where a host has a host_rate (Note [Host
+/// work]). Derived for this project; its σ = 0 case is step_time.h. What it leaves out: the stages
+/// of a plan follow each other without gaps. Throws std::invalid_argument for what does not fit.
+/// Cost per step: linear in exchanges and workers times buckets, apart from sorting the former by
 /// readiness.
 StepTimes step_times(const ClusterSpec& cluster, const Workload& work, const Schedule& schedule,
                      const MaxPlusOptions& options = {});

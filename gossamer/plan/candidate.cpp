@@ -19,8 +19,19 @@ ClusterSpec links_for(const MethodSpec& method, const ClusterSpec& cluster,
                       const Workload& workload) {
   ClusterSpec result = cluster;
   if (!facts_of(method).is_ddp) return result;
-  for (HostSpec& host : result.hosts) host.link.rate_bytes_per_s *= workload.ddp_link_share;
+  for (HostSpec& host : result.hosts) {
+    host.link.rate_bytes_per_s *= workload.ddp_link_share;
+    if (is_limited(host.device_inside)) host.inside = host.device_inside;
+  }
   return result;
+}
+
+Workload workload_for(const MethodSpec& method, const Workload& workload) {
+  Workload sent = workload;
+  if (!facts_of(method).is_ddp || method.codec == Codec::fp32) return sent;
+  const auto each = static_cast<std::int64_t>(size_of(workload.dtype));
+  for (std::int64_t& elements : sent.buckets) elements = (2 * elements + each - 1) / each;
+  return sent;
 }
 
 SimMethod sim_method(const MethodSpec& method, const ClusterSpec& cluster) {
@@ -46,6 +57,7 @@ MaxPlusOptions model_options(const MethodSpec& method) {
       .payloads = static_cast<int>(pattern.payloads.size()),
       .one_at_a_time = pattern.is_ddp,
       .device_copies = device_copies(pattern, method.late),
+      .host_works = !pattern.is_ddp,
       .plan = plan_options(method),
       .overhead = kEthernetOverhead};
 }

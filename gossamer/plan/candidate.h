@@ -11,9 +11,13 @@ namespace gossamer {
 /// Of the cluster's hosts, in bytes per second; empty unless all are limited.
 std::vector<double> link_rates(const ClusterSpec& cluster);
 
-/// The links as the method can use them: those of DDP are slower by the workload's share.
+/// The links as the method can use them: DDP has its share of those between hosts, and inside a
+/// host those of the devices.
 ClusterSpec links_for(const MethodSpec& method, const ClusterSpec& cluster,
                       const Workload& workload);
+
+/// What is sent in it: DDP's hook makes a number of 2 bytes of every element, and sums those.
+Workload workload_for(const MethodSpec& method, const Workload& workload);
 
 /// What the simulator and the engine run; "fitted" follows the rates of the cluster's links. Throws
 /// std::invalid_argument for what cannot run on so many hosts and workers.

@@ -33,9 +33,10 @@ double busiest_link(const ClusterSpec& cluster, const SimResult& result) {
 Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const MethodSpec& candidate,
                   const ForecastOptions& options) {
   const ClusterSpec links = links_for(candidate, cluster, workload);
+  const Workload sent = workload_for(candidate, workload);
   const SimMethod method = sim_method(candidate, cluster);
   Forecast forecast{.candidate = candidate};
-  forecast.result = simulate(links, workload, method,
+  forecast.result = simulate(links, sent, method,
                              {.steps = options.warm_up + options.steps,
                               .link_changes = options.link_changes,
                               .losses = options.losses,
@@ -52,7 +53,7 @@ Forecast forecast(const ClusterSpec& cluster, const Workload& workload, const Me
     MaxPlusOptions model = model_options(candidate);
     model.steps = static_cast<int>(options.steps);
     model.warm_up = static_cast<int>(options.warm_up);
-    forecast.model_s = step_times(links, workload, method.schedule, model).mean_step_s;
+    forecast.model_s = step_times(links, sent, method.schedule, model).mean_step_s;
   }
   return forecast;
 }

@@ -66,10 +66,7 @@ double compute_s(const GpuPreset& gpu, const TokenWork& work) {
   return 6 * work.parameters * work.tokens / (gpu.peak_flop_per_s * work.utilisation);
 }
 
-double inside_rate(const GpuPreset& gpu, int workers, double link_bytes_per_s) {
-  const double even = gpu.port_bytes_per_s / std::max(1, workers - 1);
-  return std::max(even, std::min(link_bytes_per_s, gpu.port_bytes_per_s));
-}
+double memory_rate(int workers) { return kMemoryRate / std::max(1, workers - 1); }
 
 LinkSpec device_link(const GpuPreset& gpu) {
   return {.rate_bytes_per_s = kPcieShare * gpu.host.bytes_per_s};

@@ -48,10 +48,13 @@ struct TokenWork {
 /// 2.1). Leaves out what attention costs beyond its weights.
 double compute_s(const GpuPreset& gpu, const TokenWork& work);
 
-/// What one of `workers` GPUs of a host sends to one other where it sends to all at once: an even
-/// part of its port. Not below `link_bytes_per_s` (as long as the port carries that): a ring, which
-/// sends to one at a time, must not look slower inside the host than between hosts.
-double inside_rate(const GpuPreset& gpu, int workers, double link_bytes_per_s);
+/// Of a thread that copies from one worker's memory to another's while they copy as well, 16 MB
+/// (docs/results/transport.md).
+inline constexpr double kMemoryRate = 12e9;
+
+/// What one of `workers` of a host gets from one other over the host's memory, where it reads from
+/// all at once: an even part of kMemoryRate.
+double memory_rate(int workers);
 
 /// What a copy between the GPU and pinned memory of its host gets.
 LinkSpec device_link(const GpuPreset& gpu);

@@ -16,14 +16,10 @@ TEST(GpuPresets, ComputeTimesAreThoseOfSixFlopPerParameterAndToken) {
   EXPECT_NEAR(compute_s(find_gpu("t4"), {350e6, 1024, 0.5}), 2.1504 / 32.5, 1e-12);
 }
 
-TEST(GpuPresets, AWorkerSharesItsPortButIsNotSlowerThanTheLink) {
-  const GpuPreset& a100 = find_gpu("a100");
-  EXPECT_NEAR(inside_rate(a100, 8, 3e9), 300e9 / 7, 1);
-  EXPECT_NEAR(inside_rate(a100, 2, 3e9), 300e9, 1);
-  EXPECT_NEAR(inside_rate(a100, 1, 3e9), 300e9, 1);
-  const GpuPreset& a40 = find_gpu("a40");
-  EXPECT_NEAR(inside_rate(a40, 8, 12.5e9), 12.5e9, 1);  // 32/7 is less
-  EXPECT_NEAR(inside_rate(a40, 8, 50e9), 32e9, 1);      // no more than the port
+TEST(GpuPresets, WorkersOfAHostShareWhatAThreadCopies) {
+  EXPECT_NEAR(memory_rate(8), 12e9 / 7, 1);
+  EXPECT_EQ(memory_rate(2), 12e9);
+  EXPECT_EQ(memory_rate(1), 12e9);
 }
 
 TEST(GpuPresets, SayWhereTheirNumbersAreFrom) {

@@ -54,6 +54,7 @@ class Ranker {
         least_compute_s_ += compute_s(workload.compute, w, t) / (shape_.workers() * kModelSteps);
       }
     }
+    least_compute_s_ -= more_than_mean_s(0, kModelSteps);
     least_compute_s_ *= kMayBeFaster;
   }
 
@@ -75,8 +76,9 @@ class Ranker {
     options.steps = kWarmUp + whole_periods(candidate, kModelSteps);
     options.warm_up = kWarmUp;
     const ClusterSpec links = links_for(candidate, cluster_, workload_);
-    const StepTimes times = step_times(links, workload_, schedule, options);
-    ranked.step_s = times.mean_step_s;
+    const Workload sent = workload_for(candidate, workload_);
+    const StepTimes times = step_times(links, sent, schedule, options);
+    ranked.step_s = times.mean_step_s - more_than_mean_s(kWarmUp, std::ssize(times.start_s) - 1);
     ranked.exposed_s = times.exposed_s;
     return with_steps(ranked);
   }
@@ -92,9 +94,10 @@ class Ranker {
     RankedCandidate ranked{.candidate = candidate, .is_simulated = true};
     const SimMethod method = sim_method(candidate, cluster_);
     const ClusterSpec links = links_for(candidate, cluster_, workload_);
-    const SimResult result = simulate(links, workload_, method, {.steps = steps});
+    const Workload sent = workload_for(candidate, workload_);
+    const SimResult result = simulate(links, sent, method, {.steps = steps});
     const std::int64_t warm_up = std::min<std::int64_t>(kWarmUp, steps / 3);
-    ranked.step_s = step_of_everybody(result, warm_up);
+    ranked.step_s = step_of_everybody(result, warm_up) - more_than_mean_s(warm_up, steps);
     ranked.exposed_s = mean_waited_s(result, warm_up);
     if (result.skipped == 0) return with_steps(ranked);
     const double wanted = messages_per_step(candidate) * static_cast<double>(steps);
@@ -102,6 +105,12 @@ class Ranker {
   }
 
  private:
+  /// What the compute times that were drawn for these steps are above their mean, which a few steps
+  /// do not come near to.
+  double more_than_mean_s(std::int64_t from, std::int64_t to) const {
+    return drawn_more_s(workload_.compute, shape_.workers(), from, to);
+  }
+
   /// What codecs do not change.
   struct Mixing {
     Schedule schedule;
@@ -314,7 +323,7 @@ std::size_t simplest(const std::vector<RankedCandidate>& candidates, bool is_all
 }  // namespace
 
 std::vector<MethodSpec> candidates_for(const ClusterSpec& cluster) {
-  std::vector<MethodSpec> candidates{{.pattern = "ddp"}};
+  std::vector<MethodSpec> candidates{{.pattern = "ddp"}, {.pattern = "ddp", .codec = Codec::bf16}};
   for (Codec codec : kAllCodecs) candidates.push_back({.pattern = "allreduce", .codec = codec});
   for (const Topology& topology : topologies()) {
     if (topology.stochasticity != Stochasticity::doubly) continue;  // for push_sum only
@@ -348,6 +357,8 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
   }
   for (const MethodSpec& candidate : options.also) {
     unranked.leave_out(candidate);
+    const auto is_it = [&](const RankedCandidate& c) { return c.candidate == candidate; };
+    if (std::ranges::any_of(ranking.candidates, is_it)) continue;
     ranking.candidates.push_back(is_modelled(candidate)
                                      ? ranker.by_model(candidate)
                                      : ranker.by_simulation(candidate, kWarmUp + kSimulatedSteps));
@@ -367,7 +378,7 @@ Ranking rank(const ClusterSpec& cluster, const Workload& workload, const Target&
   ranking.recommended =
       simplest(ranking.candidates, takes_allreduce,
                takes_allreduce ? best_s * (1 + options.too_close) : best_s * (1 + options.alike));
-  ranking.reasons = reasons_for(ranking, workload);
+  ranking.reasons = reasons_for(ranking, workload, target);
   const MethodSpec& chosen = ranking.candidates[ranking.recommended].candidate;
   if (const double copy_s = longest_copy_s(cluster, workload, chosen); copy_s > 0) {
     const ClusterSpec hosts = without_devices(cluster);

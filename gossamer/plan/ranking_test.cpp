@@ -127,6 +127,32 @@ TEST(Ranking, EqualArgumentsGiveEqualRankings) {
   EXPECT_EQ(first.reasons, again.reasons);
 }
 
+// Few steps are simulated, whose compute times are drawn.
+TEST(Ranking, NoStepIsShorterThanItsComputation) {
+  Workload workload = work();
+  workload.compute.jitter = Jitter::normal;
+  workload.update_s = 1e-3;
+  for (const double deviation : {0.005, 0.02}) {
+    workload.compute.deviation_s = deviation;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      workload.compute.seed = seed;
+      for (const RankedCandidate& c :
+           rank(cluster_of(even_hosts(4, 2), 1e8), workload, {}, {.wanted = 30}).candidates) {
+        EXPECT_GT(c.step_s, 0.1 + 1e-3 - 1e-6) << name_of(c.candidate) << " " << seed;
+      }
+    }
+  }
+}
+
+TEST(Ranking, RanksOnceWhatIsAskedForTwice) {
+  const MethodSpec ddp = parse_method("ddp");
+  const MethodSpec hook = parse_method("ddp:bf16");
+  const Ranking ranking =
+      rank(cluster_of(even_hosts(4, 1), 1e8), work(), {}, {.also = {ddp, hook, hook}});
+  EXPECT_EQ(std::ranges::count(ranking.candidates, ddp, &RankedCandidate::candidate), 1);
+  EXPECT_EQ(std::ranges::count(ranking.candidates, hook, &RankedCandidate::candidate), 1);
+}
+
 TEST(Ranking, RefusesWhatMakesNoSense) {
   EXPECT_THROW(rank({}, work(), {}), std::invalid_argument);
   EXPECT_THROW(rank(cluster_of(even_hosts(2, 1), 1e9), {}, {}), std::invalid_argument);

@@ -16,6 +16,11 @@ std::string two_digits(double value) {
   return text;
 }
 
+/// Whether it is DDP with a hook that compresses.
+bool is_hook(const MethodSpec& method) {
+  return facts_of(method).is_ddp && method.codec != Codec::fp32;
+}
+
 }  // namespace
 
 std::size_t best_allreduce(const std::vector<RankedCandidate>& candidates) {
@@ -31,12 +36,20 @@ bool has_stragglers(const Workload& workload) {
   return least > 0 && most / least >= kUneven;
 }
 
-std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& workload) {
+std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& workload,
+                                     const Target& target) {
   const RankedCandidate& chosen = ranking.candidates[ranking.recommended];
   const RankedCandidate& best = ranking.candidates.front();
   const RankedCandidate& all = ranking.candidates[best_allreduce(ranking.candidates)];
   std::vector<std::string> reasons;
   const std::string all_name = name_of(all.candidate);
+  if (is_hook(chosen.candidate)) {
+    reasons.push_back(
+        name_of(chosen.candidate) +
+        " is torch's DistributedDataParallel with its hook: "
+        "model.register_comm_hook(None, default_hooks.bf16_compress_hook), or fp16. It "
+        "needs no Gossip; where one is made, it takes allreduce:bf16.");
+  }
   if (averages_gradients(chosen.candidate)) {
     reasons.push_back(name_of(chosen.candidate) + " waits for links " +
                       format_duration(chosen.exposed_s) + " of a step of " +
@@ -59,8 +72,9 @@ std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& wor
     if (part.more < 0.005) continue;
     parts += (parts.empty() ? ": " : ", ") + two_digits(part.more) + " for " + part.why;
   }
-  reasons.push_back("It needs about " + two_digits(chosen.steps.ratio) +
-                    " times as many steps as all-reduce" + parts + ".");
+  reasons.push_back("It needs " + std::string(target.steps_ratio > 0 ? "" : "at least ") +
+                    two_digits(chosen.steps.ratio) + " times as many steps as all-reduce" + parts +
+                    ".");
   reasons.push_back("The same loss in " + two_digits(chosen.total_s / all.total_s) +
                     " of the time of " + all_name + ".");
   return reasons;
@@ -90,6 +104,11 @@ std::vector<std::string> doubts_about(const Ranking& ranking, const Workload& wo
                           ? ""
                           : " The estimate is from small runs: train both for some hundred steps "
                             "and give the ratio as steps_ratio."));
+  }
+  if (gossip != ranking.candidates.end()) {
+    for (std::string& limit : limits_of_ratio(gossip->candidate, target)) {
+      doubts.push_back(std::move(limit));
+    }
   }
   if (workload.compute.jitter == Jitter::constant) {
     doubts.push_back("Compute times are taken as constant: measure their deviation.");

@@ -16,7 +16,8 @@ std::size_t best_allreduce(const std::vector<RankedCandidate>& candidates);
 bool has_stragglers(const Workload& workload);
 
 /// Sentences: why the recommended one.
-std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& workload);
+std::vector<std::string> reasons_for(const Ranking& ranking, const Workload& workload,
+                                     const Target& target);
 
 /// Copies between devices and the memory of their hosts; seconds, of a step.
 struct CopyCost {

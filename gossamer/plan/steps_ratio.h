@@ -55,4 +55,8 @@ bool is_measured(const MethodSpec& method);
 /// schedule that never averages everything. All-reduce: 1, but for its codec.
 StepsRatio steps_ratio(const MethodSpec& candidate, const MixingRate& mixing, const Target& target);
 
+/// Sentences: what its parts are measured on, and what the ratio does not count because nobody has
+/// measured it. Empty for all-reduce, and where the user has measured the ratio.
+std::vector<std::string> limits_of_ratio(const MethodSpec& candidate, const Target& target);
+
 }  // namespace gossamer

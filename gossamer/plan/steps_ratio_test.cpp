@@ -77,6 +77,19 @@ TEST(StepsRatio, IsKnownOnlyOfWhatWasMeasured) {
                    1.3);
 }
 
+TEST(StepsRatio, SaysWhatItDoesNotCount) {
+  const auto limits = [](const char* name, const Target& target) {
+    return limits_of_ratio(parse_method(name), target);
+  };
+  EXPECT_TRUE(limits("allreduce:int8", {}).empty());
+  EXPECT_TRUE(limits("aer:local=4", {.steps_ratio = 1.2}).empty());
+  EXPECT_EQ(limits("aer", {}).size(), 1u);
+  const std::vector<std::string> both = limits("aer:local=4", {.optimizer = "momentum"});
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_NE(both[0].find("10.5 %"), std::string::npos);
+  EXPECT_NE(both[1].find("local steps"), std::string::npos);
+}
+
 TEST(AveragedWorkers, AreThoseInTheMeanWhereWeightsAreEqual) {
   const auto averaged = [](const char* topology, const HostShape& shape) {
     return averaged_workers(make_topology(topology, {.shape = shape}));

@@ -118,9 +118,10 @@ MethodSpec method_of(const AlgorithmSection& algorithm, std::uint64_t seed) {
 }
 
 void set_method(const MethodSpec& method, AlgorithmSection& algorithm) {
-  const bool is_ddp = facts_of(method).is_ddp;
+  // DDP's hook is not run here; its codec is, with hierarchical averages.
+  const bool is_ddp = facts_of(method).is_ddp && method.codec == Codec::fp32;
   algorithm.topology = method.schedule.topology;
-  algorithm.pattern = is_ddp ? &baseline() : &find_pattern(method.pattern);
+  algorithm.pattern = facts_of(method).is_ddp ? &baseline() : &find_pattern(method.pattern);
   for (const Key& key : kKeys) key.set(algorithm, field_of(key.key).get(method));
   if (averages_gradients(method) && !method.group_method && !is_ddp) {
     algorithm.group_method = GroupMethod::hierarchical;

@@ -55,6 +55,13 @@ bool Exchanges::takes_part(int worker, int bucket, std::int64_t exchange) {
   return scripts->crowd(worker) != nullptr || scripts->of(worker).count() > 0;
 }
 
+HostWork Exchanges::host_work(int worker, int bucket, std::int64_t exchange) {
+  HostWork work = book_.find(bucket, exchange)->work[static_cast<std::size_t>(worker)];
+  work.before *= payloads_;
+  work.after *= payloads_;
+  return work;
+}
+
 SimTime Exchanges::launched_at(int worker, int bucket) const {
   return lanes_[index(worker, bucket * payloads_)].launched;
 }

@@ -54,6 +54,8 @@ class Exchanges {
   bool has_ended(int worker, int bucket) const;
   /// Whether the worker exchanges anything then.
   bool takes_part(int worker, int bucket, std::int64_t exchange);
+  /// What it costs the worker's host.
+  HostWork host_work(int worker, int bucket, std::int64_t exchange);
   /// Of which step the current exchange is, and when it was launched.
   std::int64_t step(int worker, int bucket) const {
     return lanes_[index(worker, bucket * payloads_)].exchange / stages_;

@@ -19,7 +19,7 @@ SimMethod sim_method(const MethodSpec& method, const HostShape& shape) {
           .pattern = &facts_of(method),
           .update = update_of(method),
           .group_method = group_method_of(method),
-          .codec = method.codec,
+          .codec = facts_of(method).is_ddp ? Codec::fp32 : method.codec,
           .stagger = method.stagger,
           .late = method.late,
           .staleness = method.staleness};

@@ -61,6 +61,18 @@ Script script_of(const Plan& plan, int worker, DType dtype, Network& network,
   return script;
 }
 
+/// Members of a crowd that are on one host have as much to do as its first one.
+void add_work_of_crowds(RoundScripts& made, const Round& round, const HostShape& shape,
+                        std::int64_t count, DType dtype, const PlanOptions& options) {
+  const std::vector<int> host_of = shape.hosts_by_rank();
+  for (const std::vector<int>& group : round.groups) {
+    if (made.crowd(group.front()) == nullptr) continue;
+    const HostWork work = host_work(compile(round, shape, group.front(), count, options), host_of,
+                                    group.front(), {dtype, options.finished_averages});
+    for (const int member : group) made.work[static_cast<std::size_t>(member)] = work;
+  }
+}
+
 }  // namespace
 
 std::span<const ScriptSend> Script::sends(int phase) const {
@@ -90,12 +102,15 @@ RoundScripts make_scripts(const SimMethod& method, const Round& round, const Hos
     }
     made.crowds.push_back(make_crowd(group, count, dtype, options, network));
   }
+  const std::vector<int> host_of = shape.hosts_by_rank();
+  const HostWorkOptions work_of{dtype, options.finished_averages};
   std::vector<Plan> plans;
   std::vector<std::vector<Place>> places;
   std::size_t sends = 0;
   std::size_t receives = 0;
   for (int worker = 0; worker < round.workers; ++worker) {
     plans.push_back(made.crowd(worker) ? Plan{} : compile(round, shape, worker, count, options));
+    made.work.push_back(host_work(plans.back(), host_of, worker, work_of));
     places.push_back(places_of(plans.back(), dtype));
     receives += places.back().size();
   }
@@ -105,6 +120,7 @@ RoundScripts make_scripts(const SimMethod& method, const Round& round, const Hos
     sends += made.by_worker.back().all_sends.size();
   }
   GOSSAMER_ASSERT(sends == receives);
+  add_work_of_crowds(made, round, shape, count, dtype, options);
   return made;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossamer/base/dtype.h"
+#include "gossamer/model/host_work.h"
 #include "gossamer/sim/crowd.h"
 #include "gossamer/sim/method.h"
 #include "gossamer/sim/moments.h"
@@ -48,7 +49,8 @@ struct Script {
 struct RoundScripts {
   std::vector<Script> by_worker;  ///< empty for members of a crowd
   std::vector<Crowd> crowds;
-  std::vector<int> crowd_of;  ///< by worker: index of its crowd, or −1; empty without crowds
+  std::vector<HostWork> work;  ///< by worker
+  std::vector<int> crowd_of;   ///< by worker: index of its crowd, or −1; empty without crowds
 
   const Script& of(int worker) const { return by_worker[static_cast<std::size_t>(worker)]; }
   /// Null where the worker's messages are followed one by one.

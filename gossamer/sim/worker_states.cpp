@@ -21,6 +21,11 @@ DeviceQueues<SimTime> device_queues(const ClusterSpec& cluster, const Workload& 
   return {std::move(copies), kind, static_cast<std::size_t>(cluster.shape().workers())};
 }
 
+/// DDP leaves it to its own library; what late = skip costs the host is not in the model.
+bool has_host_work(const SimMethod& method) {
+  return !method.pattern->is_ddp && method.late == Late::wait;
+}
+
 }  // namespace
 
 WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
@@ -37,6 +42,7 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
                  recorder(options.record_messages, result.messages)),
       late_(method, workload, shape_, network_, recorder(options.record_messages, result.messages)),
       devices_(device_queues(cluster, workload, method)),
+      host_rates_(has_host_work(method) ? host_rates(cluster) : std::vector<double>()),
       workers_(static_cast<std::size_t>(shape_.workers())) {
   result_.steps.resize(workers_.size());
   for (int w = 0; w < shape_.workers(); ++w) {
@@ -47,6 +53,7 @@ WorkerStates::WorkerStates(const ClusterSpec& cluster, const Workload& workload,
   }
   for (Worker& each : workers_) {
     each.leaving.resize(workload.buckets.size());
+    each.work.resize(workload.buckets.size());
     each.is_away.resize(workload.buckets.size());
   }
 }
@@ -149,7 +156,7 @@ void WorkerStates::reduce_next(SimTime now, int w) {
 
 void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t exchange) {
   if (!waits_) return late_.send(now, w, bucket, exchange);
-  if (!devices_.are_beside() || !exchanges_.takes_part(w, bucket, exchange)) {
+  if (!is_beside() || !exchanges_.takes_part(w, bucket, exchange)) {
     exchanges_.launch(now, w, bucket, exchange);
     if (exchanges_.has_ended(w, bucket)) record_exchange(now, w, bucket);
     return;
@@ -157,10 +164,21 @@ void WorkerStates::launch(SimTime now, int w, int bucket, std::int64_t exchange)
   const auto b = static_cast<std::size_t>(bucket);
   worker(w).leaving[b] = exchange;
   worker(w).is_away[b] = 1;
-  const SimTime over = devices_.out(static_cast<std::size_t>(w), index(w, bucket), now);
+  SimTime over = devices_.out(static_cast<std::size_t>(w), index(w, bucket), now);
+  if (!host_rates_.empty()) {
+    worker(w).work[b] = exchanges_.host_work(w, bucket, exchange);
+    over = host_works(over, w, worker(w).work[b].before);
+  }
   events_.push(
       over,
       {.kind = Event::Kind::copied_out, .who = w, .detail = static_cast<std::uint32_t>(bucket)});
+}
+
+/// When the thread of the exchanges has done it.
+SimTime WorkerStates::host_works(SimTime ready, int w, double work) {
+  SimTime& is_free = worker(w).thread_free;
+  const SimTime takes = nearest_ns(work / host_rates_[static_cast<std::size_t>(w)]);
+  return is_free = std::max(is_free, ready) + takes;
 }
 
 void WorkerStates::copied_out(SimTime now, int w, int bucket) {
@@ -245,8 +263,10 @@ void WorkerStates::exchange_ended(SimTime now, const Exchanges::Ended& ended) {
   if (w < 0) return;
   record_exchange(now, w, ended.bucket);
   if (pattern().is_ddp) reduce_next(now, w);
-  if (worker(w).is_away[static_cast<std::size_t>(ended.bucket)] == 0) return came(now, w);
-  const SimTime over = devices_.in(static_cast<std::size_t>(w), index(w, ended.bucket), now);
+  const auto b = static_cast<std::size_t>(ended.bucket);
+  if (worker(w).is_away[b] == 0) return came(now, w);
+  const SimTime here = host_rates_.empty() ? now : host_works(now, w, worker(w).work[b].after);
+  const SimTime over = devices_.in(static_cast<std::size_t>(w), index(w, ended.bucket), here);
   events_.push(over, {.kind = Event::Kind::copied_in,
                       .who = w,
                       .detail = static_cast<std::uint32_t>(ended.bucket)});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gossamer/model/device_queues.h"
+#include "gossamer/model/host_work.h"
 #include "gossamer/sim/exchanges.h"
 #include "gossamer/sim/late.h"
 #include "gossamer/sim/simulate.h"
@@ -23,7 +24,9 @@ namespace gossamer::sim {
 /// update.
 ///
 /// Where parameters are on a device (model/device_queues.h, Note [Device copies]), a launch waits
-/// for the copy out of it, and what an exchange brings is there after the copy into it.
+/// for the copy out of it, and what an exchange brings is there after the copy into it. Where hosts
+/// have a host_rate, the thread of the exchanges works in between (model/host_work.h), on what
+/// comes first.
 class WorkerStates {
  public:
   /// All must outlive this.
@@ -53,6 +56,8 @@ class WorkerStates {
     int reduced = 0;                    ///< ddp: buckets whose exchange was launched
     std::vector<char> open;             ///< by bucket: stages of this step that have not ended
     std::vector<std::int64_t> leaving;  ///< by bucket: the exchange that is launched once copied
+    std::vector<HostWork> work;         ///< by bucket: of the exchange that goes on
+    SimTime thread_free{0};             ///< when the thread of its exchanges is idle
     std::vector<char> is_away;  ///< by bucket: from its copy out of the device to that into it
   };
 
@@ -67,6 +72,8 @@ class WorkerStates {
   void computed(SimTime now, int w);
   void record_compute(SimTime now, int w);
   void launch(SimTime now, int w, int bucket, std::int64_t exchange);
+  bool is_beside() const { return devices_.are_beside() || !host_rates_.empty(); }
+  SimTime host_works(SimTime ready, int w, double work);
   void copied_out(SimTime now, int w, int bucket);
   void launch_all(SimTime now, int w);
   void begin_bucket(SimTime now, int w, int bucket);
@@ -102,6 +109,7 @@ class WorkerStates {
   LateBoard late_;
   std::vector<SimTime> update_times_;
   DeviceQueues<SimTime> devices_;
+  std::vector<double> host_rates_;  ///< by worker, or empty
   std::vector<Worker> workers_;
 };
 

@@ -14,6 +14,7 @@
 #include "gossamer/cli/plan/scenario_flags.h"
 #include "gossamer/cli/text_table.h"
 #include "gossamer/plan/ranking.h"
+#include "gossamer/plan/scaling.h"
 
 namespace gossamer {
 namespace plan_command {
@@ -120,12 +121,14 @@ void print(const Ranking& ranking, int show, const std::vector<MethodSpec>& aske
                 is_known ? formatted("%.2f", c.steps.ratio).c_str() : "-",
                 is_known ? format_duration(c.total_s).c_str() : "not measured");
   };
+  const auto is_ddp = [](const MethodSpec& method) { return name_of(method) == "ddp"; };
   bool has_allreduce = false;
   bool has_gap = false;
   for (std::size_t k = 0; k < ranking.candidates.size(); ++k) {
     const MethodSpec& method = ranking.candidates[k].candidate;
     const bool is_first_allreduce = averages_gradients(method) && !has_allreduce;
-    if (k >= count && !is_first_allreduce && !is_asked(method)) continue;
+    const bool is_shown = is_first_allreduce || is_asked(method) || is_ddp(method);
+    if (k >= count && !is_shown) continue;
     if (k >= count && !std::exchange(has_gap, true)) std::printf("  …\n");
     print_row(k);
     has_allreduce |= averages_gradients(method);
@@ -145,6 +148,30 @@ Target target_of(const Options& o, const Flags& flags, const Target& read) {
   if (flags.ratio->count() > 0) target.steps_ratio = o.target.steps_ratio;
   if (flags.optimizer->count() > 0) target.optimizer = o.target.optimizer;
   return target;
+}
+
+/// What the recommended method takes of memory and disk. In CPU memory it is little, and hangs on
+/// the transport.
+std::vector<std::string> sizes_of(const ClusterSpec& cluster, const Workload& workload,
+                                  const Target& target, const Ranking& ranking) {
+  const auto element = static_cast<double>(size_of(workload.dtype));
+  const auto elements = static_cast<double>(elements_of(workload));
+  const MethodSpec& method = ranking.candidates[ranking.recommended].candidate;
+  const Footprint each = footprint_of(method, target.optimizer, element);
+  const int workers = cluster.shape().workers();
+  std::vector<std::string> sentences;
+  const HostSpec& most = std::ranges::max(cluster.hosts, {}, &HostSpec::workers);
+  if (is_limited(most.device) && each.pinned > 0) {
+    sentences.push_back(
+        name_of(method) + " takes " + format_bytes(each.device * elements) +
+        " of each GPU, and pins " + format_bytes(each.pinned * elements * most.workers) +
+        " of a host's memory: " + shortest(each.pinned) + " bytes per parameter of each of its " +
+        std::to_string(most.workers) + " workers.");
+  }
+  sentences.push_back("gossip.save writes " + format_bytes(each.checkpoint * elements * workers) +
+                      ": " + shortest(each.checkpoint) + " bytes per parameter of each worker (" +
+                      target.optimizer + ").");
+  return sentences;
 }
 
 }  // namespace plan_command
@@ -170,10 +197,20 @@ int run_plan(int argc, char** argv) {
   const bool knows_gpu = !options.scenario.gpu.name.empty();
   std::vector<Need> needs;
   if (options.needs || knows_gpu) needs = needs_of(cluster.cluster, workload);
-  const std::vector<std::string> assumed = assumptions(app, options.scenario, cluster);
+  const Target target = target_of(options, flags, file.target);
+  const std::vector<std::string> assumed = assumptions(
+      app, options.scenario, cluster,
+      {{"--target-steps", std::to_string(target.steps)}, {"--optimizer", target.optimizer}});
+  std::vector<std::string> sentences = sizes_of(cluster.cluster, workload, target, ranking);
+  if (cluster.cluster.hosts.size() > 1) {
+    const Scaling scaling = scaling_of(cluster.cluster, workload, ranking);
+    sentences.insert(sentences.begin(),
+                     words_of(scaling, ranking, static_cast<int>(cluster.cluster.hosts.size())));
+  }
   if (options.json) {
     Json json = to_json(ranking);
     json["assumed"] = assumed;
+    json["beside"] = sentences;
     if (options.needs || knows_gpu) json["needs"] = needs_json(needs);
     std::cout << json.dump() << std::endl;
     return 0;
@@ -182,8 +219,10 @@ int run_plan(int argc, char** argv) {
   for (const std::string& line : assumed) std::printf("assumed: %s\n", line.c_str());
   std::printf("\n");
   print(ranking, options.show, asked);
+  std::printf("beside it:\n");
+  for (const std::string& sentence : sentences) std::printf("- %s\n", sentence.c_str());
   if (!needs.empty()) {
-    std::printf("\n%s", needs_table(needs, computes_tokens(options.scenario.gpu)).c_str());
+    std::printf("\n%s", needs_table(needs, computes_samples(options.scenario.gpu)).c_str());
   }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,7 @@ TEST(PlanCommand, AGpuAndTokensGiveTheComputeTime) {
   const Json& need = json["needs"][0];
   EXPECT_EQ(need["method"], "allreduce");
   EXPECT_NEAR(need["link_over_compute"].get<double>(), link_s / compute_s, 1e-3 * link_s);
-  EXPECT_EQ(json["assumed"].size(), 5U) << json["assumed"];
+  EXPECT_EQ(json["assumed"].size(), 7U) << json["assumed"];
   const auto needs_of = [&](const std::string& more) {
     return Json::parse(run(line + more).out)["needs"];
   };
@@ -83,15 +84,70 @@ TEST(PlanCommand, AGpuAndTokensGiveTheComputeTime) {
   EXPECT_EQ(needs_of("--compute " + std::to_string(1e9 * compute_s) + "ns").size(), 9U);
 }
 
-// 16 GB/s of the port among 7 others are less than the link of 12.5 GB/s.
 TEST(PlanCommand, SaysWhereAPresetMayNotFit) {
   const std::string out =
       run("plan --gpu t4 --params 65M --tokens-per-step 25k --per-host 8 --link 100Gbit/s --show 1")
           .out;
-  for (const char* text : {"x 781.3 tokens", "models of billions of parameters",
-                           "12.5 GB/s between two GPUs", "but no less than the link"}) {
+  for (const char* text :
+       {"x 781.3 tokens", "models of billions of parameters",
+        "1.7 GB/s between two workers of a host for all but ddp", "12 GB/s of a thread that copies",
+        "16 GB/s each way between two GPUs of a host for ddp: PCIe 3.0 x16", "--host-rate"}) {
     EXPECT_NE(out.find(text), std::string::npos) << text << "\n" << out;
   }
+}
+
+// 64 samples of 24.6 GFLOP at .3 of 71 TFLOP/s.
+TEST(PlanCommand, OtherModelsGiveTheFlopOfASample) {
+  const std::string line = "simulate ddp --json --gpu rtx3090 --hosts 1 --params 25.6M ";
+  const double compute_s = 64 * 24.6e9 / (0.3 * 71e12);
+  for (const char* samples : {"--samples-per-worker 64", "--samples-per-step 64"}) {
+    const Json json = Json::parse(run(line + "--flop-per-sample 24.6G " + samples).out);
+    EXPECT_NEAR(json["methods"][0]["step_s"].get<double>(), compute_s, 1e-6);
+    EXPECT_EQ(json["assumed"][0], "a step of a worker: 24.6G FLOP x 64 samples");
+  }
+  const std::string tokens = run(line + "--tokens-per-worker 64").out;
+  EXPECT_NE(tokens.find("a convolution uses a parameter many times"), std::string::npos);
+}
+
+/// Flags of the help that have a value in brackets, "[8]".
+std::vector<std::string> flags_with_defaults(const std::string& help) {
+  std::vector<std::string> flags;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find("--");
+    if (begin == line.npos || line.find('[', begin) == line.npos) continue;
+    flags.push_back(line.substr(begin, line.find_first_of(" ,", begin) - begin));
+  }
+  return flags;
+}
+
+TEST(PlanCommand, NamesEveryValueThatIsAssumed) {
+  const std::string help = run("plan --help").out;
+  const std::string assumed = Json::parse(run("plan --json").out)["assumed"].dump();
+  const std::vector<std::string> flags = flags_with_defaults(help);
+  EXPECT_GE(flags.size(), 8U) << help;
+  for (const std::string& flag : flags) {
+    if (flag == "--show") continue;  // of the output
+    EXPECT_NE(assumed.find(" " + flag + " "), std::string::npos) << flag << " in " << assumed;
+  }
+}
+
+TEST(PlanCommand, HasOneRowOfDdpAndSaysWhatHostsGive) {
+  for (const char* methods : {"", "ddp ddp:bf16 allreduce:int8 "}) {
+    const std::string line =
+        std::string("plan ") + methods + "--hosts 4 --per-host 2 --link-rate 1Gbit/s --show 3";
+    const std::string out = run(line).out;
+    const std::size_t first = out.find("\n  ddp ");
+    ASSERT_NE(first, out.npos) << out;
+    EXPECT_EQ(out.find("\n  ddp ", first + 1), out.npos) << out;
+    EXPECT_NE(out.find("One host alone (2 workers) takes 250 ms per step."), out.npos) << out;
+    EXPECT_NE(out.find("gossip.save writes 2.4 GB: 12 bytes per parameter"), out.npos) << out;
+    int rows = 0;
+    const Json json = Json::parse(run(line + " --json").out);
+    for (const Json& row : json["candidates"]) rows += row["method"] == "ddp";
+    EXPECT_EQ(rows, 1);
+  }
+  EXPECT_EQ(run("plan --hosts 1 --per-host 2").out.find("One host alone"), std::string::npos);
 }
 
 TEST(PlanCommand, SaysWhichValuesAreExamples) {
@@ -100,7 +156,7 @@ TEST(PlanCommand, SaysWhichValuesAreExamples) {
   EXPECT_EQ(
       json["assumed"][0],
       "examples, where you gave nothing: --per-host 1 --link-rate 1Gbit/s --link-latency 50us "
-      "--buckets 8 --deviation 0s --update 0s");
+      "--buckets 8 --deviation 0s --update 0s --target-steps 10000 --optimizer adamw");
 }
 
 // Speed-ups of the poster in points, ratios of the paper's and the lecture's times.
@@ -151,9 +207,13 @@ TEST(PlanCommand, MistakesAreOneClearMessage) {
       {"plan --clusters x.toml",
        "[plan] unknown argument, got '--clusters'; did you mean '--cluster'"},
       {"plan --gpu a10o --compute 1s", "[gpu] unknown GPU, got 'a10o'; did you mean 'a100'"},
-      {"plan --gpu a100", "[plan] --gpu computes tokens"},
+      {"plan --gpu a100", "[plan] --gpu computes tokens or samples"},
       {"plan --tokens-per-step 64k", "[plan] --tokens-per-step"},
       {"plan --gpu a100 --tokens-per-step many", "[plan] --tokens-per-step takes a number"},
+      {"plan --gpu a100 --flop-per-sample 1G",
+       "[plan] --flop-per-sample needs a number of samples"},
+      {"plan --gpu a100 --samples-per-step 64", "[plan] samples need the FLOP of one"},
+      {"plan ddp:int8", "[method] DDP's own hooks compress to bf16 or fp16"},
       {"plan --gpu a100 --utilisation 2", "[plan] --utilisation"},
       {"plan --workload nowhere.toml", "[nowhere.toml] cannot be read"},
   };

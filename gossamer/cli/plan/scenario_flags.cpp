@@ -35,11 +35,19 @@ void add_scenario_flags(CLI::App& app, ScenarioFlags& f) {
   of_cluster(app.add_option("--link-latency", f.link_latency, "between hosts"))
       ->capture_default_str();
   of_cluster(app.add_option("--inside-rate", f.inside_rate,
-                            "between two workers of a host (default 10GB/s, or the GPU's)"));
+                            "between two workers of a host (default 10GB/s; with --gpu an even "
+                            "part of 12GB/s of the host's memory)"));
   of_cluster(
       app.add_option("--device-rate", f.device_rate,
-                     "between each worker's GPU and the host's memory, as 25GB/s "
-                     "(default the GPU's; without --gpu parameters are in the host's memory)"));
+                     "between each worker's GPU and the host's memory, as 25GB/s (default the "
+                     "GPU's; without --gpu parameters are in the host's memory)"));
+  of_cluster(
+      app.add_option("--device-inside-rate", f.device_inside_rate,
+                     "between two GPUs of a host, for DDP, as 300GB/s (default the GPU's, or "
+                     "--inside-rate)"));
+  of_cluster(app.add_option("--host-rate", f.host_rate,
+                            "of parameters, what a worker's thread of exchanges gets through "
+                            "(default 2.4GB/s with GPUs, else unlimited)"));
   CLI::Option* workload =
       app.add_option("--workload", f.workload,
                      "TOML file of parameters and compute time; left out: the flags below");
@@ -73,11 +81,20 @@ ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
   if (!f.device_rate.empty()) {
     device.rate_bytes_per_s = parse_rate(f.device_rate, command + " --device-rate");
   }
+  LinkSpec between_devices;
+  if (!f.gpu.name.empty()) between_devices.rate_bytes_per_s = find_gpu(f.gpu.name).port_bytes_per_s;
+  if (!f.device_inside_rate.empty()) {
+    between_devices.rate_bytes_per_s =
+        parse_rate(f.device_inside_rate, command + " --device-inside-rate");
+  }
   for (int workers : shape.workers_per_host) {
-    const double inside = f.inside_rate.empty() && !f.gpu.name.empty()
-                              ? inside_rate(find_gpu(f.gpu.name), workers, link.rate_bytes_per_s)
-                              : given;
-    file.cluster.hosts.push_back({workers, link, {inside, 0}, device});
+    const bool is_usual = f.inside_rate.empty() && !f.gpu.name.empty();
+    const double inside = is_usual ? memory_rate(workers) : given;
+    HostSpec host{workers, link, {inside, 0}, device, between_devices};
+    host.host_rate_bytes_per_s = f.host_rate.empty()
+                                     ? usual_host_rate(host)
+                                     : parse_rate(f.host_rate, command + " --host-rate");
+    file.cluster.hosts.push_back(host);
   }
   file.speeds.assign(at(shape.workers()), 1);
   check_cluster(file.cluster);
@@ -87,11 +104,13 @@ ClusterFile cluster_of(const ScenarioFlags& f, const std::string& command) {
 WorkloadFile workload_of(const ScenarioFlags& f, const ClusterFile& cluster,
                          const std::string& command) {
   if (!f.workload.empty()) return load_workload(f.workload);
-  if (!f.gpu.name.empty() && !computes_tokens(f.gpu) && f.compute.empty()) {
+  if (!f.gpu.name.empty() && !computes_samples(f.gpu) && f.gpu.flop_per_sample.empty() &&
+      f.compute.empty()) {
     fail_argument({.place = command,
-                   .what = "--gpu computes tokens",
+                   .what = "--gpu computes tokens or samples",
                    .got = "'" + f.gpu.name + "' and no number of them",
-                   .remedy = "give --tokens-per-step, --tokens-per-worker or --compute"});
+                   .remedy = "give --tokens-per-step or --tokens-per-worker (transformers), "
+                             "--flop-per-sample with --samples-per-worker, or --compute"});
   }
   WorkloadFile file;
   Workload& workload = file.workload;
@@ -99,7 +118,7 @@ WorkloadFile workload_of(const ScenarioFlags& f, const ClusterFile& cluster,
   workload.buckets = even_buckets(parameters, f.buckets);
   const int workers = cluster.cluster.shape().workers();
   workload.compute.mean_s =
-      computes_tokens(f.gpu)
+      computes_samples(f.gpu) || !f.gpu.flop_per_sample.empty()
           ? gpu_compute_s(f.gpu, static_cast<double>(parameters), workers, command)
           : parse_duration(f.compute.empty() ? kCompute : f.compute, command + " --compute");
   workload.compute.deviation_s = parse_duration(f.deviation, command + " --deviation");
@@ -109,7 +128,8 @@ WorkloadFile workload_of(const ScenarioFlags& f, const ClusterFile& cluster,
 }
 
 std::vector<std::string> assumptions(const CLI::App& app, const ScenarioFlags& f,
-                                     const ClusterFile& cluster) {
+                                     const ClusterFile& cluster,
+                                     const std::vector<FlagValue>& of_target) {
   const bool has_gpu = !f.gpu.name.empty();
   const auto is_told = [&](const std::string& flag) {
     if (app.get_option(flag)->count() > 0) return true;
@@ -117,16 +137,16 @@ std::vector<std::string> assumptions(const CLI::App& app, const ScenarioFlags& f
       const auto is_alone = [](const HostSpec& host) { return host.workers == 1; };
       return has_gpu || std::ranges::all_of(cluster.cluster.hosts, is_alone);
     }
-    return flag == "--compute" && computes_tokens(f.gpu);
+    return flag == "--compute" && computes_samples(f.gpu);
   };
-  const std::pair<std::string, std::string> of_cluster[] = {
+  const FlagValue of_cluster[] = {
       {"--hosts", std::to_string(kDefaultHosts)},
       {"--per-host", f.per_host},
       {"--link-rate", f.link_rate},
       {"--link-latency", f.link_latency},
       {"--inside-rate", kInsideRate},
   };
-  const std::pair<std::string, std::string> of_workload[] = {
+  const FlagValue of_workload[] = {
       {"--parameters", f.parameters}, {"--buckets", std::to_string(f.buckets)},
       {"--compute", kCompute},        {"--deviation", f.deviation},
       {"--update", f.update},
@@ -139,13 +159,23 @@ std::vector<std::string> assumptions(const CLI::App& app, const ScenarioFlags& f
   };
   if (f.cluster.empty()) add(of_cluster);
   if (f.workload.empty()) add(of_workload);
+  if (f.workload.empty()) add(of_target);
   std::vector<std::string> lines;
   if (has_gpu) {
     const auto parameters =
         static_cast<double>(parse_amount("--parameters", f.parameters, app.get_name()));
-    lines = gpu_assumptions(f.gpu, cluster, parameters,
-                            {.inside_rate = f.cluster.empty() && f.inside_rate.empty(),
-                             .device_rate = f.cluster.empty() && f.device_rate.empty()});
+    lines =
+        gpu_assumptions(f.gpu, cluster, parameters,
+                        {.inside_rate = f.cluster.empty() && f.inside_rate.empty(),
+                         .device_inside_rate = f.cluster.empty() && f.device_inside_rate.empty(),
+                         .device_rate = f.cluster.empty() && f.device_rate.empty()});
+  }
+  const bool has_devices =
+      std::ranges::any_of(cluster.cluster.hosts, is_limited, &HostSpec::device);
+  if (f.cluster.empty() && f.host_rate.empty() && has_devices) {
+    lines.push_back(
+        "2.4 GB/s of parameters are copied, coded and added by the thread of a worker's exchanges, "
+        "as on the host of an H200; --host-rate");
   }
   if (!examples.empty()) lines.push_back("examples, where you gave nothing:" + examples);
   return lines;
