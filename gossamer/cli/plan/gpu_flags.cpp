@@ -112,13 +112,18 @@ void add_gpu_flags(CLI::App& app, GpuFlags& f, CLI::Option& workload, CLI::Optio
   of_gpu(app.add_option("--tokens-per-worker", f.tokens_per_worker,
                         "the same of one worker; left out: of --tokens-per-step"))
       ->excludes(all);
-  CLI::Option* samples = of_gpu(app.add_option("--samples-per-step", f.samples_per_step,
-                                               "of all workers together, with --flop-per-sample"));
-  CLI::Option* own = of_gpu(
-      app.add_option("--samples-per-worker", f.samples_per_worker, "the same of one worker"));
+  CLI::Option* samples =
+      of_gpu(app.add_option("--samples-per-step", f.samples_per_step,
+                            "of all workers together, with --flop-per-sample; left out: of "
+                            "--samples-per-worker"));
+  CLI::Option* own =
+      of_gpu(app.add_option("--samples-per-worker", f.samples_per_worker,
+                            "the same of one worker; left out: of --samples-per-step"));
   own->excludes(samples);
-  of_gpu(app.add_option("--flop-per-sample", f.flop_per_sample,
-                        "forward and backward, of models that are no transformers: 25G"))
+  of_gpu(app.add_option(
+             "--flop-per-sample", f.flop_per_sample,
+             "forward and backward, of models that are no transformers: 25G; left out: tokens "
+             "count"))
       ->excludes(all);
   of_gpu(app.add_option("--utilisation,--utilization", f.utilisation,
                         "of the GPU's peak (default: of large transformers, by GPU)"))
