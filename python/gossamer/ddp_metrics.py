@@ -24,10 +24,8 @@ class DdpMetrics:
     Example::
 
         metrics = gossamer.DdpMetrics(optimizer, "runs/ddp")
-        for x, y in loader:
-            loss = train_step(model, optimizer, x, y)
-            metrics.log(loss=loss, samples=len(x))
-        metrics.log_validation(val_loss=validate(model))
+        metrics.log(loss=loss.detach(), samples=len(x))    # before optimizer.step()
+        metrics.log_validation(val_loss=0.5)
         metrics.close()
     """
 

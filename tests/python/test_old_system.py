@@ -114,7 +114,7 @@ def test_a_program_works_and_asks_for_nothing_newer(folder: Path, elsewhere: str
         check=True,
         timeout=300,
     )
-    module = ["-shared", "-fPIC", "-Wl,-z,defs", "-o", folder / "module.so"]
+    module = ["-shared", "-fPIC", "-Wl,-z,defs", "-o", str(folder / "module.so")]
     subprocess.run(["c++", "-std=c++20", "-O1", *options, source, *module], check=True, timeout=300)
     done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.returncode) == (SAID, 0)

@@ -55,9 +55,12 @@ def _choose(world: World, folder: Path) -> dict[str, Any]:
 
 
 def _said(recommended: str) -> str:
-    if recommended != "ddp":
+    if _core.Method(recommended).pattern != "ddp":
         return recommended
-    return "ddp, which a Gossip runs as its own all-reduce; DistributedDataParallel may be faster"
+    return (
+        f"{recommended}, which a Gossip runs as its own all-reduce; DistributedDataParallel may be "
+        "faster"
+    )
 
 
 def _words(workers: list[int]) -> str:
