@@ -24,7 +24,7 @@ class DdpMetrics:
     Example::
 
         metrics = gossamer.DdpMetrics(optimizer, "runs/ddp")
-        metrics.log(loss=loss.detach(), samples=len(x))    # before optimizer.step()
+        metrics.log(loss=loss.detach(), samples=len(x))  # before optimizer.step()
         metrics.log_validation(val_loss=0.5)
         metrics.close()
     """
