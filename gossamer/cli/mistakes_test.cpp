@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "gossamer/cli/program_run.h"
@@ -52,6 +54,10 @@ constexpr const char* kMistakes[] = {
     "lab run --optimizer adamv",
     "lab run atc",
     "lab figure nosuch",
+    // A file whose workers never mix: two pairs.
+    "simulate atc@apart.json --hosts 4",
+    "lab run atc@apart.json --hosts 4",
+    "plan atc@apart.json --hosts 4",
     // Rows of tables that stand in for something.
     "lab run --optimizer none",
     "lab run atc@ring:optimizer=none",
@@ -80,6 +86,7 @@ constexpr const char* kMistakes[] = {
 };
 
 TEST(Mistakes, AreAnsweredInOneLineWithCodeTwo) {
+  std::ofstream("apart.json") << R"({"rounds": [{"groups": [[0, 1], [2, 3]]}]})";
   std::string answers;
   for (const char* arguments : kMistakes) {
     const Result result = run(arguments);
@@ -90,6 +97,7 @@ TEST(Mistakes, AreAnsweredInOneLineWithCodeTwo) {
     EXPECT_NE(result.err.find("; "), std::string::npos) << "no remedy: " << result.err;
     answers += "$ gossamer " + std::string(arguments) + "\n" + result.err;
   }
+  std::filesystem::remove("apart.json");
   EXPECT_EQ(answers, golden("mistakes.txt", answers));
 }
 

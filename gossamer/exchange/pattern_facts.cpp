@@ -7,6 +7,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/graph/algebra.h"
+#include "gossamer/graph/parts.h"
 #include "gossamer/graph/spectral_gap.h"
 
 namespace gossamer {
@@ -271,6 +272,7 @@ void check_conditions(const PatternFacts& pattern, const Schedule& schedule,
   switch (unmet_condition(pattern, schedule, outer_every)) {
     case Condition::none:
     case Condition::optimizer:
+      if (pattern.rounds == Rounds::schedule) check_one_part(schedule);
       return;
     case Condition::doubly_stochastic:
       refuse_weights(pattern, schedule);

@@ -133,7 +133,8 @@ enum class Condition {
 Condition unmet_condition(const PatternFacts& pattern, const Schedule& schedule,
                           std::span<const int> outer_every);
 
-/// Throws std::invalid_argument where one is not met; names what to do.
+/// Throws std::invalid_argument where one is not met, or where the schedule leaves parts that never
+/// mix; names what to do.
 void check_conditions(const PatternFacts& pattern, const Schedule& schedule,
                       std::span<const int> outer_every);
 

@@ -8,7 +8,7 @@ from train_runs import ROOT, gossamer
 
 GOLDEN = ROOT / "tests" / "golden" / "train_mistakes.txt"
 
-# FOLDER has one file, text.txt, and no run.
+# FOLDER has text.txt, a recipe, a file of matrices, and no run.
 MISTAKES = [
     # Flags and keys.
     "train --verbose",
@@ -35,6 +35,8 @@ MISTAKES = [
     "train --topology rign",
     "train --model brt --data text.txt",
     "train --transport tcp",
+    # A file whose workers never mix: two pairs.
+    "train --pattern atc --topology apart.json --hosts 4 --per-host 1 --data text.txt --steps 1",
     # What contradicts, and what nothing reads.
     "train --hosts 4 --per-host 1,2",
     "train --gamma 1 --link-rate 1Gbit/s",
@@ -61,6 +63,7 @@ MISTAKES = [
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "text.txt").write_text("".join(f"{k} and {k * k}.\n" for k in range(3000)))
     (tmp_path / "wrong_key.toml").write_text("[optimizer]\nlearning_rate = 0.1\n")
+    (tmp_path / "apart.json").write_text('{"rounds": [{"groups": [[0, 1], [2, 3]]}]}')
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
