@@ -25,7 +25,7 @@ TEST(Methods, NamesReadBack) {
 TEST(Methods, WhatMakesNoSenseIsRefused) {
   for (std::string_view text :
        {"", "rign", "aer:", "aer:fp64", "aer:local", "aer:local=0", "aer:local=x", "aer:local=2x",
-        "aer:bf16=3", "ddp:bf16", "ddp:local=2", "allreduce:average=3", "aer:local=99999999999",
+        "aer:bf16=3", "ddp:int8", "ddp:local=2", "allreduce:average=3", "aer:local=99999999999",
         "aer:gradients=2", "atc", "allreduce@ring", "atc@"}) {
     EXPECT_THROW(parse_method(text), std::invalid_argument) << text;
   }

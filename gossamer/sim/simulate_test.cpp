@@ -294,7 +294,7 @@ TEST(Simulate, WhatDoesNotFitIsRefused) {
   EXPECT_TRUE(simulate(cluster, workload, good, {.steps = 0}).steps[0].empty());
   refused(cwa("ring", even_cluster(3, 1)));
   refused({.pattern = &ddp_facts(), .late = Late::skip});
-  refused({.pattern = &ddp_facts(), .group_method = GroupMethod::ring, .codec = Codec::bf16});
+  refused({.pattern = &ddp_facts(), .group_method = GroupMethod::ring, .codec = Codec::int8});
   refused(good, {.steps = -1});
   refused(good, {.link_changes = {{.host = 4}}});
   refused(good, {.link_changes = {{.factor = -1}}});
