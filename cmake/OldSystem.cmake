@@ -9,6 +9,6 @@ if(GOSSAMER_OLD_SYSTEM)
     -Wl,--whole-archive ${GOSSAMER_OLD_SYSTEM}/libnewer_parts.a -Wl,--no-whole-archive)
   # Those of this machine ask for its C library.
   set(OPENSSL_USE_STATIC_LIBS ON)
-  find_library(JPEG_LIBRARY libjpeg.a REQUIRED)
-  find_library(PNG_LIBRARY libpng.a REQUIRED)
+  find_library(JPEG_LIBRARY libjpeg.a HINTS ${GOSSAMER_OLD_SYSTEM} REQUIRED)
+  find_library(PNG_LIBRARY libpng.a HINTS ${GOSSAMER_OLD_SYSTEM} REQUIRED)
 endif()

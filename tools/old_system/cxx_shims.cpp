@@ -13,6 +13,9 @@ struct Exception {
 
 extern "C" {
 
+// Of libpng and libjpeg, whose static code cannot reach another library's data from a module.
+std::FILE* own_stderr = stderr;
+
 [[noreturn]] void __cxa_throw_bad_array_new_length();
 
 // Of GCC 8: a copy counts one more, the destructor one less.

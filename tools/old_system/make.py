@@ -132,6 +132,15 @@ def make_archives(folder: Path, compiler: str) -> None:
         run(ar, "rcs", archive, *(folder / each for each in objects))
 
 
+def make_image_libraries(folder: Path, compiler: str) -> None:
+    """Where they are this machine's: see own_stderr."""
+    for name in ("libpng.a", "libjpeg.a"):
+        library = find(compiler, name)
+        if library.exists():
+            objcopy = ask(compiler, "-print-prog-name=objcopy")
+            run(objcopy, "--redefine-sym", "stderr=own_stderr", library, folder / name)
+
+
 def make_scripts(folder: Path, compiler: str) -> None:
     """What -lc and the like find. A program's start must be found before the library's."""
     loader = find(compiler, LOADERS[ask(compiler, "-dumpmachine").partition("-")[0]])
@@ -153,6 +162,7 @@ def main(folder: Path, compiler: str) -> None:
     for name in ONCE_LIBRARIES:
         make_library(folder, compiler, name, [])
     make_archives(folder, compiler)
+    make_image_libraries(folder, compiler)
     make_scripts(folder, compiler)
 
 
