@@ -56,22 +56,22 @@ void LostPeers::heed_expulsion(int peer) const {
     const std::lock_guard lock(mutex_);
     if (lost_.contains(peer)) return;
   }
-  throw TransportError({.rank = transport_.describe().rank,
-                        .peer = peer,
-                        .operation = "",
-                        .elapsed_s = 0,
-                        .reason = kExpelled,
-                        .fault = Fault::expelled});
+  end(peer, kExpelled, Fault::expelled);
 }
 
 void LostPeers::heed_replacement(int peer) const {
+  end(peer,
+      "another process has come back as this worker, and takes part in its place; this one ends",
+      Fault::replaced);
+}
+
+void LostPeers::end(int peer, const char* reason, Fault fault) const {
   throw TransportError({.rank = transport_.describe().rank,
                         .peer = peer,
                         .operation = "",
                         .elapsed_s = 0,
-                        .reason = "another process has come back as this worker, and takes part "
-                                  "in its place; this one ends",
-                        .fault = Fault::replaced});
+                        .reason = reason,
+                        .fault = fault});
 }
 
 void LostPeers::come_back(int peer, std::int64_t steps) {

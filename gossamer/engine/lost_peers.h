@@ -78,6 +78,7 @@ class LostPeers {
   int live() const;
 
  private:
+  [[noreturn]] void end(int peer, const char* reason, Fault fault) const;
   bool is_before_return(int peer, std::int64_t steps) const;
 
   Transport& transport_;

@@ -98,6 +98,12 @@ std::vector<std::vector<int>> parts_of(const Schedule& schedule) {
   return {everybody};
 }
 
+int count_parts(const Schedule& schedule, std::int64_t rounds) {
+  Union all(schedule.shape.workers());
+  for (std::int64_t t = 0; t < rounds && all.parts() > 1; ++t) all.join(round_at(schedule, t));
+  return all.parts();
+}
+
 void check_one_part(const Schedule& schedule) {
   const std::vector<std::vector<int>> parts = parts_of(schedule);
   const std::size_t count = parts.size();

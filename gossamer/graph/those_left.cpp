@@ -6,7 +6,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
-#include "gossamer/graph/weights.h"
+#include "gossamer/graph/parts.h"
 
 namespace gossamer {
 namespace {
@@ -76,19 +76,9 @@ std::int64_t rounds_looked_at(const Schedule& schedule) {
   return schedule.period > 0 ? schedule.period : kIfTheyNeverRepeat;
 }
 
+/// Both ways: where sums of columns or of rows are 1, what goes one way comes back another way.
 bool is_connected(const Schedule& schedule) {
-  // Both ways: where sums of columns or of rows are 1, what goes one way comes back another way.
-  Neighbours neighbours(at(schedule.shape.workers()));
-  for (std::int64_t t = 0; t < rounds_looked_at(schedule); ++t) {
-    const Round round = round_at(schedule, t);
-    for (int i = 0; i < round.workers; ++i) {
-      for (const Entry& entry : row_of(round, i)) {
-        neighbours[at(i)].push_back(entry.worker);
-        neighbours[at(entry.worker)].push_back(i);
-      }
-    }
-  }
-  return is_connected(neighbours);
+  return count_parts(schedule, rounds_looked_at(schedule)) == 1;
 }
 
 }  // namespace gossamer

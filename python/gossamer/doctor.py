@@ -27,6 +27,7 @@ import torch.distributed as dist
 from gossamer import _core
 from gossamer.diagnosis import clocks, device_links, encryption, links, ranks
 from gossamer.workers import machine, versions
+from gossamer.workers.wording import first_line
 
 Result = TypeVar("Result")
 
@@ -59,7 +60,7 @@ def main(arguments: list[str]) -> int:
         mine.problems.append(f"{_who()} was still {mine.stage} when the time was up")
     except RuntimeError as error:
         has_failed = True
-        mine.problems.append(f"{_who()}, {mine.stage}: {str(error).splitlines()[0]}")
+        mine.problems.append(f"{_who()}, {mine.stage}: {first_line(error)}")
     code = 0  # rank 0 speaks for all that were heard
     if team is not None and (is_alone or os.environ.get("RANK") == "0"):
         code = _report(mine, team, options.json)

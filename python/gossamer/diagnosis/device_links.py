@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from gossamer import _core
+from gossamer.workers.wording import first_line
 
 
 def describe() -> str:
@@ -15,5 +16,5 @@ def describe() -> str:
     try:
         out, back, _ = _core.measure_device_link(str(device))
     except RuntimeError as error:
-        return f"in CPU memory; {device} fails: {str(error).splitlines()[0]}"
+        return f"in CPU memory; {device} fails: {first_line(error)}"
     return f"in CPU memory, or on {device}: {out / 1e9:.1f} GB/s out, {back / 1e9:.1f} GB/s in"

@@ -16,6 +16,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
+from gossamer.workers.wording import first_line
 
 T = TypeVar("T")
 
@@ -124,7 +125,7 @@ class Board:
                     raise  # it is the store that fails
                 if _core.seconds_awake() < who.deadline - _ROUNDING_S:
                     return None
-                reason = str(cause).splitlines()[0]
+                reason = first_line(cause)
                 raise _failure(who, f"rank {who.peer} {late} ({reason})", reason) from cause
             return bytes(self._store.get(key))
 
@@ -143,7 +144,7 @@ class Board:
         else:
             thread.join()  # one that still ends while the interpreter does would abort it
         if isinstance(answer.error, RuntimeError) and not isinstance(answer.error, TransportError):
-            problem = f"cannot be asked any more ({str(answer.error).splitlines()[0]})"
+            problem = f"cannot be asked any more ({first_line(answer.error)})"
         elif answer.error is not None:
             raise answer.error
         if not problem:

@@ -13,6 +13,7 @@ from torch.distributed import PrefixStore, ProcessGroupGloo, Store
 
 from gossamer._core import TransportError
 from gossamer.workers.board import wait_s
+from gossamer.workers.wording import first_line
 
 
 def _device(address: str | None) -> object:
@@ -80,6 +81,6 @@ def connect(
         try:
             groups[peer] = _connect(rank, peer, store, address, left_s)
         except RuntimeError as error:
-            reason = str(error).splitlines()[0]
+            reason = first_line(error)
             raise _missing(rank, peer, time.monotonic() - start, reason) from error
     return groups

@@ -97,6 +97,11 @@ def interfaces() -> list[Interface]:
     return found
 
 
+def host_name() -> str:
+    """As it may be told to others: always text."""
+    return socket.gethostname().encode(errors="replace").decode()
+
+
 def _can_bind(family: int, address: tuple[Any, ...]) -> bool:
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:

@@ -25,7 +25,9 @@ from typing import Any
 import torch.distributed as dist
 
 from gossamer import _core
+from gossamer.workers import machine
 from gossamer.workers.board import Board
+from gossamer.workers.wording import MOST_LISTED, first_line, listed
 
 _PERIOD_S = 1.0
 _PATIENCE_S = 10.0
@@ -35,7 +37,6 @@ _CONNECT_S = 3.0
 _GONE_S = 5.0  # a store that cannot be asked for so long is gone
 _SILENT_S = 30.0  # a rank whose number does not grow for so long
 _LINGER_S = 5.0  # rank 0 stays for those who have to hear why it ends
-_LISTED = 8
 _DONE = "done"
 _OTHER_WAYS = {"store", "rank", "world_size"}
 
@@ -80,7 +81,7 @@ def start_of(arguments: Mapping[str, Any], address: str) -> Start | None:
     if not 0 <= rank < size or size == 1:
         return None
     again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    name = socket.gethostname().encode(errors="replace").decode()
+    name = machine.host_name()
     card = Card(name, _core.machine_of_this_process(), address)
     place = f"gossamer/start/{again}/{next(_starts)}"
     return Start(rank, size, (host, port), place, card)
@@ -158,14 +159,14 @@ class _Watch:
     def _gone(self, error: Exception) -> str:
         return (
             f"the launcher's store at {self._start.store_name}, in the process of rank 0 or its "
-            f"launcher, has gone ({_line(error)}); see what rank 0 said"
+            f"launcher, has gone ({first_line(error)}); see what rank 0 said"
         )
 
     def _unreachable(self, error: Exception) -> str:
         return (
             f"the launcher's store at {self._start.store_name} cannot be reached "
-            f"({_line(error)}); see whether rank 0 has started, and whether a firewall lets this "
-            "port through"
+            f"({first_line(error)}); see whether rank 0 has started, and whether a firewall lets "
+            "this port through"
         )
 
     def _end(self, why: str) -> None:
@@ -239,7 +240,9 @@ class _Link:
         while not board.ask(self._survey.is_whole) and time.monotonic() < limit:
             time.sleep(0.1)
         hint = board.ask(self._survey.explanation)
-        mine = f"rank {start.rank} on {start.card.host} could not start: {hint or _line(error)}"
+        mine = (
+            f"rank {start.rank} on {start.card.host} could not start: {hint or first_line(error)}"
+        )
         first = board.compare_set(self._key("failed"), "", mine).decode()
         self.linger()
         return first if first != mine or hint else None
@@ -312,16 +315,16 @@ class _Survey:
         missing = [rank for rank in range(start.size) if rank not in cards]
         if missing:
             return (
-                f"of {start.size} ranks {_listed(missing)} has not come to {start.store_name}; see "
-                "whether it has started, and whether a firewall lets that port through"
+                f"of {start.size} ranks {_each_of(missing)} has not come to {start.store_name}; "
+                "see whether it has started, and whether a firewall lets that port through"
             )
         left = [rank for rank, (beat, _) in self._beats.items() if beat != _DONE]
         places = ", ".join(
             f"rank {rank} on {cards[rank]['host']} by {cards[rank]['address']}"
-            for rank in left[:_LISTED]
+            for rank in left[:MOST_LISTED]
         )
         return (
-            f"all {start.size} ranks have come, but Gloo has not connected {_listed(left)}; it "
+            f"all {start.size} ranks have come, but Gloo has not connected {_each_of(left)}; it "
             f"expects {places}, at ports that the system chooses; see whether a firewall lets "
             "these through, or set GLOO_SOCKET_IFNAME"
         )
@@ -352,13 +355,5 @@ def _value(store: dist.Store, key: str) -> str | None:
     return bytes(store.get(key)).decode() if store.check([key]) else None
 
 
-def _listed(ranks: Sequence[int]) -> str:
-    """ "rank 3", "each of ranks 0, 1", and of many the first ones."""
-    shown = ", ".join(map(str, ranks[:_LISTED]))
-    more = f" and {len(ranks) - _LISTED} more" if len(ranks) > _LISTED else ""
-    return f"each of ranks {shown}{more}" if len(ranks) > 1 else f"rank {shown}"
-
-
-def _line(error: Exception) -> str:
-    """The first line of what it says."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+def _each_of(ranks: Sequence[int]) -> str:
+    return f"each of {listed(ranks)}" if len(ranks) > 1 else listed(ranks)

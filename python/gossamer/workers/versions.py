@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import torch
 
 from gossamer import _built
 from gossamer._series import series_of
+from gossamer.workers.wording import listed
 
 Versions = Mapping[str, str]
 _UNKNOWN = "one that does not say its version"
@@ -46,11 +47,4 @@ def _differing(told: Mapping[int, Versions], name: str, kind: Callable[[str], st
     if len({kind(version) for version in ranks}) <= 1:
         return ""
     ordered = sorted(ranks.items(), key=lambda each: -len(each[1]))
-    return " and ".join(f"{version} on {_listed(here)}" for version, here in ordered)
-
-
-def _listed(ranks: Sequence[int]) -> str:
-    """ "rank 3", "ranks 0, 1", and of many the first ones."""
-    shown = ", ".join(map(str, ranks[:8]))
-    more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+    return " and ".join(f"{version} on {listed(here)}" for version, here in ordered)

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import socket
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
-from gossamer.workers import last_words, members, versions
+from gossamer.workers import last_words, machine, members, versions
 from gossamer.workers.board import Board, Waiting, next_number
 from gossamer.workers.groups import group_of
 
@@ -346,7 +345,7 @@ Place = tuple[str, str, str, int, int]
 
 def place_of(seat: Seat) -> Place:
     """Where this rank is, as it tells the others: for ``find_hosts``."""
-    name = socket.gethostname().encode(errors="replace").decode()
+    name = machine.host_name()
     node = os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or ""
     # They count all ranks of the launcher, so they say nothing of a group of some of them.
     is_of_all = seat.group is not None and seat.size == dist.get_world_size()
