@@ -206,8 +206,17 @@ def test_what_is_logged_is_one_number_and_new(tmp_path: Path) -> None:
     gossip.close()
     lines = (tmp_path / "metrics.rank0.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["note"] == "warm"
-    with pytest.raises(ValueError, match=r'make Gossip\(..., metrics="folder"\)'):
-        alone()[2].log(loss=1)
+
+
+def test_what_is_logged_without_metrics_goes_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    model, optimizer, gossip = alone()
+    gossip.log(loss=1, samples=3)
+    train(model, optimizer, [0])
+    gossip.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_samples_of_a_step_are_counted_together(tmp_path: Path) -> None:
