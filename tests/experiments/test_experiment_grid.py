@@ -201,6 +201,7 @@ def test_mistakes_are_named(changes: dict[str, Any], said: str) -> None:
         ("images", 18, 75),
         ("images_long", 3, 3),
         ("images_workers", 27, 27),
+        ("images_hosts", 21, 21),
         ("images_epochs", 4, 21),
         ("language_model", 15, 15),
         ("language_model_adam", 3, 17),
