@@ -10,9 +10,12 @@
 namespace gossamer {
 
 /// Exit codes: 0 done, 1 the outside world failed, 2 the command line or a file that it names is
-/// wrong.
+/// wrong, 3 a gradient was not finite, 4 another worker or the link to it is lost, 128 + a signal.
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
+constexpr int kExitDiverged = 3;
+constexpr int kExitPeersLost = 4;
+constexpr int kExitSignal = 128;
 
 /// argv[0] is the subcommand's name. `run` returns the exit code and may throw; it throws HelpAsked
 /// where argv[1] is --help.

@@ -125,7 +125,8 @@ CommandPage workers_page() {
           "on.",
       .footer =
           "Exit codes: 0 a worker of this host has finished, 1 none has, 2 the command line is "
-          "wrong, 130 ended by SIGINT, 143 by SIGTERM.\n\n"
+          "wrong, 130 ended by SIGINT, 143 by SIGTERM. Where none has finished and all of them "
+          "ended with the same 2, 3 or 4, that code.\n\n"
           "examples:\n  gossamer launch -n 4 -- python train.py",
       .arguments = "-n WORKERS [OPTIONS] -- COMMAND...",
       .flags = {{.names = {"-n", "--workers"}, .value = "N", .help = "on this host; must be given"},
@@ -133,6 +134,12 @@ CommandPage workers_page() {
                  .value = "N",
                  .help = "how often each is started again at most",
                  .fallback = "3"},
+                {.names = {"--spares"},
+                 .value = "N",
+                 .help = "processes that have imported torch already, from which lost workers are "
+                         "forked, so that they are back sooner by these seconds; one is enough "
+                         "for all; each takes the memory of that",
+                 .fallback = "0"},
                 {.names = {"--hosts"},
                  .value = "N",
                  .help = "hosts, each with as many workers",

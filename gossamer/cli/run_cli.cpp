@@ -41,9 +41,9 @@ constexpr Command kCommands[] = {
 };
 
 constexpr const char* kFooter =
-    R"(Exit codes: 0 done, 1 something outside failed (a full disk, a lost
-worker), 2 the command line or a file that it names is wrong, 3 a gradient was not finite, 130
-interrupted by Ctrl-C or SIGTERM.
+    R"(Exit codes: 0 done, 1 something outside failed (a full disk), 2 the
+command line or a file that it names is wrong, 3 a gradient was not finite, 4 another worker is
+lost, or the link to it; 130 interrupted by Ctrl-C, 143 by SIGTERM.
 
 try: gossamer topology aer --hosts 4 --per-host 2)";
 

@@ -61,8 +61,8 @@ const TrainCommandHelp kTrainHelp{
         R"(--gamma given several times makes one run for each value, in OUT/gamma-VALUE, all with the compute
 time that the first has measured, so that `gossamer report` can compare them.
 
-Exit codes: 0 done, 1 something outside failed, 2 wrong input, 3 a gradient was not finite, 130
-interrupted.
+Exit codes: 0 done, 1 something outside failed, 2 wrong input, 3 a gradient was not finite, 4 another
+worker is lost, 130 interrupted.
 
 examples:
   gossamer train --data FOLDER --topology ring --hosts 4 --per-host 2 --steps 500 --out ring
@@ -79,7 +79,8 @@ const TrainCommandHelp kProbeHelp{
         "and workload.toml for gossamer plan and simulate. Without a launcher workers are threads, "
         "whose links are worth measuring where they are emulated (--link-rate).",
     .footer =
-        R"(Exit codes: 0 done, 1 something outside failed, 2 wrong input, 130 interrupted.
+        R"(Exit codes: 0 done, 1 something outside failed, 2 wrong input, 4 another worker is lost, 130
+interrupted.
 
 examples:
   torchrun --no-python --nproc-per-node 4 gossamer probe --data FOLDER --out probed

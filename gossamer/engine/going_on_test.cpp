@@ -195,6 +195,17 @@ TEST(GoingOn, WhoeverIsSilentForLongTheOthersAgreeWhoIsThere) {
   play(simulation::silent_course_of, 0, 12);
 }
 
+/// Who comes back at about the same time does not know it.
+Course strangers_course_of(std::uint64_t seed) {
+  Course course = simulation::course_of(seed);
+  course.strangers_for_s = 2;
+  return course;
+}
+
+TEST(GoingOn, OfTwoThatComeBackTogetherAndDoNotKnowItOneComesFirst) {
+  play(strangers_course_of, 0, 50);
+}
+
 /// Courses that have found a fault.
 TEST(GoingOn, FaultsThatWereFoundStayMended) {
   if (std::getenv("GOSSAMER_SEEDS") != nullptr) GTEST_SKIP() << "other seeds are asked for";
@@ -204,6 +215,7 @@ TEST(GoingOn, FaultsThatWereFoundStayMended) {
       1839,
   };
   for (const std::uint64_t seed : found) play(simulation::silent_course_of, seed, seed + 1);
+  play(strangers_course_of, 482, 483);  // two were let in within one look
 }
 
 TEST(GoingOn, EqualSeedsGiveEqualRuns) {

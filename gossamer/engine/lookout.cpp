@@ -30,10 +30,7 @@ void Lookout::look() {
 }
 
 void Lookout::look_now() {
-  next_look_ = Clock::now() + kBetweenAsking;
-  for (Watch& watch : watches_) {
-    if (watch.peer != rank_) look(watch);
-  }
+  look_at_all();
   if (!std::exchange(has_changed_, false)) return;
   const Heard found = heard();
   if (may_go_on(found, least_)) return;
@@ -43,6 +40,13 @@ void Lookout::look_now() {
                         .elapsed_s = 0,
                         .reason = why_cut_off(found, least_),
                         .fault = Fault::expelled});
+}
+
+void Lookout::look_at_all() {
+  next_look_ = Clock::now() + kBetweenAsking;
+  for (Watch& watch : watches_) {
+    if (watch.peer != rank_) look(watch);
+  }
 }
 
 /// One that has ended is looked for again as a later generation, once it has been let in.
@@ -70,7 +74,8 @@ void Lookout::look(Watch& watch) {
   transport_.release(std::exchange(watch.receive, 0));
 }
 
-std::vector<int> Lookout::there() const {
+std::vector<int> Lookout::there() {
+  look_at_all();
   std::vector<int> ranks;
   for (const Watch& watch : watches_) {
     const bool is_there = watch.receive != 0 && !watch.is_unheard;

@@ -23,8 +23,8 @@ class Lookout {
 
   /// Between two steps, as often as one likes. Throws TransportError where this worker is cut off.
   void look();
-  /// The ranks that it hears or heard until lately, itself included.
-  std::vector<int> there() const;
+  /// The ranks that it hears or heard until lately, itself included, and who has just been let in.
+  std::vector<int> there();
   /// Where somebody was lost: before anything is decided without them.
   void look_now();
 
@@ -36,6 +36,7 @@ class Lookout {
     bool is_unheard = false;
   };
 
+  void look_at_all();
   void look(Watch& watch);
   Heard heard() const;
 

@@ -206,10 +206,12 @@ std::vector<std::string> TrainJob::share_sealed(const std::string& mine, const M
   return all;
 }
 
-/// The words of the others are on their cards.
+/// The words of the others are on their cards. They are read after this one's are put there: of
+/// two that come back together, one at least finds the other.
 std::vector<std::string> TrainJob::share_again(const std::string& mine) {
   cards_[at(rank())].words = sealed(token_, rank(), mine);
   members_->put(rank(), cards_[at(rank())]);
+  cards_ = members_->read(env_.workers);
   std::vector<std::string> all;
   for (const MemberCard& card : cards_) {
     all.push_back(opened(token_, static_cast<int>(std::ssize(all)), card.words, kPlace));

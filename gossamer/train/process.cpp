@@ -17,6 +17,7 @@
 #include "gossamer/recipe/file.h"
 #include "gossamer/recipe/host_shape.h"
 #include "gossamer/train/checkpoint.h"
+#include "gossamer/train/last_words.h"
 #include "gossamer/train/probe.h"
 
 namespace gossamer {
@@ -24,11 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The words of a transport to its peers when it is destroyed.
-constexpr std::string_view kLeft = "the peer left";
-/// A launcher that ends a job signals all processes, but not at the same time.
-constexpr auto kSignalsAreApart = 500ms;
-constexpr auto kProbe = 1s;
 constexpr auto kLookAgain = 10ms;
 // Network file systems show a new file late.
 constexpr auto kFileIsThere = 10s;
@@ -98,65 +94,10 @@ FolderLock prepare(const Recipe& recipe, const Task& task, const TrainRunArgs& a
   return lock;
 }
 
-bool wait_for_stop(const std::atomic<bool>* stop) {
-  const auto limit = Clock::now() + kSignalsAreApart;
-  while (stop != nullptr && !*stop && Clock::now() < limit) {
-    std::this_thread::sleep_for(kLookAgain);
-  }
-  return stop != nullptr && *stop;
-}
-
-/// The workers that are gone without having said that they leave.
-std::vector<int> lost_workers(Transport& transport) {
-  const TransportInfo info = transport.describe();
-  const auto limit = Clock::now() + kProbe;  // before the probes' own deadline
-  const Tag tag{.step = -1, .stream = stream::kCollectives, .slot = -1};
-  const std::byte nothing{};
-  std::vector<std::pair<int, Request>> probes;
-  for (int peer = 0; peer < info.workers; ++peer) {
-    if (peer == info.rank) continue;
-    probes.emplace_back(peer, transport.send(peer, tag, {&nothing, 1}, limit + kProbe));
-  }
-  std::vector<int> lost;
-  for (const auto& [peer, probe] : probes) {
-    Status status = transport.poll(probe);
-    while (status.state == Status::State::pending && Clock::now() < limit) {
-      transport.progress(std::min(limit, Clock::now() + kLookAgain));
-      status = transport.poll(probe);
-    }
-    transport.release(probe);
-    try {
-      if (status.error) std::rethrow_exception(status.error);  // a live peer's is pending
-    } catch (const TransportError& error) {
-      if (error.details().reason != kLeft) lost.push_back(peer);
-    }
-  }
-  return lost;
-}
-
 /// Where losing somebody is no error, what fails is about this worker alone.
 [[noreturn]] void rethrow_alone(const TransportError& error, const std::atomic<bool>* stop) {
   if (stop != nullptr && *stop) throw Interrupted("interrupted");
   throw error;
-}
-
-/// A worker that left may have done so because of a third one, or of a signal that comes here soon.
-[[noreturn]] void explain(const TransportError& error, Transport& transport,
-                          const std::atomic<bool>* stop) {
-  TransportError::Details details = error.details();
-  const bool may_be_consequence = details.reason == kLeft;
-  if (may_be_consequence ? wait_for_stop(stop) : stop != nullptr && *stop) {
-    throw Interrupted("interrupted");
-  }
-  const std::vector<int> lost = may_be_consequence ? lost_workers(transport) : std::vector<int>{};
-  if (lost.empty()) {
-    details.reason += "; see what worker " + std::to_string(details.peer) +
-                      ", or who started it, said of its end";
-  } else {
-    details.reason += "; ended without a word:";
-    for (const int rank : lost) details.reason += " worker " + std::to_string(rank);
-  }
-  throw TransportError(details);
 }
 
 /// Hosts that were asked for must be those that the launcher has started.
@@ -318,7 +259,7 @@ TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& as
     trace.around([&] { result.summary = train_worker(context, *transport); });
   } catch (const TransportError& error) {
     if (goes_on) rethrow_alone(error, args.stop);
-    explain(error, *transport, args.stop);
+    throw_last_words(error, *transport, args.stop);
   }
   if (job.rank() == result.summary.speaker) write_summary(recipe, result, args.out);
   return result;

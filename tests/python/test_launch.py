@@ -363,3 +363,20 @@ def test_what_ends_the_launcher_ends_the_workers(tmp_path: Path) -> None:
     for path in tmp_path.iterdir():
         with pytest.raises(ProcessLookupError):
             os.kill(int(path.read_text()), 0)
+
+
+ENDS = """
+import os, pathlib, sys
+rank = os.environ["RANK"]
+cards = pathlib.Path(os.environ["GOSSAMER_MEMBERS"], "0")
+cards.mkdir(exist_ok=True)
+(cards / f"{rank}.json").write_text("{}")
+sys.exit(int(sys.argv[1 + int(rank)]))
+"""
+
+
+@pytest.mark.parametrize(("codes", "seen"), [("44", 4), ("33", 3), ("43", 1), ("55", 1)])
+def test_a_code_that_says_why_is_passed_on(codes: str, seen: int) -> None:
+    done = run("-n", "2", "--restarts", "0", "--", sys.executable, "-c", ENDS, *codes)
+    assert done.returncode == seen, done.stderr
+    assert done.stderr.count("it is not started again, the others go on") == 2

@@ -141,10 +141,12 @@ def test_a_killed_worker_ends_the_others_with_its_name(
     for rank, each in enumerate(done):
         if rank == victim:
             continue
-        assert (each.returncode, each.stdout) == (1, "")
+        assert (each.returncode, each.stdout) == (4, "")
         message = each.stderr.strip().splitlines()[-1]
         assert message.startswith(f"[transport] worker {rank}: ")
         assert f"worker {victim}" in message
+        says_more = rank == (0 if victim else 1)
+        assert says_more == (f"worker {victim} does not answer any more; worker" not in message)
 
 
 # Schedulers tell one process or all of them; Ctrl-C reaches all, and is not waited for.
@@ -222,7 +224,7 @@ def test_what_torchrun_starts_again_goes_on(text: list[str], tmp_path: Path) -> 
 def test_a_worker_that_does_not_come_is_named(text: list[str]) -> None:
     flags = [*text, "--timeout-s", "0.5"]
     done = finish(start(as_torchrun(3, per_host=3), [0, 1], *flags))
-    assert [each.returncode for each in done] == [1, 1]
+    assert [each.returncode for each in done] == [4, 4]
     for each in done:
         for words in ("worker 2 failed", "2 of 3 have", "WORLD_SIZE=3 says that there are 3"):
             assert words in each.stderr

@@ -138,7 +138,7 @@ def test_one_that_stood_still_ends_by_itself(text: list[str], tmp_path: Path, sh
     processes[1].send_signal(signal.SIGCONT)
     done = finish(processes)
     check_those_left(done, out, 1)
-    assert done[1].returncode == 1
+    assert done[1].returncode == 4
     assert "without this worker" in done[1].stderr
 
 

@@ -9,6 +9,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/outside_error.h"
+#include "gossamer/cli/commands.h"
 #include "gossamer/cli/output.h"
 #include "gossamer/cli/page.h"
 #include "gossamer/cli/train/commands.h"
@@ -17,9 +18,6 @@
 #include "gossamer/train/worker.h"
 
 namespace {
-
-/// Exit codes, as documented in docs/training.md.
-enum ExitCode { kDone = 0, kFailed = 1, kBadInput = 2, kDiverged = 3, kSignal = 128 };
 
 /// What libtorch thinks of a lost connection, with its stack, would bury our message.
 void quiet_libtorch() {
@@ -39,7 +37,7 @@ int run(int argc, char** argv) {
   if (command == "probe") return gossamer::probe_command(argc - 1, argv + 1);
   if (command == "translate") return gossamer::translate_command(argc - 1, argv + 1);
   return report("this program runs 'train', 'demo', 'probe' or 'translate'; see gossamer --help",
-                kBadInput);
+                gossamer::kExitUsage);
 }
 
 }  // namespace
@@ -52,18 +50,20 @@ int main(int argc, char** argv) {
     return gossamer::finish_output(run(argc, argv));
   } catch (const gossamer::HelpAsked& asked) {
     std::cout << gossamer::help_text(asked.page, gossamer::text_columns());
-    return gossamer::finish_output(kDone);
+    return gossamer::finish_output(0);
   } catch (const gossamer::Interrupted& stopped) {
-    return report(stopped.what(), kSignal + stopped.signal());
+    return report(stopped.what(), gossamer::kExitSignal + stopped.signal());
   } catch (const gossamer::NonFiniteGradient& error) {
-    return report(error.what(), kDiverged);
+    return report(error.what(), gossamer::kExitDiverged);
+  } catch (const gossamer::TransportError& error) {
+    return report(error.what(), gossamer::kExitPeersLost);
   } catch (const std::invalid_argument& error) {
-    return report(error.what(), kBadInput);
+    return report(error.what(), gossamer::kExitUsage);
   } catch (const gossamer::OutsideError& error) {
-    return report(error.what(), kFailed);
+    return report(error.what(), gossamer::kExitFailed);
   } catch (const gossamer::IoError& error) {  // of a file that the command line names
-    return report(error.what(), kBadInput);
+    return report(error.what(), gossamer::kExitUsage);
   } catch (const std::exception& error) {
-    return report(error.what(), kFailed);
+    return report(error.what(), gossamer::kExitFailed);
   }
 }

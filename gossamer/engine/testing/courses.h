@@ -34,6 +34,7 @@ struct Course {
   double part_at_s = 0;                  ///< 0: the network stays whole
   double part_for_s = 0;
   std::set<int> parted;
+  double strangers_for_s = 0;  ///< as NetworkOptions
 
   bool is_silent = false;  ///< somebody may be for long
 

@@ -30,7 +30,7 @@ SimulatedJob::SimulatedJob(const Course& course, std::uint64_t seed, Work work)
     : course_(course),
       shape_{course.per_host},
       work_(std::move(work)),
-      simulation_(shape_.workers(), seed),
+      simulation_(shape_.workers(), seed, {.strangers_for = seconds(course.strangers_for_s)}),
       begin_(simulation_.now()),
       next_fate_(at(shape_.workers()), 0),
       generations_(at(shape_.workers()), 0),

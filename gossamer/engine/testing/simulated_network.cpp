@@ -33,6 +33,7 @@ std::shared_ptr<Process> Network::begin(int rank, std::uint64_t generation) {
   const int workers = static_cast<int>(processes_.size());
   const auto process = std::make_shared<Process>(rank, generation, workers, options_);
   processes_[at(rank)] = process;
+  process->begun = scheduler_.now();
   if (generation > 0) process->newcomers.come_back(rank);
   for (int peer = 0; peer < workers; ++peer) {
     const auto& other = processes_[at(peer)];
@@ -42,7 +43,10 @@ std::shared_ptr<Process> Network::begin(int rank, std::uint64_t generation) {
     seen.generation = other->generation;
     if (generation == 0) continue;
     seen.is_used = true;
-    if (other->is_over) {
+    const bool are_strangers =
+        other->generation > 0 && scheduler_.now() < other->begun + options_.strangers_for;
+    if (are_strangers) --seen.generation;
+    if (other->is_over || are_strangers) {
       seen.sends_ended = seen.receives_ended = Failure("nobody listens there");
     } else {
       say(*process, {.kind = Message::Kind::hello, .to = peer});

@@ -31,6 +31,8 @@ struct NetworkOptions {
   Duration latency = std::chrono::microseconds(200);   ///< of a message, at the median
   Duration longest_silence = std::chrono::seconds(5);  ///< as NetOptions
   std::optional<int> least_heard = 0;                  ///< likewise
+  /// Workers that come back within so long of each other know only each other's former lives.
+  Duration strangers_for = Duration::zero();
 };
 
 /// A send or a receive.
@@ -89,6 +91,7 @@ struct Process {
 
   const int rank;
   const std::uint64_t generation;
+  Time begun = {};
   std::vector<View> views;  ///< by rank
   Newcomers newcomers;
   SilenceWatch silences;

@@ -67,7 +67,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Starts the workers of one host, and starts a lost one again, which then comes "
         'back to the others. For programs with Gossip(lost="go_on"); where this ends, they go on.',
         epilog="Exit codes: 0 a worker of this host has finished, 1 none has, 2 the command line "
-        "is wrong, 130 ended by SIGINT, 143 by SIGTERM.",
+        "is wrong, 130 ended by SIGINT, 143 by SIGTERM. Where none has finished and all of them "
+        "ended with the same 2, 3 or 4, that code.",
     )
     parser.add_argument(
         "-n", "--workers", type=int, required=True, help="on this host; must be given"

@@ -21,6 +21,8 @@ _LOOK_ELSEWHERE_S = 1.0
 _DONE, _FAILED, _INTERRUPTED = 0, 1, 130
 _STOPPED = {128 + int(number): number for number in (signal.SIGTERM, signal.SIGHUP)}
 """Exit codes of programs that were told to stop, and did: see StopOnSignal."""
+_PASSED_ON = (2, 3, 4)
+"""Exit codes of the project's programs that say why: wrong input, not finite, others are lost."""
 
 
 def pause_s(in_a_row: int) -> float:
@@ -38,6 +40,7 @@ class Supervisor:
         self._told = 0  # the signal that has come
         self._looks_at = 0.0  # when this host asks the others' launchers again
         self._stopped = 0  # the exit code of a worker that was told to stop
+        self._codes: set[int] = set()  # with which workers have ended for good
         self._spares = Spares(job.spares, spare_command(job.command) or [], job.variables_of_all())
         first = job.host * job.per_host
         job.workers = [Worker(first + k, k) for k in range(job.per_host)]
@@ -72,7 +75,7 @@ class Supervisor:
             for worker in self._job.workers:
                 if not self._look(worker):
                     self._end_all()
-                    return _FAILED
+                    return self._why()
             if all(map(self._job.has_joined, self._job.workers)):
                 self._spares.look()  # not before: the workers' own start needs the processors
             elif self._has_failed_elsewhere():
@@ -83,7 +86,12 @@ class Supervisor:
         if any(worker.has_finished or worker.has_left for worker in self._job.workers):
             self._job.end()
             return _DONE
-        return self._stopped or _FAILED
+        return self._stopped or self._why()
+
+    def _why(self) -> int:
+        """The exit code where nobody has finished: the workers' own, if it says why."""
+        code = next(iter(self._codes)) if len(self._codes) == 1 else _FAILED
+        return code if code in _PASSED_ON else _FAILED
 
     def _has_failed_elsewhere(self) -> bool:
         """Whether the start of another host has failed, so that the workers here wait in vain."""
@@ -152,19 +160,14 @@ class Supervisor:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         ended = f"rank {worker.rank} ended {how} after {took:.0f} s"
         if not self._job.has_joined(worker):
+            self._codes.add(code)
             self._say(f"{ended}, before it had come to the others, who are ended as well")
             self._job.tell_failure(f"{ended}, before it had come to the others")
             return False
-        if self._job.is_over():
-            self._say(f"{ended}; it is not started again, others have finished")
-            worker.is_over = True
-            return True
-        if self._job.is_taken_over(worker):
-            self._say(f"{ended}; it is not started again, another launcher has done that")
-            worker.is_over = True
-            return True
-        if worker.restarts >= self._job.restarts:
-            self._say(f"{ended}; it is not started again, the others go on")
+        why_not = self._why_not_again(worker)
+        if why_not:
+            self._codes.add(code)
+            self._say(f"{ended}; it is not started again, {why_not}")
             worker.is_over = True
             return True
         worker.in_a_row = worker.in_a_row + 1 if took < _SHORT_S else 0
@@ -174,6 +177,13 @@ class Supervisor:
         again = f"{worker.restarts} of {self._job.restarts}"
         self._say(f"{ended}; it is started again ({again}), the others go on")
         return True
+
+    def _why_not_again(self, worker: Worker) -> str:
+        if self._job.is_over():
+            return "others have finished"
+        if self._job.is_taken_over(worker):
+            return "another launcher has done that"
+        return "the others go on" if worker.restarts >= self._job.restarts else ""
 
     def _say(self, text: str) -> None:
         print(f"[launch] {text}", file=sys.stderr, flush=True)

@@ -137,8 +137,8 @@ def _put_card(
 def _net_again(world: World, tls: bool, silence: Silence) -> _core.Transport:
     """Of a worker that comes back: a later generation of what it was."""
     assert world.members is not None
-    cards = dict(members.read(world.members, world.size))
-    former = cards[world.rank]
+    place = world.members
+    former = members.read(place, world.size)[world.rank]
     nonce = former["nonce"]
     token = former["token"] or _core.token_by_secret(nonce)
     if token is None:
@@ -151,7 +151,8 @@ def _net_again(world: World, tls: bool, silence: Silence) -> _core.Transport:
     def share(words: str) -> list[str]:
         mine = _core.sealed(token, world.rank, words)
         _put_card(world, mine, address, nonce, former["token"], is_connected=True)
-        cards[world.rank] = {"words": mine}
+        # Read after that: of two that come back together, one at least finds the other.
+        cards = members.read(place, world.size)
         return [_core.opened(token, rank, cards[rank]["words"]) for rank in range(world.size)]
 
     return _core.net_transport(
