@@ -2,11 +2,13 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import example_runs
 import pytest
+import torch
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("transformers") is None, reason="transformers is not installed"
@@ -55,6 +57,13 @@ def test_a_run_resumes(found: dict[str, Any]) -> None:
     assert found["resumed"]["updates"] == 12, "the optimizer's state goes on"
 
 
+def test_with_every_workers_state_a_resumed_run_has_the_bits_of_the_whole_one(
+    found: dict[str, Any],
+) -> None:
+    assert found["stopped"]["away"] == 0
+    assert found["stopped"]["parts"] == found["stopped"]["whole"]
+
+
 def test_allreduce_keeps_the_workers_equal(found: dict[str, Any]) -> None:
     assert set(found["allreduce"]["spread in training"]) == {0.0}
 
@@ -77,6 +86,10 @@ def test_those_that_are_left_finish_when_rank_0_is_killed(tmp_path: Path) -> Non
     assert len(one["loss"]) == 4
     assert one["eval"][3] < one["eval"][0]
     assert one["after"] == one["eval"][3]
+    for rank in (one, two):  # no row of the lost worker is missing, or another one in its place
+        assert rank["rows are there"]
+        assert rank["predictions away"] < 1e-5
+        assert rank["after"] == pytest.approx(rank["loss of all rows"], rel=1e-5)
 
 
 def came_back(folder: Path, words: dict[str, Any]) -> tuple[list[Any], str]:
@@ -96,6 +109,7 @@ def check_all_are_there(found: list[Any], back: int, first: int) -> None:
         assert one["epoch"] == found[0]["epoch"]
         assert one["eval"] == found[0]["eval"]  # also those while it was away
         assert one["counted"] == 320 - first
+    assert [one["saves"] for one in found] == [True, False, False]
     updates = found[back]["updates"]
     assert began[back] < updates <= 320
     for step in range(began[back] + 2, 321):  # each loader has read a batch ahead before
@@ -116,6 +130,37 @@ def test_rank_0_comes_back_into_a_run_that_went_on_from_a_checkpoint(tmp_path: P
     found, said = came_back(tmp_path, {"dies": {"0": 90}, "resume": checkpoint})
     assert "rank 0 ended by SIGKILL" in said
     check_all_are_there(found, back=0, first=80)
+
+
+def test_a_callback_at_the_end_has_the_gossip(found: dict[str, Any]) -> None:
+    assert found["trained"]["own average at the end"] == 0.5  # of 0 and 1
+    assert found["trained"]["closed"]
+
+
+def test_a_mixin_behind_the_trainer_is_refused() -> None:
+    from transformers import Trainer
+
+    from gossamer.transformers import GossipMixin
+
+    with pytest.raises(TypeError, match=r"write class Wrong\(GossipMixin, \.\.\.\)"):
+
+        class Wrong(Trainer, GossipMixin):  # type: ignore[misc]
+            pass
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"gossip": {"topologie": "ring"}}, "gossip has no 'topologie'; did you mean 'topology'?"),
+        ({"gossip": {"qqq": 1}}, "gossip has no 'qqq'; it has topology, pattern"),
+        ({"topology": "ring"}, "give it gossip={'topology': 'ring'}"),
+    ],
+)
+def test_wrong_words_are_named(words: dict[str, Any], message: str) -> None:
+    from gossamer.transformers import GossipTrainer
+
+    with pytest.raises(TypeError, match=re.escape(message)):
+        GossipTrainer(torch.nn.Linear(1, 1), **words)
 
 
 def test_a_group_that_does_not_go_on_is_refused(found: dict[str, Any]) -> None:

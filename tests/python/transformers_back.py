@@ -96,6 +96,7 @@ def main(folder: Path, dies: dict[str, int], resume: str | None, steps: int) -> 
         "steps": trainer.state.global_step,
         "epoch": trainer.state.epoch,
         "counted": counts.steps,
+        "saves": trainer.is_world_process_zero(),
         "eval": [(line["step"], line["eval_loss"]) for line in history if "eval_loss" in line],
         "samples": watch.samples,
         "rate": optimizer.param_groups[0]["lr"],

@@ -14,8 +14,9 @@ import gossip_support  # noqa: F401  the package's place, before the package
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+import torch
 import transformers
-from transformers_scenarios import flat, make
+from transformers_scenarios import Texts, flat, make
 
 import gossamer
 
@@ -38,6 +39,15 @@ def main(folder: Path) -> None:
     found["eval"] = [line["eval_loss"] for line in history if "eval_loss" in line]
     found["loss"] = [line["loss"] for line in history if "loss" in line]
     found["steps"] = trainer.state.global_step
+    rows = [Texts()[k]["labels"] for k in range(len(Texts()))]
+    predicted = trainer.predict(Texts())
+    found["rows are there"] = predicted.label_ids.tolist() == [row.tolist() for row in rows]
+    ids = torch.stack(rows)
+    with torch.no_grad():
+        logits = trainer.model.eval()(input_ids=ids).logits
+    every = {"input_ids": ids, "labels": ids}
+    found["loss of all rows"] = float(trainer.prediction_step(trainer.model, every, True)[0])
+    found["predictions away"] = float((torch.tensor(predicted.predictions) - logits).abs().max())
     found["saves"] = trainer.is_world_process_zero()
     if found["saves"]:
         for name in ("last", f"out/checkpoint-{STEPS}"):

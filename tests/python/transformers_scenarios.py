@@ -49,8 +49,31 @@ class Watch(transformers.TrainerCallback):
         self._notes["spread at the end"] = spread(model)
 
 
+class OwnAverage(transformers.TrainerCallback):
+    """Each worker's own, whose mean over the workers is taken at the very end."""
+
+    def __init__(self, trainer: GossipTrainer, notes: Notes) -> None:
+        self._trainer, self._notes = trainer, notes
+        self._average = torch.tensor(float(trainer.args.process_index))
+
+    def on_train_end(self, *_: Any, **__: Any) -> None:
+        assert self._trainer.gossip is not None
+        with self._trainer.gossip.averaged(also=self._average):
+            self._notes["own average at the end"] = float(self._average)
+
+
+class StopsHalfWay(transformers.TrainerCallback):
+    def on_step_end(self, _: Any, state: Any, control: Any, **__: Any) -> None:
+        control.should_training_stop = state.global_step == STEPS
+
+
 def make(
-    folder: Path, notes: Notes, steps: int = STEPS, watches: bool = True, **gossip: Any
+    folder: Path,
+    notes: Notes,
+    steps: int = STEPS,
+    watches: bool = True,
+    save_workers: bool = False,
+    **gossip: Any,
 ) -> GossipTrainer:
     transformers.set_seed(0)
     config = transformers.GPT2Config(
@@ -77,6 +100,7 @@ def make(
         eval_dataset=Texts(),
         callbacks=[Watch(notes)] if watches else [],
         gossip={"timeout_s": 60, **gossip},
+        save_workers=save_workers,
     )
 
 
@@ -87,6 +111,7 @@ def flat(model: torch.nn.Module) -> torch.Tensor:
 def trained(folder: Path) -> Notes:
     notes: Notes = {}
     trainer = make(folder, notes, metrics=folder / "metrics")
+    trainer.add_callback(OwnAverage(trainer, notes))
     trainer.train()
     own = folder / "metrics" / f"metrics.rank{trainer.args.process_index}.jsonl"
     notes["samples"] = [json.loads(line).get("samples") for line in own.read_text().splitlines()]
@@ -111,6 +136,24 @@ def resumed(folder: Path) -> Notes:
     return notes
 
 
+def stopped(folder: Path) -> Notes:
+    """A run that is stopped half-way and resumed, beside one that is not."""
+    notes: Notes = {}
+    ends = {}
+    for name, stops in (("whole", False), ("parts", True)):
+        trainer = make(folder / name, {}, 2 * STEPS, watches=False, save_workers=True)
+        if stops:
+            trainer.add_callback(StopsHalfWay())
+        trainer.train()
+        if stops:
+            trainer = make(folder / name, {}, 2 * STEPS, watches=False, save_workers=True)
+            trainer.train(resume_from_checkpoint=True)
+        ends[name] = flat(trainer.model)
+        notes[name] = [line.get("eval_loss") for line in trainer.state.log_history]
+    notes["away"] = float((ends["whole"] - ends["parts"]).abs().max())
+    return notes
+
+
 def allreduce(folder: Path) -> Notes:
     notes: Notes = {}
     make(folder / "allreduce", notes, pattern="allreduce").train()
@@ -119,7 +162,7 @@ def allreduce(folder: Path) -> Notes:
 
 def main(notes: str, folder: str) -> None:
     os.environ["GROUP_RANK"] = os.environ["RANK"]  # so that there is gossip, and no mean of a host
-    cases = (trained, resumed, allreduce)
+    cases = (trained, resumed, stopped, allreduce)
     found: Notes = {case.__name__: case(Path(folder)) for case in cases}
     try:
         make(Path(folder), {}, lost="go_on")

@@ -19,17 +19,13 @@ import torch
 
 from gossamer.gossip import Gossip
 from gossamer.step.runs import run_of
+from gossamer.transformers import evaluation, options, states
 from gossamer.workers import lasting_group, members
 from gossamer.workers.returns import Returns
 
 _transformers: Any = importlib.import_module("transformers")
-_callbacks: Any = importlib.import_module("transformers.trainer_callback")
 _utils: Any = importlib.import_module("transformers.trainer_pt_utils")
-# Of a TrainerState: what is not the same for all workers, or is known already.
-_OWN = {
-    *("epoch", "global_step", "stateful_callbacks"),
-    *("is_local_process_zero", "is_world_process_zero", "is_hyper_param_search"),
-}
+_WORKERS = "gossip"  # folder in a checkpoint
 
 
 class GossipMixin:
@@ -38,7 +34,7 @@ class GossipMixin:
     The model is not wrapped; the optimizer gets a ``gossamer.Gossip`` when ``train`` begins.
     ``evaluate`` and ``predict`` during training, checkpoints and ``save_model`` see the mean over
     all workers, and every worker has that mean after ``train``. The optimizer state in a checkpoint
-    is rank 0's, so a resumed run starts all workers from one model.
+    is rank 0's, so a resumed run starts all workers from one model, unless ``save_workers``.
 
     With ``{"lost": "go_on"}`` the workers that are left finish ``train``, and may ``evaluate``
     after it. Call ``gossamer.init()`` before TrainingArguments is made: then what the Trainer asks
@@ -48,6 +44,9 @@ class GossipMixin:
 
     Args:
         gossip: keyword arguments of ``gossamer.Gossip``, such as ``{"topology": "ring"}``.
+        save_workers: each checkpoint also has every worker's parameters and optimizer state, in its
+            folder ``gossip``, which all workers must see. Then a resumed run has the bits of one
+            that was never stopped.
         trainer: those of the Trainer. ``average_tokens_across_devices`` is switched off: it would
             have every step wait for all workers.
 
@@ -68,13 +67,26 @@ class GossipMixin:
     optimizer: Any
     state: Any
 
-    def __init__(self, *args: Any, gossip: Mapping[str, Any] | None = None, **trainer: Any) -> None:
+    def __init_subclass__(cls, **words: Any) -> None:
+        options.check_order(GossipMixin, cls.__mro__)
+        super().__init_subclass__(**words)
+
+    def __init__(
+        self,
+        *args: Any,
+        gossip: Mapping[str, Any] | None = None,
+        save_workers: bool = False,
+        **trainer: Any,
+    ) -> None:
+        options.check(gossip or {}, trainer, type(self).__mro__)
         self._gossip_options = dict(gossip or {})
         self._gossip: Gossip | None = None
         self._company: Gossip | None = None  # by whom the process group goes on, after train, too
         self._trains = self._is_averaged = False
         self._progress = _Progress(self)
         self._returns = Returns()
+        self._saves_workers = save_workers
+        self._resumed: Path | None = None  # the checkpoint that train goes on from
         self._now: Path | None = None  # of a worker that comes back: the place of its TrainerState
         super().__init__(*args, **trainer)
         own: Any = self
@@ -90,12 +102,13 @@ class GossipMixin:
                 "lost='go_on' in a process group that does not go on; call gossamer.init() before "
                 "TrainingArguments is made, and start the script with `gossamer launch`"
             )
+        self._rank = self.args.process_index
         self.args.average_tokens_across_devices = False
         own.callback_handler.callbacks.insert(0, _AtTheEnd(self))
 
     @property
     def gossip(self) -> Gossip | None:
-        """While ``train`` runs."""
+        """While ``train`` runs, and in ``on_train_end``, such as for ``averaged(also=ema)``."""
         return self._gossip
 
     # Training.
@@ -170,7 +183,8 @@ class GossipMixin:
             yield
             return
         with self._gossip.averaged():
-            self._take_rank_0s_place()
+            if self._company is not None:
+                self._take_rank_0s_place(sorted(self._company.gather(None)))
             self._is_averaged = True
             try:
                 yield
@@ -189,6 +203,22 @@ class GossipMixin:
         with self._averaged():
             return own.predict(*args, **kwargs)
 
+    def evaluation_loop(self, dataloader: Any, *args: Any, **kwargs: Any) -> Any:
+        """By the workers that are left. Once more where one is lost meanwhile."""
+        own: Any = super()
+        company = self._company
+        if company is None:
+            return own.evaluation_loop(dataloader, *args, **kwargs)
+        there = sorted(company.gather(None))
+        while True:
+            self._take_rank_0s_place(there)
+            with evaluation.among(there, self._rank, self, dataloader):
+                outcome = own.evaluation_loop(dataloader, *args, **kwargs)
+            left = sorted(company.gather(None))
+            if left == there:
+                return outcome
+            there = left
+
     def save_model(self, *args: Any, **kwargs: Any) -> None:
         """The mean over all workers. Collective while ``train`` runs."""
         own: Any = super()
@@ -199,22 +229,35 @@ class GossipMixin:
         own: Any = super()
         with self._averaged():
             own._save_checkpoint(*args, **kwargs)
+        if self._saves_workers and self._gossip is not None:
+            trial = args[1] if len(args) > 1 else kwargs.get("trial")
+            folder = Path(own._get_output_dir(trial)) / f"checkpoint-{self.state.global_step}"
+            self._gossip.save(folder / _WORKERS)
+
+    def _go_on_as_saved(self) -> None:
+        """Each worker from its own state, where the checkpoint has it."""
+        saved, self._resumed = self._resumed, None
+        if saved is not None and self._gossip is not None and (saved / _WORKERS).is_dir():
+            self._gossip.load(saved / _WORKERS)
 
     # Workers that are lost.
 
     def _goes_on(self) -> bool:
         return self._gossip_options.get("lost") == "go_on"
 
-    def _take_rank_0s_place(self) -> None:
-        """Where it is lost, on the lowest rank that is left. Collective."""
-        if self._company is None or self.args.process_index != min(self._company.gather(None)):
+    def _take_rank_0s_place(self, there: list[int]) -> None:
+        """Where it is lost, on the lowest rank that is left; until it has come back."""
+        is_first = self._rank == there[0]
+        if self.args.process_index == (0 if is_first else self._rank):
             return
         for state in (self.args.distributed_state, self.accelerator.state):
-            state.process_index = 0
-        self.state.is_world_process_zero = True
+            state.process_index = 0 if is_first else self._rank
+        self.state.is_world_process_zero = is_first
         model = self.accelerator.unwrap_model(self.model)
         if hasattr(model, "should_save_on_this_rank"):  # since transformers 5: asks torch's rank
-            model.should_save_on_this_rank = bool
+            vars(model).pop("should_save_on_this_rank", None)
+            if is_first:
+                model.should_save_on_this_rank = bool
 
     @contextlib.contextmanager
     def _where_the_others_are(self) -> Iterator[Path]:
@@ -243,6 +286,7 @@ class GossipMixin:
         own: Any = super()
         if self._now is None or Path(place) != self._now:
             own._load_from_checkpoint(place, *args, **kwargs)
+            self._resumed = Path(place)
 
     # The end.
 
@@ -252,13 +296,14 @@ class GossipMixin:
             return
         with self._gossip.averaged() as model:
             mean = {name: tensor.detach().clone() for name, tensor in _tensors(model)}
-        self._close()
+        self._is_averaged = True  # from now on, so that one may save alone
         with torch.no_grad():
             for name, tensor in _tensors(self.model):
                 if tensor.is_floating_point() and type(tensor.detach()) is torch.Tensor:
                     tensor.copy_(mean[name])
 
     def _close(self) -> None:
+        self._is_averaged = False
         if self._gossip is not None and self._gossip is not self._company:
             self._gossip.close()
         self._gossip = None
@@ -288,26 +333,11 @@ class _Progress:
         """Of what has changed since, once one that came back has done its first step: see Note
         [First steps]."""
         company = self._trainer._company
-        told = self._trainer._returns.told(company, self._known) if company is not None else None
+        if company is None:
+            return
+        told = self._trainer._returns.told(company, lambda: states.known(self._trainer))
         if told is not None:
-            self._put(told)
-
-    def _known(self) -> dict[str, Any]:
-        state = dataclasses.asdict(self._trainer.state)
-        return {
-            "state": _plain({k: v for k, v in state.items() if k not in _OWN}),
-            "callbacks": [_plain(each.state()["attributes"]) for each in self._callbacks()],
-        }
-
-    def _put(self, known: Mapping[str, Any]) -> None:
-        vars(self._trainer.state).update(known["state"])
-        for callback, attributes in zip(self._callbacks(), known["callbacks"], strict=True):
-            vars(callback).update(attributes)
-
-    def _callbacks(self) -> list[Any]:
-        trainer: Any = self._trainer
-        found = trainer.callback_handler.callbacks
-        return [each for each in found if isinstance(each, _callbacks.ExportableState)]
+            states.put(self._trainer, told)
 
     def at(self, steps_done: int) -> dict[str, Any]:
         """The TrainerState after so many steps of the Gossip."""
@@ -320,19 +350,6 @@ class _Progress:
         self._ahead, self._state = given["ahead"], json.loads(given["state"])
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that JSON can say."""
-
-    def can_say(value: Any) -> bool:
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError):
-            return False
-        return True
-
-    return {name: value for name, value in values.items() if can_say(value)}
-
-
 class _AtTheEnd(_transformers.TrainerCallback):
     """The first of the callbacks, so that all others see what is kept."""
 
@@ -340,7 +357,8 @@ class _AtTheEnd(_transformers.TrainerCallback):
         self._trainer = trainer
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        self._trainer._progress.begin()  # a checkpoint is loaded by now
+        self._trainer._go_on_as_saved()  # the rest of a checkpoint is loaded by now
+        self._trainer._progress.begin()
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
         self._trainer._progress.tell()
