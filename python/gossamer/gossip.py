@@ -17,6 +17,7 @@ from gossamer.base.closing import AtExit, Closing
 from gossamer.checkpoint import handing_over, loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
 from gossamer.gossip_examples import with_examples
+from gossamer.records.totals import Event
 from gossamer.session import session
 from gossamer.session.settings import Settings
 from gossamer.step import consensus, gathered, loop_state, means
@@ -324,6 +325,13 @@ class Gossip(habits.NoModule, Closing):
         payloads by bucket. ``lost`` says why, by rank, of workers that it goes on without.
         ``edges`` has the payload bytes ``sent`` and ``received`` by peer."""
         return self._run.totals.stats(self._run.team.engine)
+
+    def events(self) -> list[Event]:
+        """Who was lost and who has come back since the last call, as this worker saw it: a list of
+        named tuples with ``kind`` ("lost" or "back"), ``rank``, ``step`` and ``why``. Of "back"
+        the step is the first one that the worker is there again. Without ``lost="go_on"`` the list
+        is empty. Of more than 10,000 that nobody takes the newest are kept."""
+        return self._run.totals.take_events()
 
     def log(self, **values: Any) -> None:
         """Adds values to the next line of ``metrics``, such as ``loss=loss``: numbers, texts and

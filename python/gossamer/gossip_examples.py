@@ -91,6 +91,10 @@ print(f"waited {gossip.last_step.exposed_s:.3f} s in step {gossip.last_step.step
 if not gossip.is_fused:
     print("the optimizer takes its own step before the mix")
 """,
+    "events": """
+for event in gossip.events():
+    print(event.kind, event.rank, event.step, event.why)
+""",
     "stats": """
 stats = gossip.stats()
 print(stats["steps"], stats["exposed_s"], stats["edges"])

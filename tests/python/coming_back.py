@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 HAD_TORCH = "torch" in sys.modules
 
@@ -40,6 +41,7 @@ def main() -> None:
     told = os.environ.get("TOLD", "")
     stop = gossamer.StopOnSignal(gossip) if told else None
     step, end = first, None
+    events: list[Any] = []
     while end is None or step < end:
         if life < len(deaths) and step - first == deaths[life]:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -48,6 +50,7 @@ def main() -> None:
         optimizer.step()
         scheduler.step()
         step += 1
+        events += [list(event) for event in gossip.events()]
         time.sleep(0.01)
         if step % 10 == 0:
             gossip.disagreement()
@@ -70,6 +73,7 @@ def main() -> None:
         "mean": mean.tolist(),
         "updates": [int(optimizer.state[p]["step"]) for p in model.parameters()],
         "lost": gossip.stats()["lost"],
+        "events": events,
         "group": [dist.get_rank(), dist.get_world_size()],
         "rate": optimizer.param_groups[0]["lr"],
         "had_torch": HAD_TORCH,

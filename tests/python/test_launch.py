@@ -86,6 +86,13 @@ def test_a_worker_comes_back_with_a_neighbours_state(tmp_path: Path) -> None:
     assert [rank["first"] > 8 for rank in found] == [False, False, True, False]
     assert "rank 2 ended by SIGKILL" in said
     assert f"rank 2 is back from step {found[2]['first'] + 1} on" in said
+    for rank in (0, 1, 3):  # a neighbour may lose it one step later
+        lost, back = found[rank]["events"]
+        assert lost[:2] == ["lost", 2]
+        assert back == ["back", 2, found[2]["first"] + 1, ""]
+        assert lost[3]
+        assert 0 <= lost[2] < back[2]
+    assert found[2]["events"] == []
     # Adam goes on counting where the neighbour had got to, in some of the steps before.
     assert found[2]["steps"] - 140 < found[2]["updates"][0] <= found[2]["steps"]
 

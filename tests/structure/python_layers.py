@@ -31,7 +31,7 @@ ARROWS: dict[str, set[str]] = {
     "gossip_examples": set(),
     "gossip": {
         *("base", "workers", "tensors", "session", "step", "checkpoint"),
-        *("habits", "uneven_epochs", "gossip_examples"),
+        *("habits", "uneven_epochs", "gossip_examples", "records"),
     },
     "diagnosis": {"workers"},
     "probing": {"base", "workers", "tensors", "session", "diagnosis"},

@@ -1,10 +1,22 @@
-"""What a worker has waited and sent so far."""
+"""What a worker has waited and sent so far, and whom it has lost and met again."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from typing import Any, NamedTuple
 
 from gossamer import _core
+
+_MOST_EVENTS = 10_000
+
+
+class Event(NamedTuple):
+    """See Gossip.events."""
+
+    kind: str
+    rank: int
+    step: int
+    why: str
 
 
 class Totals:
@@ -14,14 +26,22 @@ class Totals:
         self._exposed_s = self._hidden_s = 0.0
         self._skipped = 0
         self._lost: dict[int, str] = {}
+        self._events: deque[Event] = deque(maxlen=_MOST_EVENTS)
 
     def add(self, step: _core.StepReport) -> None:
         self._exposed_s += step.exposed_s
         self._hidden_s += step.hidden_s
         self._skipped += step.skipped
         self._lost |= {each.rank: each.why for each in step.lost}
+        self._events += [Event("lost", each.rank, step.step, each.why) for each in step.lost]
         for each in step.back:
             self._lost.pop(each.rank, None)
+            self._events.append(Event("back", each.rank, each.steps + 1, ""))
+
+    def take_events(self) -> list[Event]:
+        events = list(self._events)
+        self._events.clear()
+        return events
 
     def waited(self, engine: _core.Engine) -> tuple[float, float]:
         """Seconds exposed and hidden so far."""
