@@ -144,7 +144,7 @@ def test_a_mixin_behind_the_trainer_is_refused() -> None:
 
     with pytest.raises(TypeError, match=r"write class Wrong\(GossipMixin, \.\.\.\)"):
 
-        class Wrong(Trainer, GossipMixin):  # type: ignore[misc]
+        class Wrong(Trainer, GossipMixin):
             pass
 
 
