@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import nn
 
 from gossamer import _core, habits
+from gossamer.base import words
 from gossamer.base.closing import AtExit, Closing
 from gossamer.checkpoint import handing_over, loading, saving
 from gossamer.checkpoint.folder_locks import FolderLocks
@@ -115,6 +116,7 @@ class Gossip(habits.NoModule, Closing):
     set by hand at any time: the mix adds to them what it would have added.
     """
 
+    @words.checked("Gossip")
     def __init__(
         self,
         model: nn.Module,

@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 
 from gossamer import _core
+from gossamer.base import words
 from gossamer.base.closing import AtExit, Closing
 from gossamer.session import session
 from gossamer.session import settings as arguments
@@ -48,6 +49,7 @@ class Mixer(Closing):
         mixer.close()
     """
 
+    @words.checked("Mixer")
     def __init__(
         self,
         tensors: torch.Tensor | Iterable[torch.Tensor],

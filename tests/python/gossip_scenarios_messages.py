@@ -101,6 +101,10 @@ def set_up(rank: int, size: int) -> Any:
         "a schedule for four workers": lambda: make(
             mlp(), topology=gossamer.make_schedule("ring", [4])
         ),
+        "a graph in two parts": lambda: make(
+            mlp(),
+            topology=gossamer.schedule_from_matrices([[[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1]]]),
+        ),
         "a topology that changes": lambda: make(mlp(), pattern="exact_diffusion"),
         "hosts in turn": lambda: hosts_in_turn(rank),
         "a mesh of two dimensions": lambda: make(mlp(), group=mesh),
@@ -230,6 +234,7 @@ fused on some ranks
 another model's optimizer on a rank
 a topology that needs a power of two
 a schedule for four workers
+a graph in two parts
 a topology that changes
 hosts in turn
 a mesh of two dimensions

@@ -151,8 +151,11 @@ def test_a_mixin_behind_the_trainer_is_refused() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"gossip": {"topologie": "ring"}}, "gossip has no 'topologie'; did you mean 'topology'?"),
-        ({"gossip": {"qqq": 1}}, "gossip has no 'qqq'; it has topology, pattern"),
+        (
+            {"gossip": {"topologie": "ring"}},
+            "there is no argument 'topologie'; did you mean 'topology'?",
+        ),
+        ({"gossip": {"qqq": 1}}, "there is no argument 'qqq'; it has topology, pattern"),
         ({"topology": "ring"}, "give it gossip={'topology': 'ring'}"),
     ],
 )

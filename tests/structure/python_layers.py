@@ -37,8 +37,8 @@ ARROWS: dict[str, set[str]] = {
     "probing": {"base", "workers", "tensors", "session", "diagnosis"},
     "job": {"workers"},
     "launching": set(),
-    "lightning": {"workers", "step", "gossip", "job", "stopping"},
-    "transformers": {"workers", "step", "gossip"},
+    "lightning": {"base", "workers", "step", "gossip", "job", "stopping"},
+    "transformers": {"base", "workers", "step", "gossip"},
     "doctor": {"workers", "diagnosis"},
     "__init__": {
         *("_built", "_load", "optim", "own_schedules"),

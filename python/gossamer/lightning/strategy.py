@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 from gossamer import job
+from gossamer.base import words
 from gossamer.gossip import Gossip
 from gossamer.lightning import callbacks, package
 from gossamer.lightning.progress import Progress
@@ -62,6 +63,7 @@ class GossipStrategy(_strategies.DDPStrategy):
                 "[GossipStrategy] nothing is wrapped in DistributedDataParallel, got arguments for "
                 f"it: {', '.join(self._ddp_kwargs)}; those of gossamer.Gossip go into gossip={{}}"
             )
+        words.check("Gossip", gossip or {}, words.known_words(Gossip.__init__))
         self._gossip_options = dict(gossip or {})
         self._gossips: list[Gossip] = []
         self._averaged = contextlib.ExitStack()

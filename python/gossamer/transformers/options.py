@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gossamer.base import words
 from gossamer.gossip import Gossip
 
-_KNOWN = [*inspect.signature(Gossip.__init__).parameters][3:]  # after self, model and optimizer
+_KNOWN = words.known_words(Gossip.__init__)
 
 
 def check(gossip: Mapping[str, Any], trainer: Mapping[str, Any], classes: Sequence[type]) -> None:
     """Raises TypeError for words that Gossip does not have, and for its words beside ``gossip``."""
-    for word in gossip:
-        if word not in _KNOWN:
-            near = difflib.get_close_matches(word, _KNOWN, 1)
-            raise TypeError(
-                f"[GossipTrainer] gossip has no {word!r}; "
-                + (f"did you mean {near[0]!r}?" if near else f"it has {', '.join(_KNOWN)}")
-            )
+    words.check("Gossip", gossip, _KNOWN)
     taken = _words_of(classes)
     for word, value in trainer.items():
         if word in _KNOWN and word not in taken:
@@ -43,8 +37,8 @@ def check_order(mixin: type, classes: Sequence[type]) -> None:
 
 
 def _words_of(classes: Sequence[type]) -> set[str]:
-    words: set[str] = set()
+    found: set[str] = set()
     for each in classes:
         if "__init__" in vars(each):
-            words.update(inspect.signature(each.__init__).parameters)
-    return words
+            found.update(inspect.signature(vars(each)["__init__"]).parameters)
+    return found
