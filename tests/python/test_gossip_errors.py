@@ -226,9 +226,7 @@ CASES: dict[str, Callable[[], object]] = {
         m := mlp(), accelerated(sgd(m), torch.amp.GradScaler("cpu"))
     ),
     "a list in place of a group": lambda: Gossip((m := mlp()), sgd(m), group=[0, 1]),
-    "word": lambda: Gossip((m := mlp()), sgd(m), topologie="ring"),
-    "word that is like none": lambda: Gossip((m := mlp()), sgd(m), xyz=1),
-    "word of a mixer": lambda: gossamer.Mixer(torch.zeros(2), codek="int8"),
+    "word": lambda: Gossip(mlp(), topologie="ring"),
     "topology": lambda: Gossip((m := mlp()), sgd(m), topology="alternating_exponential_rin"),
     "pattern": lambda: Gossip((m := mlp()), sgd(m), pattern="cta"),
     "a pattern with an own step": lambda: Gossip(
