@@ -144,8 +144,10 @@ void bind_life(EngineClass& type) {
             });
           },
           NoGil(), "Waits until everything under way has left and arrived.")
-      .def("close", &EngineHandle::close, NoGil(),
-           "Ends gossiping; everything else is refused from then on.");
+      .def("close", &EngineHandle::close, py::arg("gives") = false, NoGil(),
+           R"(Ends gossiping; everything else is refused from then on.
+
+``gives``: once the others have what this worker sent in steps that are done.)");
 }
 
 void bind_tensors(EngineClass& type) {

@@ -102,13 +102,17 @@ std::vector<py::bytes> EngineHandle::call(const std::string& what, const py::byt
   return {said.begin(), said.end()};
 }
 
-void EngineHandle::close() {
+void EngineHandle::close(bool gives) {
   if (!home_.is_here()) {
     abandon(gradients_);
     abandon(engine_);
     abandon(roll_call_);
     abandon(transport_);
     return;
+  }
+  if (gives && engine_) {
+    engine_->engine().wait_until_given();
+    if (gradients_) gradients_->wait_until_given();
   }
   if (gradients_) gradients_->stop();
   engine_.reset();  // its thread may still look at what the averages have

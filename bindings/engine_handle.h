@@ -62,7 +62,8 @@ class EngineHandle {
   /// What all workers say that have come to `what`, by rank, once all have.
   std::vector<pybind11::bytes> call(const std::string& what, const pybind11::bytes& own);
 
-  void close();
+  /// `gives`: first waits until the others have what this worker sent in steps that are done.
+  void close(bool gives = false);
 
  private:
   Progress progress() const;

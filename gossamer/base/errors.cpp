@@ -76,6 +76,8 @@ constexpr std::pair<std::string_view, std::string_view> kHabits[] = {
     {"fp16", "bf16"},
     {"half", "bf16"},
     {"ddp", "allreduce"},
+    {"d2", "exact_diffusion"},
+    {"dgd", "cwa"},
     {"all_reduce", "allreduce"},
 };
 

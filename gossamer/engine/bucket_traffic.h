@@ -14,6 +14,7 @@ namespace gossamer {
 
 /// How far a wait goes; each goes further than the one before.
 enum class Until {
+  given,     ///< what was sent in steps that are done is taken, or the peer is not there
   arrived,   ///< what was launched has arrived, and the memory that the next update writes is back
   copied,    ///< and what peers lent is copied and theirs again
   returned,  ///< and everything that was lent to them is back; nothing is consumed

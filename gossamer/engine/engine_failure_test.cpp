@@ -187,7 +187,7 @@ TEST(EngineOptions, ThatDoNotFitEachOtherAreRefused) {
   directed.codec = Codec::bf16;
   refused(directed, "codec");
   directed.schedule.stochasticity = Stochasticity::row;
-  refused(directed, "doubly stochastic");
+  refused(directed, "columns sum to 1");
 }
 
 TEST(ConsensusAverage, IsTheMeanAndLeavesNoTrace) {

@@ -181,6 +181,13 @@ std::string subject(const PatternFacts& pattern) { return "pattern " + std::stri
 }
 
 [[noreturn]] void refuse_weights(const PatternFacts& pattern, const Schedule& schedule) {
+  if (pattern.weighs) {
+    fail_argument({.place = "pattern",
+                   .what = subject(pattern) + " needs W whose columns sum to 1",
+                   .got = schedule.name,
+                   .remedy = "where its rows do, give the transposed matrices, or weights by which "
+                             "each worker shares out all that it has"});
+  }
   fail_argument({.place = "pattern",
                  .what = subject(pattern) + " needs doubly stochastic W",
                  .got = schedule.name,

@@ -902,8 +902,11 @@ class Engine:
     def quiesce(self) -> None:
         """Waits until everything under way has left and arrived."""
 
-    def close(self) -> None:
-        """Ends gossiping; everything else is refused from then on."""
+    def close(self, gives: bool = False) -> None:
+        """Ends gossiping; everything else is refused from then on.
+
+        ``gives``: once the others have what this worker sent in steps that are done.
+        """
 
     def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:
         """Whether these are its tensors, by group, as they were; frozen ones do not count."""

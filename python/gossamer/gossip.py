@@ -344,8 +344,9 @@ class Gossip(habits.NoModule, Closing):
         self._run.metrics.log(values)
 
     def close(self) -> None:
-        """Ends gossiping; the optimizer steps alone from then on, and neighbours that still step
-        fail. May be called again."""
+        """Ends gossiping, once the others have what this worker sent in its steps; it waits for
+        nobody where an exception is under way. The optimizer steps alone from then on, and
+        neighbours that take more steps fail. May be called again."""
         run = self._run
         if run.is_closed:
             return

@@ -19,7 +19,7 @@ ARROWS: dict[str, set[str]] = {
     "session": {"workers", "tensors"},
     "records": {"base", "workers", "session"},
     "checks": {"workers", "tensors", "session"},
-    "step": {"workers", "tensors", "session", "records", "checks"},
+    "step": {"base", "workers", "tensors", "session", "records", "checks"},
     "checkpoint": {"base", "workers", "tensors", "session", "step"},
     "habits": {"step"},
     "uneven_epochs": {"workers", "tensors", "session", "step"},

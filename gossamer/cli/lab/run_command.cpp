@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -147,6 +148,13 @@ void print_table(const std::vector<Outcome>& outcomes) {
                 outcome.name.c_str(), mse.mean, mse.error, mse.mean / first,
                 last_of(outcome, &Point::disagreement).mean,
                 loss == 0 ? "-" : three_digits(loss).c_str());
+  }
+  const auto has_diverged = [](const Outcome& outcome) {
+    return !std::isfinite(last_of(outcome, &Point::error).mean);
+  };
+  for (const Outcome& outcome : outcomes) {
+    if (!has_diverged(outcome)) continue;
+    std::printf("\n%s has diverged: take a smaller learning rate (--lr)\n", outcome.name.c_str());
   }
 }
 

@@ -81,7 +81,7 @@ void print_text(const TheoryMixing& mixing) {
                     std::string(name_of(row.data)), product_text(factors_of(row)),
                     four_digits(transient_iterations(row, strength))});
   }
-  rows.push_back({"exact_diffusion", "non_convex", "", "none known that beats d_sgd's", "-"});
+  rows.push_back({"exact_diffusion", "non_convex", "", "none in the lecture", "-"});
   std::printf("%s\n", text_table(rows, 4).c_str());
   std::vector<std::vector<std::string>> topologies = {{"topology", "communication",
                                                        "transient iterations", here, "neighbours",

@@ -64,6 +64,14 @@ void FlatAverage::wait_back() {
   if (exchange_) exchange_->wait_all_back();
 }
 
+void FlatAverage::wait_until_given() {
+  if (is_under_way_) return;
+  try {
+    wait_back();
+  } catch (const TransportError&) {
+  }
+}
+
 void FlatAverage::launch(ExchangeRunner& runner, const Launch& launch, PayloadRef when) {
   std::optional<std::int64_t> recorded_step;
   Recorder* const recorder = launch.recorder;

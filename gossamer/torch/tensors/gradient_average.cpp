@@ -207,6 +207,10 @@ GradientAverage::~GradientAverage() {
 
 void GradientAverage::arrive(std::size_t tensor) { state_->arrive(tensor, state_); }
 
+void GradientAverage::wait_until_given() {
+  if (state_->rounds) state_->rounds->wait_until_given();
+}
+
 void GradientAverage::stop() {
   if (const auto token = state_->pass.lock()) token->has_ended = true;
   state_->arrivals.reset();

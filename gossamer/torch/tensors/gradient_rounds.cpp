@@ -161,6 +161,11 @@ void GradientRounds::launch(std::size_t b) {
                         payload_of(bucket));
 }
 
+void GradientRounds::wait_until_given() {
+  for (GradientBucket& bucket : buckets()) bucket.average.wait_until_given();
+  presence_.average().wait_until_given();
+}
+
 PayloadRef GradientRounds::payload_of(GradientBucket& bucket) {
   if (GradientStage* const stage = bucket.stage.get()) {
     std::vector<at::Tensor> gradients;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import sys
 import weakref
 from typing import TypeVar
 
@@ -21,6 +22,12 @@ class Closing:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def is_in_order() -> bool:
+    """Whether something is closed because it is done, and not because of an error, after which it
+    waits for nobody."""
+    return sys.exc_info()[0] is None and getattr(sys, "last_value", None) is None
 
 
 class AtExit:

@@ -295,8 +295,9 @@ class Suspicions:
             self._say(check, check.at_end(trained))
         self._sort_out()
 
-    def drop(self) -> None:
-        """Takes away what checks have set."""
+    def end(self, trained: Trained) -> None:
+        """For the last time; takes away what checks have set."""
+        self.at_end(trained)
         for check in self._checks:
             check.drop()
         self._checks = []

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from gossamer import _core
+from gossamer.base import closing
 from gossamer.checks import first_steps
 from gossamer.checks.suspicions import Suspicions
 from gossamer.records import tracing
@@ -134,17 +135,16 @@ class Run:
         self.metrics.resume()
 
     def close(self) -> None:
-        """Writes what is to be written, and leaves the others."""
+        """Writes what is to be written, and leaves the others, once they have what was sent."""
         self.is_closed = True
-        self._suspicions.at_end(self.trained)
-        self._suspicions.drop()
+        self._suspicions.end(self.trained)
         engine, transport = self.team.engine, self.session.transport
         try:
             self.metrics.close(engine)
         finally:
             if self.state is not None:
                 self.state.release()
-            engine.close()
+            engine.close(gives=closing.is_in_order())
             if transport is not None:
                 transport.stop()
             self.trace.write()
