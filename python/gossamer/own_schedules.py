@@ -34,6 +34,11 @@ def schedule_from_matrices(
         schedule = gossamer.schedule_from_matrices([pair, apart])
         assert schedule.period == 2
     """
+    if not isinstance(matrices, Iterable):
+        raise ValueError(
+            f"[topology] matrices must be a list of them, one per round, got "
+            f"{type(matrices).__name__}; give [W] for the same in every step"
+        )
     rounds = [_rows(t, matrix) for t, matrix in enumerate(matrices)]
     hosts = list(workers_per_host) if workers_per_host is not None else [len(r) for r in rounds[:1]]
     return _core.modified_schedule(

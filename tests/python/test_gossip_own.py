@@ -13,6 +13,7 @@ from torch import nn
 from torch.optim import SGD
 
 import gossamer
+from gossamer.session import patterns
 
 NEAR = 1e-12
 JOINT = [[0.5, 0.5], [0.5, 0.5]]
@@ -170,6 +171,14 @@ def test_matrices_of_any_kind_and_modifiers() -> None:
     assert ring.loss_driven and ring.period == 0
 
 
+def test_rows_that_sum_to_1_are_not_what_push_sum_needs() -> None:
+    rows = gossamer.schedule_from_matrices([[[0.5, 0.5], [0.2, 0.8]]])
+    with pytest.raises(ValueError, match="columns sum to 1.*give the transposed matrices"):
+        patterns.check_schedule("push_sum", None, rows)
+    columns = gossamer.schedule_from_matrices([[[0.5, 0.2], [0.5, 0.8]]])
+    patterns.check_schedule("push_sum", None, columns)
+
+
 @pytest.mark.parametrize(
     ("matrices", "said"),
     [
@@ -179,6 +188,7 @@ def test_matrices_of_any_kind_and_modifiers() -> None:
         ([[[1.0, 0.5], [0.5, 0.5]]], "row 0 of round 0 with the sum 1.5"),
         ([[[math.nan, 0.5], [0.5, 0.5]]], "finite and not negative, got W[0][0] = nan"),
         ([], "there must be at least one host|needs at least one matrix"),
+        (lambda t: A, "must be a list of them, one per round, got function"),
     ],
 )
 def test_matrices_that_are_none_are_refused(matrices: Any, said: str) -> None:

@@ -129,6 +129,11 @@ def check_schedule(
     unmet = row.unmet_condition(rule.name if rule else "none", schedule, hyper)
     hosts = list(schedule.workers_per_host)
     topology = schedule.name.partition(" + ")[0]  # without modifiers
+    if unmet == "doubly_stochastic" and name == "push_sum":
+        raise ValueError(
+            f"[Gossip] pattern {name!r} needs W whose columns sum to 1, got topology "
+            f"{schedule.name!r}; where its rows do, give the transposed matrices"
+        )
     if unmet == "doubly_stochastic":
         raise ValueError(
             f"[Gossip] pattern {name!r} needs doubly stochastic W, got topology "

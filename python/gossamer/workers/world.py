@@ -168,10 +168,12 @@ def _schedule(
     if isinstance(topology, _core.Method):
         return topology.schedule(hosts, seed=seed)
     if topology.workers != sum(hosts):
+        is_own = topology.name.startswith("matrices")
+        again = f'make it with gossamer.make_schedule("{topology.name}", {hosts})'
         raise ValueError(
             f"[Gossip] the schedule {topology.name} is for {topology.workers} "
-            f"workers, got a group of {sum(hosts)}; make it with "
-            f'gossamer.make_schedule("{topology.name}", {hosts})'
+            f"workers, got a group of {sum(hosts)}; "
+            + (f"give matrices of {sum(hosts)} rows" if is_own else again)
         )
     # Without hosts of its own, as one of matrices is made: these, so that plans know them.
     return topology.on_hosts(hosts) if len(topology.workers_per_host) == 1 else topology
