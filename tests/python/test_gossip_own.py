@@ -173,7 +173,7 @@ def test_matrices_of_any_kind_and_modifiers() -> None:
 
 def test_rows_that_sum_to_1_are_not_what_push_sum_needs() -> None:
     rows = gossamer.schedule_from_matrices([[[0.5, 0.5], [0.2, 0.8]]])
-    with pytest.raises(ValueError, match="columns sum to 1.*give the transposed matrices"):
+    with pytest.raises(ValueError, match=r"columns sum to 1.*give the transposed matrices"):
         patterns.check_schedule("push_sum", None, rows)
     columns = gossamer.schedule_from_matrices([[[0.5, 0.2], [0.5, 0.8]]])
     patterns.check_schedule("push_sum", None, columns)
