@@ -40,7 +40,7 @@ def test_it_ends_with_all_workers_after_two_deaths(tmp_path: Path, pattern: str)
             stderr=said,
             text=True,
         )
-    late = threading.Timer(example_runs.SECONDS, launcher.kill)
+    late = threading.Timer(example_runs.SECONDS, launcher.terminate)  # and with it its workers
     late.start()
     assert launcher.stdout is not None
     lines = []
