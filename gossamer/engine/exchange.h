@@ -17,6 +17,7 @@
 
 #include "gossamer/base/aligned_bytes.h"
 #include "gossamer/base/dtype.h"
+#include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/engine/lost_peers.h"
 #include "gossamer/engine/overlap.h"
@@ -118,6 +119,13 @@ class Exchange {
   void take_over();
   /// Waits until peers have given back what was lent to them; afterwards the payload may change.
   void wait_all_back();
+  /// Before this worker leaves: the same; what is lost with a peer, or late, is no concern of it.
+  void wait_until_given() {
+    try {
+      wait_all_back();
+    } catch (const TransportError&) {
+    }
+  }
   /// Whether they have; throws once `deadline` has passed.
   bool is_all_back(Deadline deadline);
   /// Where the elements of a slice are, or of a coded buffer the bytes; after wait(), until

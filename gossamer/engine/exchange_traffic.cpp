@@ -19,14 +19,6 @@ void for_each(const Exchanges& exchanges, const Use& use) {
   }
 }
 
-/// What is lost with a peer, or what comes too late, is no concern of whoever leaves.
-void wait_until_given(Exchange& exchange) {
-  try {
-    exchange.wait_all_back();
-  } catch (const TransportError&) {
-  }
-}
-
 class ExchangeTraffic final : public BucketTraffic {
  public:
   ExchangeTraffic(const BucketState& state, const EngineOptions& options, ExchangeRunner& runner,
@@ -69,7 +61,7 @@ class ExchangeTraffic final : public BucketTraffic {
   }
 
   void wait(Until until) override {
-    if (until == Until::given) return for_each(lent_, wait_until_given);
+    if (until == Until::given) return for_each(lent_, [](Exchange& e) { e.wait_until_given(); });
     if (current_ == nullptr) return;
     for_each(current_->exchanges, [](Exchange& exchange) { exchange.wait(); });
     for_each(lent_, [](Exchange& exchange) { exchange.wait_all_back(); });

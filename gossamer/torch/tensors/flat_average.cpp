@@ -65,11 +65,7 @@ void FlatAverage::wait_back() {
 }
 
 void FlatAverage::wait_until_given() {
-  if (is_under_way_) return;
-  try {
-    wait_back();
-  } catch (const TransportError&) {
-  }
+  if (exchange_ && !is_under_way_) exchange_->wait_until_given();
 }
 
 void FlatAverage::launch(ExchangeRunner& runner, const Launch& launch, PayloadRef when) {
