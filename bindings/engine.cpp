@@ -52,6 +52,7 @@ void bind_options(py::module_& module) {
            py::arg("skips_late") = false, py::arg("staleness") = 1, py::arg("stagger") = true,
            py::arg("hyper"), py::arg("goes_on") = false, py::arg("min_workers") = 0);
   module.attr("SUSPECTED_AFTER_S") = kSuspectedAfter.count();
+  module.attr("LEAST_SUSPECTED_S") = kLeastSuspected.count();
   module.attr("STEPS_UNTIL_EDGES") = kStepsUntilEdges;
   module.def("check_hyper", &check_hyper, py::arg("hyper"),
              "ValueError for a value out of its range.");

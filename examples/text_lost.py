@@ -36,7 +36,9 @@ def main() -> None:
     torch.manual_seed(0)
     model = Model(args.length)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, betas=(0.9, 0.98))
-    gossip = gossamer.Gossip(model, optimizer, pattern=args.pattern, lost="go_on")
+    # A worker that dies is noticed at once. Four on one busy machine may say nothing for seconds.
+    how = {"pattern": args.pattern, "lost": "go_on", "suspect_s": 30}
+    gossip = gossamer.Gossip(model, optimizer, **how)
     total = args.epochs * args.steps
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, args.lr, total, cycle_momentum=False)
     gossip.hand_over(scheduler=scheduler)  # who comes back has the others' rate

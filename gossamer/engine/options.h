@@ -2,7 +2,6 @@
 /// What an engine is told: its buckets, and how they are mixed and stepped.
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -22,10 +21,6 @@ namespace gossamer {
 
 inline constexpr int kNoStep = -1;
 inline constexpr int kGap = -2;
-
-/// With Lost::go_on a peer is gone on without once nothing has come from it for so long. That costs
-/// one worker and not the run, so it is shorter than a transport's usual silence.
-inline constexpr std::chrono::duration<double> kSuspectedAfter = std::chrono::seconds(5);
 
 /// Elements [offset, offset + count) of a bucket, all of one parameter group.
 struct Segment {

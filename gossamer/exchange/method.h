@@ -2,6 +2,7 @@
 /// A method as a value: what is averaged with whom, when, and how it travels. The optimizer and its
 /// rate are not in it.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -28,6 +29,12 @@ enum class Lost {
   error,  ///< it fails
   go_on,  ///< their edges are off; see Note [Without the lost]
 };
+
+/// With Lost::go_on a peer is gone on without once nothing has come from it for so long. That costs
+/// one worker and not the run, so it is shorter than a transport's usual silence.
+inline constexpr std::chrono::duration<double> kSuspectedAfter = std::chrono::seconds(5);
+/// What may be asked for instead. Each says every second that it is there.
+inline constexpr std::chrono::duration<double> kLeastSuspected = std::chrono::seconds(3);
 
 /// A number that a pattern has beside the optimizer's: outer_every, consensus, …
 struct PatternOption {

@@ -157,6 +157,8 @@ void check_recipe(const Recipe& recipe) {
   check_counts(recipe);
   check_shares(recipe);
   check_timeout(recipe.run.timeout_s, "train");
+  require(recipe.run.suspect_s >= kLeastSuspected.count(), "suspect_s", "3 or more seconds",
+          std::to_string(recipe.run.suspect_s));
   const int workers = host_shape_of(recipe.cluster).workers();
   check_algorithm(recipe);
   check_device(recipe);

@@ -230,6 +230,8 @@ Fields fields_of(RunSection& r) {
        "with checkpoints, seconds in which SIGTERM and SIGHUP let all workers save; 0: none",
        &r.grace_s},
       {"run", "timeout_s", "longest wait for another worker, in seconds", &r.timeout_s},
+      {"run", "suspect_s", "lost=go_on: a worker is lost after so many seconds without a word",
+       &r.suspect_s},
       {"run", "kernel_threads", "threads of one worker's update", &r.kernel_threads},
       {"run", "read_ahead",
        "JPEG, PNG: decode the images of so many steps ahead, a thread for each", &r.read_ahead},

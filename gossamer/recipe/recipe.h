@@ -113,6 +113,7 @@ struct RunSection {
   int trace_steps = 64;
   double grace_s = 25;  ///< schedulers give 30 before they kill
   double timeout_s = 60;
+  double suspect_s = kSuspectedAfter.count();  ///< for Lost::go_on
   int kernel_threads = 1;
   int read_ahead = 1;          ///< steps whose batches of images in files are decoded meanwhile
   std::string device = "cpu";  ///< where parameters are, as torch names it

@@ -210,6 +210,7 @@ std::vector<std::string> TrainJob::share_sealed(const std::string& mine, const M
 /// two that come back together, one at least finds the other.
 std::vector<std::string> TrainJob::share_again(const std::string& mine) {
   cards_[at(rank())].words = sealed(token_, rank(), mine);
+  cards_[at(rank())].has_state = false;
   members_->put(rank(), cards_[at(rank())]);
   cards_ = members_->read(env_.workers);
   std::vector<std::string> all;
@@ -217,6 +218,11 @@ std::vector<std::string> TrainJob::share_again(const std::string& mine) {
     all.push_back(opened(token_, static_cast<int>(std::ssize(all)), card.words, kPlace));
   }
   return all;
+}
+
+void TrainJob::say_state() {
+  cards_[at(rank())].has_state = true;
+  members_->put(rank(), cards_[at(rank())]);
 }
 
 std::unique_ptr<Transport> TrainJob::connect(const ConnectOptions& options) {

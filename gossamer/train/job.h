@@ -57,6 +57,8 @@ class TrainJob {
   /// The transport to all of them; to be called last, once, but by one that comes back as often as
   /// it tries.
   std::unique_ptr<Transport> connect(const ConnectOptions& options);
+  /// This worker, which has come back, has the state of the run now.
+  void say_state();
 
  private:
   void meet(double timeout_s);

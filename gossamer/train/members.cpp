@@ -64,10 +64,12 @@ std::optional<int> Members::who_has_finished() const {
 
 void Members::put(int rank, const MemberCard& card) const {
   const std::filesystem::path place = folder_ / kFirst;
-  const std::string text = Json{{"words", card.words}, {"address", card.address},
-                                {"nonce", card.nonce}, {"token", card.token},
-                                {"about", card.about}, {"workers_per_host", card.workers_per_host}}
-                               .dump();
+  const std::string text =
+      Json{{"words", card.words},        {"address", card.address},
+           {"nonce", card.nonce},        {"token", card.token},
+           {"about", card.about},        {"workers_per_host", card.workers_per_host},
+           {"has_state", card.has_state}}
+          .dump();
   std::error_code problem;
   std::filesystem::create_directories(folder_, problem);
   ::mkdir(place.c_str(), 0700);  // if it is not there
@@ -98,7 +100,8 @@ std::vector<MemberCard> Members::read(int workers) const {
                        .nonce = card.at("nonce"),
                        .token = card.at("token"),
                        .about = card.at("about"),
-                       .workers_per_host = card.at("workers_per_host")});
+                       .workers_per_host = card.at("workers_per_host"),
+                       .has_state = card.value("has_state", true)});
     } catch (const std::exception& error) {
       fail("this worker comes back and found no card of rank " + std::to_string(rank) + " in " +
                path.parent_path().string(),
@@ -106,6 +109,10 @@ std::vector<MemberCard> Members::read(int workers) const {
     }
   }
   return cards;
+}
+
+bool Members::nobody_has_state(int workers) const {
+  return std::ranges::none_of(read(workers), &MemberCard::has_state);
 }
 
 }  // namespace gossamer

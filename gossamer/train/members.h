@@ -20,6 +20,7 @@ struct MemberCard {
   std::string token;    ///< empty: it is made from a secret
   std::string about;    ///< what all of them do
   std::vector<int> workers_per_host;
+  bool has_state = true;  ///< of the run: its worker is there, and does not come back just now
 };
 
 /// The folder of GOSSAMER_MEMBERS, as `gossamer launch` makes it.
@@ -39,6 +40,8 @@ class Members {
   void put(int rank, const MemberCard& card) const;
   /// By rank. Throws IoError where one is missing.
   std::vector<MemberCard> read(int workers) const;
+  /// Whether all workers have lost the state of the run, so that none can be given it.
+  bool nobody_has_state(int workers) const;
 
  private:
   Members(std::filesystem::path folder, std::uint64_t restarts)

@@ -152,24 +152,34 @@ std::vector<int> others_of(const TrainJob& job) {
   return others;
 }
 
+/// Where nobody is left to whom a worker could come back.
+void refuse_where_all_is_over(const TrainJob& job) {
+  const std::string who = "[train] rank " + std::to_string(job.rank()) + " comes back, but ";
+  if (const auto finished = job.members()->who_has_finished()) {
+    throw OutsideError(who + "rank " + std::to_string(*finished) +
+                       " has finished, so the job is over; nothing is left to do");
+  }
+  if (job.members()->nobody_has_state(job.workers())) {
+    throw OutsideError(who +
+                       "no other worker has the state of the run any more; start the job "
+                       "again, with --resume where it has saved checkpoints");
+  }
+}
+
 /// A worker that comes back, with the state of one that is there. Where nobody can be reached it
-/// tries again for timeout_s, unless the job is over.
+/// tries again until the limit, unless the job is over.
 std::unique_ptr<ComingBack> come_back(TrainJob& job, const ConnectOptions& links, double timeout_s,
-                                      std::unique_ptr<Transport>& transport) {
-  const Deadline limit = deadline_after(timeout_s);
+                                      Deadline limit, std::unique_ptr<Transport>& transport) {
   for (bool has_said = false;; has_said = true) {
     transport = job.connect(links);
     try {
       std::unique_ptr<ComingBack> back(
           new ComingBack{.arrival = Arrival(*transport, others_of(job), timeout_s, nullptr)});
       back->state = back->arrival.take_state();
+      back->on_start = [&job] { job.say_state(); };
       return back;
     } catch (const TransportError& error) {
-      if (const auto finished = job.members()->who_has_finished()) {
-        throw OutsideError("[train] rank " + std::to_string(job.rank()) + " comes back, but rank " +
-                           std::to_string(*finished) +
-                           " has finished, so the job is over; nothing is left to do");
-      }
+      refuse_where_all_is_over(job);
       if (Clock::now() > limit) throw;
       if (!has_said) std::fprintf(stderr, "gossamer: %s; it tries again\n", error.what());
     }
@@ -218,51 +228,77 @@ Task begin_process(Recipe& recipe, TrainJob& job, const BeginOptions& options) {
   return task;
 }
 
+namespace {
+
+/// Of one try to come back, or of the only one of a worker that begins with the others.
+TrainResult run_over(Transport& transport, Recipe& recipe, TrainContext context,
+                     const TrainRunArgs& args) {
+  TrainResult result{.data = context.task->description};
+  const int rank = transport.describe().rank;
+  RunTrace trace(host_shape_of(recipe.cluster), recipe.run.trace_steps,
+                 args.out.empty() ? args.out : trace_file_of(args.out, rank));
+  context.trace = &trace;
+  try {
+    if (recipe.algorithm.topology == kAutoTopology) {
+      result.prediction = settle_together(recipe, *context.task, args, transport);
+    }
+    trace.around([&] { result.summary = train_worker(context, transport); });
+  } catch (const StartMissed&) {
+    throw;
+  } catch (const TransportError& error) {
+    if (recipe.algorithm.lost == Lost::go_on) rethrow_alone(error, args.stop);
+    throw_last_words(error, transport, args.stop);
+  }
+  if (rank == result.summary.speaker) write_summary(recipe, result, args.out);
+  return result;
+}
+
+/// As often as it takes until the others let it begin in a step, within the recipe's timeout_s.
+TrainResult run_back(TrainJob& job, const ConnectOptions& links, Recipe& recipe,
+                     TrainContext context, const TrainRunArgs& args) {
+  const double timeout_s = recipe.run.timeout_s;
+  const Deadline limit = deadline_after(timeout_s);
+  for (;;) {
+    std::unique_ptr<Transport> transport;
+    const auto back = come_back(job, links, timeout_s, limit, transport);
+    context.back = back.get();
+    try {
+      return run_over(*transport, recipe, context, args);
+    } catch (const StartMissed& error) {
+      if (Clock::now() > limit) throw;
+      std::fprintf(stderr, "gossamer: %s; it tries again\n", error.what());
+    }
+  }
+}
+
+}  // namespace
+
 TrainResult run_process(Recipe& recipe, const Task& task, const TrainRunArgs& asked,
                         TrainJob& job) {
-  const bool goes_on = recipe.algorithm.lost == Lost::go_on;
   TrainRunArgs args = asked;
+  ConnectOptions links{.tls = recipe.cluster.tls};
+  const bool goes_on = recipe.algorithm.lost == Lost::go_on;
   if (goes_on) args.job = job.word();  // whoever goes on takes the folder of one that was lost
   FolderLock folder_lock = prepare(recipe, task, args, job);
-  TrainResult result{.data = task.description};
-  ConnectOptions links{.tls = recipe.cluster.tls};
   if (goes_on) {
-    links.longest_silence = kSuspectedAfter;
+    links.longest_silence = std::chrono::duration<double>(recipe.run.suspect_s);
     links.least_heard = 0;
     links.about = what_all_do(recipe, task, args);
   }
-  std::unique_ptr<Transport> transport;
-  std::unique_ptr<ComingBack> back;
-  if (job.comes_back()) {
-    check_return(recipe);
-    back = come_back(job, links, recipe.run.timeout_s, transport);
-  } else {
-    transport = job.connect(links);
-  }
-  RunTrace trace(host_shape_of(recipe.cluster), recipe.run.trace_steps,
-                 args.out.empty() ? args.out : trace_file_of(args.out, job.rank()));
   const TrainContext context{.recipe = &recipe,
                              .task = &task,
                              .out = args.out,
                              .lock = &folder_lock,
                              .job = args.job,
                              .resume = args.resume,
-                             .back = back.get(),
-                             .trace = &trace,
                              .stop = args.stop,
                              .preempted = args.preempted,
                              .progress = args.progress};
-  try {
-    if (recipe.algorithm.topology == kAutoTopology) {
-      result.prediction = settle_together(recipe, task, args, *transport);
-    }
-    trace.around([&] { result.summary = train_worker(context, *transport); });
-  } catch (const TransportError& error) {
-    if (goes_on) rethrow_alone(error, args.stop);
-    throw_last_words(error, *transport, args.stop);
+  if (job.comes_back()) {
+    check_return(recipe);
+    return run_back(job, links, recipe, context, args);
   }
-  if (job.rank() == result.summary.speaker) write_summary(recipe, result, args.out);
-  return result;
+  return run_over(*job.connect(links), recipe, context, args);
 }
 
 }  // namespace gossamer

@@ -143,7 +143,12 @@ class Worker {
   void begin_back(ComingBack& back) {
     began_ = take_state(saved_run(), *trainer_, back.state);
     back.state.clear();
-    tensors_.start_back(back.arrival);
+    try {
+      tensors_.start_back(back.arrival);
+    } catch (const TransportError& error) {
+      throw StartMissed(error.details());
+    }
+    back.on_start();
     metrics_ = MetricsFile(context_.out, rank_, engine_.steps_done());
   }
 

@@ -33,7 +33,14 @@ class Interrupted : public std::runtime_error {
 /// Of a worker that comes back: it has yet to agree with the others on where to begin.
 struct ComingBack {
   Arrival arrival;
-  std::string state = {};  ///< of one that is there
+  std::string state = {};            ///< of one that is there
+  std::function<void()> on_start{};  ///< when it has agreed
+};
+
+/// Thrown by such a worker: it could not agree with the others, and may in another try.
+class StartMissed : public TransportError {
+ public:
+  using TransportError::TransportError;
 };
 
 /// What all workers of a process share; all of it is read only or safe to share.

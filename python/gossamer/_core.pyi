@@ -837,6 +837,7 @@ class EngineOptions:
     ) -> None: ...
 
 SUSPECTED_AFTER_S: float
+LEAST_SUSPECTED_S: float
 STEPS_UNTIL_EDGES: int
 
 def check_hyper(hyper: Hyper) -> None:

@@ -91,6 +91,8 @@ class Gossip(habits.NoModule, Closing):
             on without those of whom it hears nothing. 0: more than it misses, and of two equal
             halves that one goes on which has the lowest rank. The others wait, and end once the
             network is back. Those that are known to have ended do not count.
+        suspect_s: with ``lost="go_on"``, a worker is lost after so many seconds without a word, 3
+            or more. Give more where a process may stand still. One that ends is noticed at once.
         bucket_bytes: parameters travel in pieces of about this size. The default is 4 MiB; for
             several hosts it is a 32nd of the parameters, from 256 KiB to 4 MiB.
         transport: ``"net"``, also ``"auto"`` (shared memory, TCP between hosts), ``"c10d"`` (Gloo).
@@ -136,6 +138,7 @@ class Gossip(habits.NoModule, Closing):
         staleness: int = 1,
         lost: str = "error",
         min_workers: int = 0,
+        suspect_s: float = 5.0,
         timeout_s: float = 1800.0,
         bucket_bytes: int | None = None,
         transport: str = "auto",
@@ -151,13 +154,12 @@ class Gossip(habits.NoModule, Closing):
         inner, ddp = wrappers.unwrapped(model)
         met = meet_all(Given(inner, optimizer, mix_state, ddp, find_seat(group)), asked)
         self.plan: tuple[str, ...] = met.plan
-        back = None
+        made = partial(Run, trusts_versions=ddp is None)
         if met.world.comes_back:
-            begun, back = handing_over.come_back(met.world, met.settings, met.trained)
+            self._run = handing_over.come_back(met.world, met.settings, met.trained, made)
         else:
             begun = session.begin(met.world, met.settings, met.trained.rule)
-        found = back.trained if back is not None else met.trained
-        self._run = Run(begun, found, trusts_versions=ddp is None, back=back)
+            self._run = made(begun, met.trained)
         if met.settings.lost == "go_on":
             self._run.after_step(handing_over.give)
             if not met.world.subfolder:

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 HAD_TORCH = "torch" in sys.modules
 
@@ -16,6 +17,7 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import gossamer  # noqa: E402
+from gossamer import _core  # noqa: E402
 
 STEPS_AFTER = 110  # so that edges to who has come back last are on for some of them
 
@@ -30,13 +32,15 @@ def main() -> None:
     model = torch.nn.Linear(6, 3)
     kind = getattr(torch.optim, os.environ.get("OPTIMIZER", "AdamW"))
     optimizer = kind(model.parameters(), lr=1e-2)
+    if os.environ.get("MISSES") == str(rank) and life > 0:
+        miss_the_start()
     how = {"topology": topology, "pattern": os.environ.get("PATTERN", "cwa")}
-    gossip = gossamer.Gossip(model, optimizer, lost="go_on", timeout_s=60, **how)
+    gossip = gossamer.Gossip(model, optimizer, lost="go_on", timeout_s=60, suspect_s=60, **how)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 / (1 + k))
     gossip.hand_over(scheduler=scheduler)
     first = gossip.steps_done
     deaths = dies.get(str(rank), [])
-    if life == len(deaths):
+    if life >= len(deaths):
         (folder / f"there-{rank}").touch()  # for good
     told = os.environ.get("TOLD", "")
     stop = gossamer.StopOnSignal(gossip) if told else None
@@ -85,6 +89,19 @@ def main() -> None:
         stop.leave()
     gossip.close()
     dist.destroy_process_group()
+
+
+def miss_the_start() -> None:
+    """The others let it in, and then it fails, once."""
+    start_back = _core.Engine.start_back
+
+    def fail(engine: _core.Engine, arrival: _core.Arrival) -> None:
+        start_back(engine, arrival)
+        patch.stop()
+        raise gossamer.TransportError("another one comes first")
+
+    patch = mock.patch.object(_core.Engine, "start_back", fail)
+    patch.start()
 
 
 def refusal() -> str:

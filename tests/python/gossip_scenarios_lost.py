@@ -25,6 +25,8 @@ STEPS = 12
 LAST = 5
 """The step that the lost worker does not end."""
 LONG_S = 120.0
+GOES_ON: dict[str, Any] = {"lost": "go_on", "timeout_s": TIMEOUT_S, "suspect_s": LONG_S}
+"""On a busy machine a process may say nothing for seconds; one that ends is noticed at once."""
 MODEL_BYTES = 4 * sum(p.numel() for p in mlp().parameters())
 
 
@@ -74,7 +76,7 @@ def trained_without(
     """The victim is killed inside a step; the others do all theirs, and save under the name."""
     model = mlp()
     optimizer = make(model)
-    gossip = Gossip(model, optimizer, timeout_s=TIMEOUT_S, lost="go_on", **options)
+    gossip = Gossip(model, optimizer, **GOES_ON, **options)
     loop(model, optimizer, range(LAST - 1), rank)
     if rank == victim:
         dies_in_backward(model)
@@ -120,9 +122,7 @@ def ring_closed_again(rank: int, size: int) -> Any:
     after."""
     model = mlp()
     optimizer = momentum(model)
-    gossip = Gossip(
-        model, optimizer, topology="ring", lost="go_on", timeout_s=TIMEOUT_S, metrics=folder("anew")
-    )
+    gossip = Gossip(model, optimizer, topology="ring", metrics=folder("anew"), **GOES_ON)
 
     def used_edges(steps: range) -> list[str]:
         before = {peer: edge["sent"] for peer, edge in gossip.stats()["edges"].items()}
@@ -219,7 +219,7 @@ def sums_begin_anew(victim: int, rank: int, make: type[SGD], **options: Any) -> 
     """One is killed; the others find their own optimum."""
     model = Bowl(rank)
     optimizer = make(model.parameters(), lr=0.2)
-    gossip = Gossip(model, optimizer, timeout_s=TIMEOUT_S, lost="go_on", **options)
+    gossip = Gossip(model, optimizer, **GOES_ON, **options)
     for step in range(1500):
         if rank == victim and step == 20:
             dies_in_backward(model)
@@ -277,9 +277,7 @@ def lost_in_calls(rank: int, size: int) -> Any:
     """One worker after the other is lost, each inside of a call of all."""
     model = mlp(hidden=50_000)
     optimizer = SGD(model.parameters(), lr=0.05)
-    gossip = Gossip(
-        model, optimizer, topology="ring", timeout_s=TIMEOUT_S, lost="go_on", bucket_bytes=1 << 17
-    )
+    gossip = Gossip(model, optimizer, topology="ring", bucket_bytes=1 << 17, **GOES_ON)
     train(model, optimizer, range(3), rank)
     found: dict[str, Any] = {"own": numbers(model)[:20]}
     with dying_at(_core.Engine, "load_average", rank == 5), gossip.averaged():

@@ -84,7 +84,7 @@ def at_a_barrier(rank: int, size: int) -> Any:
 def without_the_lost(rank: int, size: int) -> Any:
     """One is killed before anybody is told, and rank 0 in about the same moment."""
     dies = {2: 4, 0: 12}
-    return stopped(rank, {3: 12}, dies=dies, topology="ring", lost="go_on")
+    return stopped(rank, {3: 12}, dies=dies, topology="ring", lost="go_on", suspect_s=60)
 
 
 def one_leaves(rank: int, size: int) -> Any:

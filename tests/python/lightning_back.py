@@ -88,7 +88,9 @@ def main(folder: Path, words: dict[str, Any]) -> None:
     trainer = lightning.Trainer(
         accelerator="cpu",
         devices=3,
-        strategy=gossamer.lightning.GossipStrategy({"topology": "ring", "lost": "go_on"}),
+        strategy=gossamer.lightning.GossipStrategy(
+            {"topology": "ring", "lost": "go_on", "suspect_s": 60}
+        ),
         max_epochs=words.get("epochs", EPOCHS),
         accumulate_grad_batches=words.get("batches", 1),
         callbacks=[saver, EarlyStopping("test", patience=10)],

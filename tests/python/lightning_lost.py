@@ -57,7 +57,9 @@ def main() -> None:
     trainer = lightning.Trainer(
         accelerator="cpu",
         devices=3,
-        strategy=gossamer.lightning.GossipStrategy({"topology": "ring", "lost": "go_on"}),
+        strategy=gossamer.lightning.GossipStrategy(
+            {"topology": "ring", "lost": "go_on", "suspect_s": 60}
+        ),
         max_epochs=EPOCHS,
         num_sanity_val_steps=0,
         callbacks=[saver, EarlyStopping("test", patience=10)],

@@ -80,6 +80,26 @@ def launch(workers: int, arguments: list[str]) -> subprocess.CompletedProcess[st
     return run([*torchrun.split(), *arguments])
 
 
+def watched(
+    command: list[str], environment: Mapping[str, str], limit_s: float
+) -> subprocess.CompletedProcess[str]:
+    """A launcher, which ends its workers where it takes too long; what all said is then shown."""
+    with subprocess.Popen(
+        command,
+        env=with_package(environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            out, err = process.communicate()
+            raise AssertionError(f"not over after {limit_s:g} s:\n{out}\n{err}") from None
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
 def last_json(text: str) -> dict:
     """The object of the last line."""
     return json.loads(text.splitlines()[-1])

@@ -34,7 +34,9 @@ def main() -> None:
     torch.manual_seed(rank)
     model = torch.nn.Linear(6, 3)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-    gossip = gossamer.Gossip(model, optimizer, topology="ring", lost="go_on", timeout_s=60)
+    gossip = gossamer.Gossip(
+        model, optimizer, topology="ring", lost="go_on", timeout_s=60, suspect_s=60
+    )
     shares = gossamer.Shares(gossip, size, batch, every=int(os.environ["EVERY"]))
     out = (folder / f"trained-{rank}-{life}.jsonl").open("w")
     steps, slow_steps = 0, 0

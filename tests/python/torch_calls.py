@@ -62,7 +62,9 @@ def main(folder: Path) -> None:
     found: dict[str, Any] = {"before": calls(rank)}
     model = torch.nn.Linear(6, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    gossip = gossamer.Gossip(model, optimizer, topology="ring", lost="go_on", timeout_s=60)
+    gossip = gossamer.Gossip(
+        model, optimizer, topology="ring", lost="go_on", timeout_s=60, suspect_s=60
+    )
     found["with"] = calls(rank)
     for step in range(20):
         optimizer.zero_grad()

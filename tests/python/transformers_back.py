@@ -81,7 +81,9 @@ class Watch(transformers.TrainerCallback):
 
 
 def main(folder: Path, dies: dict[str, int], resume: str | None, steps: int) -> None:
-    trainer = make(folder / "out", {}, STEPS, lost="go_on", topology="ring", watches=False)
+    trainer = make(
+        folder / "out", {}, STEPS, lost="go_on", suspect_s=60, topology="ring", watches=False
+    )
     trainer.args.eval_steps = trainer.args.save_steps = trainer.args.logging_steps = 80
     trainer.train_dataset = data = Numbered()
     watch = Watch(folder, data, dies, steps)

@@ -30,7 +30,9 @@ class Dies(transformers.TrainerCallback):
 
 
 def main(folder: Path) -> None:
-    trainer = make(folder / "out", {}, STEPS, lost="go_on", topology="ring", watches=False)
+    trainer = make(
+        folder / "out", {}, STEPS, lost="go_on", suspect_s=60, topology="ring", watches=False
+    )
     trainer.add_callback(Dies())
     trainer.train()
     trainer.save_model(str(folder / "last"))

@@ -62,8 +62,8 @@ FLAGS: dict[str, str] = {
 @pytest.mark.parametrize("case", FLAGS)
 def test_killed_workers_come_back(case: str, tmp_path: Path) -> None:
     out, variables = tmp_path / "run", as_launched(tmp_path / "members")
-    flags = [*small_text(tmp_path), *FLAGS[case].split(), "--lost", "go_on", "--out", str(out)]
-    flags += ["--steps", "1000000", "--checkpoint-every", "100"]
+    flags = [*small_text(tmp_path), *FLAGS[case].split(), "--lost", "go_on", "--suspect-s", "60"]
+    flags += ["--steps", "1000000", "--checkpoint-every", "100", "--out", str(out)]
     processes = start(lambda rank: variables(rank, 0), [0, 1, 2, 3], *flags)
     wait_for(out / "checkpoints" / "latest", *processes, patience_s=PATIENCE_S)
     for victim in (2, 0):  # rank 0 had made the folder of the run

@@ -36,14 +36,15 @@ def text(tmp_path: Path) -> list[str]:
 
 
 def started(
-    text: list[str], out: Path, victim: int, fault: Variables, *flags: str
+    text: list[str], out: Path, victim: int, fault: Variables, *flags: str, suspect_s: int = 60
 ) -> list["subprocess.Popen[str]"]:
-    """Two hosts of two workers, of which one meets the fault."""
+    """Two hosts of two workers, of which one meets the fault. On a busy machine a worker may say
+    nothing for seconds; one that ends is noticed at once."""
     usual = as_torchrun(4, per_host=2)
     return start(
         lambda rank: usual(rank) | (fault if rank == victim else {}),
         [0, 1, 2, 3],
-        *(*text, *RUN, str(out), *flags),
+        *(*text, *RUN, str(out), *flags, "--suspect-s", str(suspect_s)),
     )
 
 
@@ -133,7 +134,7 @@ def test_those_left_are_resumed_as_a_run_of_so_many(
 def test_one_that_stood_still_ends_by_itself(text: list[str], tmp_path: Path, shim: str) -> None:
     out = tmp_path / "run"
     fault = {"LD_PRELOAD": shim, "FAULT": "write metrics.rank1.jsonl 6 1", "FAULT_STOPS": "1"}
-    processes = started(text, out, 1, fault)
+    processes = started(text, out, 1, fault, suspect_s=5)
     wait_for(out / "summary.json", processes[1])
     processes[1].send_signal(signal.SIGCONT)
     done = finish(processes)

@@ -224,6 +224,7 @@ BAD = {
     "--final-lr -1": ["final_lr must be finite and not negative", "-1"],
     "--timeout-s nan": ["timeout_s must be positive", "nan", "inf means no limit"],
     "--timeout-s 0": ["timeout_s must be positive"],
+    "--suspect-s 2": ["suspect_s must be 3 or more seconds", "got 2"],
     os.fsdecode(b"--suffixes caf\xe9"): ["suffixes must be UTF-8", "caf\ufffd", "rename"],
 }
 

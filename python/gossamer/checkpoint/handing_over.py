@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,6 +30,7 @@ from gossamer.workers.world import World
 
 _MANIFEST, _FILE = "manifest.json", "worker-00000.safetensors"
 _PAUSE_S, _LONGEST_PAUSE_S = 2.0, 60.0
+_NEAR_PAUSE_S = 0.2
 _BESIDE_BYTES = 1 << 20  # of manifest and heads, at most
 _HEAD = 8  # bytes of the length of each part before the file
 
@@ -72,35 +73,55 @@ def give(run: Run) -> None:
         engine.give_state(rank, state)
 
 
-def come_back(world: World, settings: Settings, found: Trained) -> tuple[Session, Back]:
-    """This worker comes back: model and optimizer are as those of a worker that is there.
+def come_back(world: World, settings: Settings, found: Trained, made: Callable[..., Run]) -> Run:
+    """This worker comes back: model and optimizer are as those of a worker that is there, and the
+    others have agreed on the step to begin with. ``made`` makes its Run.
 
-    Where nobody can be reached, it tries again for ``timeout_s``, unless one has finished. Raises
-    TransportError then, IoError or ValueError for a state that does not fit.
+    Where nobody can be reached, or they do not agree, it tries again for ``timeout_s``, unless one
+    has finished or nobody is left. Raises TransportError then, IoError or ValueError for a state
+    that does not fit.
     """
     limit = time.monotonic() + settings.timeout_s
     has_said = False
     pause_s = _PAUSE_S
     while True:
         begun = begin(world, settings, found.rule)
+        has_state = False
         try:
-            return begun, _take(begun, found)
+            back = _take(begun, found)
+            has_state = True
+            run = made(begun, back.trained, back=back)
         except _core.TransportError as error:
             if begun.transport is not None:
                 begun.transport.stop()
-            finished = members.who_has_finished()
-            if finished is not None:
-                raise RuntimeError(
-                    f"[Gossip] rank {world.rank} comes back, but rank {finished} has finished, so "
-                    "the job is over; nothing is left to do"
-                ) from error
+            _refuse_where_all_is_over(world, error)
             if time.monotonic() > limit:
                 raise
             if not has_said:
                 print(f"[Gossip] rank {world.rank}: {error}; it tries again", file=sys.stderr)
             has_said = True
+        else:
+            members.say_state(world.members, world.rank)
+            return run
+        if has_state:  # the others are there
+            time.sleep(_NEAR_PAUSE_S)
+            continue
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _refuse_where_all_is_over(world: World, error: Exception) -> None:
+    finished = members.who_has_finished()
+    if finished is not None:
+        raise RuntimeError(
+            f"[Gossip] rank {world.rank} comes back, but rank {finished} has finished, so the job "
+            "is over; nothing is left to do"
+        ) from error
+    if members.nobody_has_state(world.members, world.size):
+        raise RuntimeError(
+            f"[Gossip] rank {world.rank} comes back, but no other worker has the state of the run "
+            "any more; start the job again, from its last checkpoint"
+        ) from error
 
 
 def _take(session: Session, found: Trained) -> Back:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gossamer.base import files
 from gossamer.launching.processes import Process
 
 
@@ -76,6 +77,24 @@ class Job:
                 worker.has_joined = bool(card.get("connected", True))
         return worker.has_joined
 
+    def lose_state(self, worker: Worker) -> None:
+        """It has ended: its cards say that it has no state of the run any more."""
+        for path in self.members.glob(f"*/{worker.rank}.json"):
+            with contextlib.suppress(OSError, ValueError):
+                card = {**json.loads(path.read_text()), "has_state": False}
+                files.write_whole(path, json.dumps(card), 0o600)
+
+    def has_state(self) -> bool:
+        """Whether a worker of any host has the state of the run, or may have it."""
+        for rank in range(self.hosts * self.per_host):
+            try:
+                card = json.loads((self.members / "0" / f"{rank}.json").read_text())
+            except (OSError, ValueError):
+                return True
+            if card.get("has_state", True):
+                return True
+        return False
+
     def starts_before(self, worker: Worker) -> int:
         """How often other launchers of this host have started it, where it had joined."""
         count = self.members / f"{worker.rank}.starts"
@@ -137,7 +156,7 @@ class Job:
         )
         for folder in self.members.glob("*/"):
             if folder.name.isdecimal():
-                self._remove(f"{folder.name}/.*-*")
+                self._remove(f"{folder.name}/.*-*", f"{folder.name}/.*.json.*.tmp")
                 with contextlib.suppress(OSError):
                     folder.rmdir()
         with contextlib.suppress(OSError):

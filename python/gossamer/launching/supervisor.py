@@ -21,6 +21,10 @@ _LOOK_ELSEWHERE_S = 1.0
 _DONE, _FAILED, _INTERRUPTED = 0, 1, 130
 _STOPPED = {128 + int(number): number for number in (signal.SIGTERM, signal.SIGHUP)}
 """Exit codes of programs that were told to stop, and did: see StopOnSignal."""
+_NOBODY = (
+    "no worker has the state of the run any more, so the job ends; start it again, from its last "
+    "checkpoint"
+)
 _PASSED_ON = (2, 3, 4)
 """Exit codes of the project's programs that say why: wrong input, not finite, others are lost."""
 
@@ -143,6 +147,7 @@ class Supervisor:
             return True
         worker.process = None
         if self._job.take_leave(worker):
+            self._job.lose_state(worker)
             self._say(f"rank {worker.rank} has left, the others go on")
             worker.is_over = worker.has_left = True
             return True
@@ -170,6 +175,11 @@ class Supervisor:
             self._say(f"{ended}; it is not started again, {why_not}")
             worker.is_over = True
             return True
+        self._job.lose_state(worker)
+        if not self._job.has_state():
+            self._codes.add(code)
+            self._say(f"{ended}; {_NOBODY}")
+            return False
         worker.in_a_row = worker.in_a_row + 1 if took < _SHORT_S else 0
         worker.restarts += 1
         worker.starts += 1

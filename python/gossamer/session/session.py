@@ -92,7 +92,7 @@ def begin(world: World, settings: Settings, rule: Rule | None) -> Session:
         settings.timeout_s,
         settings.transport,
         tls=settings.tls,
-        silence=Silence(_core.SUSPECTED_AFTER_S, settings.min_workers)
+        silence=Silence(settings.suspect_s, settings.min_workers)
         if settings.lost == "go_on"
         else None,
     )

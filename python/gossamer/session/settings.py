@@ -32,6 +32,7 @@ NO_OPTIMIZER: dict[str, Any] = {
     "staleness": 1,
     "lost": "error",
     "min_workers": 0,
+    "suspect_s": _core.SUSPECTED_AFTER_S,
     "plan": None,
     "trace": None,
     "trace_steps": 1,
@@ -56,6 +57,7 @@ class Settings:
     staleness: int
     lost: str
     min_workers: int
+    suspect_s: float
     timeout_s: float
     bucket_bytes: int | None
     transport: str
@@ -140,6 +142,7 @@ class Settings:
                 f"min_workers={self.min_workers}, lost={self.lost!r}; leave it out: then one goes "
                 "on that hears more workers than it misses"
             )
+        self._check_suspicion()
         if self.lost == "error":
             return
         if not patterns.row_of(self.pattern).may_go_on:
@@ -152,6 +155,16 @@ class Settings:
             raise ValueError(
                 "[Gossip] lost='go_on' needs Gossamer's own transport, got transport='c10d'; use "
                 "transport='net'"
+            )
+
+    def _check_suspicion(self) -> None:
+        least = _core.LEAST_SUSPECTED_S
+        is_used = self.lost == "go_on" or self.suspect_s == _core.SUSPECTED_AFTER_S
+        if not (is_used and self.suspect_s >= least):
+            raise ValueError(
+                "[Gossip] suspect_s is after how long without a word lost='go_on' takes a worker "
+                f"for lost, {least:g} or more, got suspect_s={self.suspect_s:g}, "
+                f"lost={self.lost!r}; leave it out, or give so many seconds"
             )
 
     def _check_plan(self) -> None:
@@ -191,7 +204,8 @@ def describe(settings: Settings) -> list[str]:
         f"seed {settings.seed}, stagger {settings.stagger}",
         f"codec {settings.codec}",
         f"late {settings.late}, staleness {settings.staleness}",
-        f"lost {settings.lost}, min_workers {settings.min_workers}",
+        f"lost {settings.lost}, min_workers {settings.min_workers}, suspect_s "
+        f"{settings.suspect_s:g}",
         f"bucket_bytes {settings.bucket_bytes or 'chosen'}",
         f"transport {settings.transport}, tls {settings.tls}",
         f"trace of {settings.trace_steps} steps" if settings.trace is not None else "no trace",

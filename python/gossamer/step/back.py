@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gossamer import _core
 from gossamer.step.carried import Carried
+from gossamer.tensors.fused import FusedState
 from gossamer.tensors.trained import Trained
 
 
@@ -18,3 +19,13 @@ class Back(NamedTuple):
     carried: Carried
     beside: Sequence[Any]
     arrival: _core.Arrival
+
+    def start(self, engine: _core.Engine, state: FusedState | None) -> None:
+        """Agrees with them. Raises TransportError; there may be another try with another engine."""
+        try:
+            engine.start_back(self.arrival)
+        except _core.TransportError:
+            if state is not None:
+                state.release()
+            engine.close(gives=False)
+            raise

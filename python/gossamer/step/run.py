@@ -78,7 +78,7 @@ class Run:
         engine.agreed_losses = back.carried.losses
         engine.set_anchors()
         carry(engine, self.trained, self._row(), back.carried)
-        engine.start_back(back.arrival)
+        back.start(engine, self.state)
         self.metrics.restart(engine.steps_done)
 
     def after_step(self, call: Callable[[Run], None]) -> None:

@@ -115,7 +115,14 @@ def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.T
 
 
 def _put_card(
-    world: World, words: str, address: str, nonce: str, token: str, *, is_connected: bool
+    world: World,
+    words: str,
+    address: str,
+    nonce: str,
+    token: str,
+    *,
+    is_connected: bool,
+    has_state: bool = True,
 ) -> None:
     """For workers that come back, see Note [Members]. A worker that fails before it was connected
     is not one that the others have lost."""
@@ -127,6 +134,7 @@ def _put_card(
         "nonce": nonce,
         "token": token,
         "connected": is_connected,
+        "has_state": has_state,
         "about": world.about,
         "versions": versions.own(),
         "workers_per_host": world.workers_per_host,
@@ -150,7 +158,8 @@ def _net_again(world: World, tls: bool, silence: Silence) -> _core.Transport:
 
     def share(words: str) -> list[str]:
         mine = _core.sealed(token, world.rank, words)
-        _put_card(world, mine, address, nonce, former["token"], is_connected=True)
+        token_here = former["token"]
+        _put_card(world, mine, address, nonce, token_here, is_connected=True, has_state=False)
         # Read after that: of two that come back together, one at least finds the other.
         cards = members.read(place, world.size)
         return [_core.opened(token, rank, cards[rank]["words"]) for rank in range(world.size)]

@@ -5,7 +5,8 @@ card there when it has connected: where it can be reached, and what the job is. 
 needed to come back, neither the launcher's store nor any particular worker. A process knows that it
 comes back by GOSSAMER_RESTARTS, or torchrun's TORCHELASTIC_RESTART_COUNT, above 0. Who reads the
 cards can join the job: they have its token, where that is not made from a secret, and only the
-user may read them.
+user may read them. A card also says whether its worker has the state of the run: one that comes
+back has none until it begins, and one that has ended has none any more, which its launcher writes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import _core
+from gossamer.base import files
 
 _FOLDER = "GOSSAMER_MEMBERS"
 _RESTARTS = ("GOSSAMER_RESTARTS", "TORCHELASTIC_RESTART_COUNT")
@@ -87,16 +89,25 @@ def put(place: Path, rank: int, card: Card) -> None:
     """Only this user may read it. Raises IoError."""
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = place / f".{rank}-{os.getpid()}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(card, file)
-        temporary.replace(place / f"{rank}.json")
+        files.write_whole(place / f"{rank}.json", json.dumps(card), 0o600)
     except OSError as error:
         raise _core.IoError(
             f"[Gossip] rank {rank} could not put its card into {place}, got {error}; look at "
             f"{_FOLDER}, a folder that all workers of the job see"
         ) from error
+
+
+def say_state(place: Path | None, rank: int) -> None:
+    """This worker, which has come back, has the state of the run now. Raises IoError."""
+    assert place is not None
+    card = json.loads((place / f"{rank}.json").read_text())
+    put(place, rank, {**card, "has_state": True})
+
+
+def nobody_has_state(place: Path | None, size: int) -> bool:
+    """Whether all workers have lost the state of the run, so that none can be given it."""
+    assert place is not None
+    return not any(card.get("has_state", True) for card in read(place, size).values())
 
 
 def read(place: Path, size: int) -> Mapping[int, Card]:
