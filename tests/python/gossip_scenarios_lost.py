@@ -305,8 +305,8 @@ def needs_all(rank: int, size: int) -> Any:
 
     def gossip(**options: Any) -> Gossip:
         model = mlp()
-        options = {"topology": "ring", "timeout_s": TIMEOUT_S, **options}
-        return Gossip(model, SGD(model.parameters(), lr=0.1), lost="go_on", **options)
+        options = {"topology": "ring", "timeout_s": TIMEOUT_S, "lost": "go_on", **options}
+        return Gossip(model, SGD(model.parameters(), lr=0.1), **options)
 
     def uneven() -> None:
         with gossip() as made, made.uneven():
@@ -317,6 +317,8 @@ def needs_all(rank: int, size: int) -> Any:
         "directed": attempt(lambda: gossip(topology="one_peer_exponential", late="skip")),
         "c10d": attempt(lambda: gossip(transport="c10d")),
         "uneven": attempt_to(uneven),
+        "soon": attempt(lambda: gossip(suspect_s=2)),
+        "not at all": attempt(lambda: gossip(suspect_s=60, lost="error")),
     }
 
 

@@ -245,7 +245,6 @@ CASES: dict[str, Callable[[], object]] = {
     "late": lambda: Gossip((m := mlp()), sgd(m), late="skipp"),
     "late after the step": lambda: Gossip((m := mlp()), sgd(m), late="skip", pattern="atc"),
     "staleness": lambda: Gossip((m := mlp()), sgd(m), late="skip", staleness=-1),
-    "suspect_s": lambda: Gossip((m := mlp()), sgd(m), lost="go_on", suspect_s=1),
     "timeout_s": lambda: Gossip((m := mlp()), sgd(m), timeout_s=-1.0),
     "schedule for others": lambda: Gossip(
         (m := mlp()), sgd(m), topology=gossamer.make_schedule("ring", [4])

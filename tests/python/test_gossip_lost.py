@@ -197,6 +197,8 @@ REFUSED = {
     "directed": ("ValueError", "one_peer_exponential"),
     "c10d": ("ValueError", "transport='c10d'"),
     "uneven": ("RuntimeError", "uneven() waits for all workers"),
+    "soon": ("ValueError", "3 or more, got suspect_s=2, lost='go_on'; leave it out"),
+    "not at all": ("ValueError", "got suspect_s=60, lost='error'; leave it out"),
 }
 
 
