@@ -23,6 +23,8 @@ EXAMPLES = (
     Example("text", "--epochs 3 --steps 30 --length 32", 256),
     Example("accelerate", "--epochs 3 --cpu", 10, needs="accelerate"),
     Example("lightning", "--epochs 2", 10, needs="lightning"),
+    Example("trainer", "--epochs 2 --windows 1600", 256, needs="transformers"),
+    Example("sft", "--epochs 2 --lines 1600", 259, needs="trl"),
 )
 
 
