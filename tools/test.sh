@@ -129,6 +129,9 @@ join() {
 whole_programs=(tests/python/test_{benches,cluster,clusters,cut_off,examples_*,faults,package_*}.py
   tests/python/test_{prediction_bench,probe,processes,programs_bench,training_comparison,transformers}.py)
 
+# Ray starts a dozen processes, which wait for each other some seconds at most: it is tried alone.
+alone=tests/python/test_examples_ray.py
+
 test_package() {
   test_stage "test python" .venv/bin/python -m pytest --durations=20 tests/python \
     "${whole_programs[@]/#/--ignore=}"
@@ -136,7 +139,8 @@ test_package() {
 }
 
 test_programs() {
-  test_stage "test programs" .venv/bin/python -m pytest --durations=20 "${whole_programs[@]}"
+  test_stage "test programs" .venv/bin/python -m pytest --durations=20 "${whole_programs[@]}" \
+    --deselect "$alone"
   test_stage "test experiments" .venv/bin/python -m pytest tests/experiments
 }
 
@@ -167,6 +171,7 @@ else
   sanitizer asan
   sanitizer tsan "${fixed_addresses[@]}"
   join
+  test_stage "test ray" .venv/bin/python -m pytest "$alone"
 fi
 summary
 [ "$failed" -eq 0 ]
