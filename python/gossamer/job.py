@@ -38,7 +38,8 @@ def init(**arguments: Any) -> tuple[int, int]:
     if not members.is_coming_back():
         start = start_watch.start_of(arguments, start_places.gloo_address())
         with start_watch.watched(start), start_places.bound_store(start):
-            init_process_group("[init] ", **{"backend": lasting_group.NAME, **arguments})
+            own = {"backend": lasting_group.NAME, **start_places.of_those_that_begin(start)}
+            init_process_group("[init] ", **{**own, **arguments})
         return dist.get_rank(), dist.get_world_size()
     rank, size = members.seat()
     dist.init_process_group(lasting_group.NAME, rank=rank, world_size=size, store=dist.HashStore())

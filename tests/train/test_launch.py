@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from train_runs import (
+    GOSSAMER,
     PATIENCE_S,
     Variables,
     as_mpirun,
@@ -367,3 +368,11 @@ def test_threads_can_be_asked_for_under_a_launcher(text: list[str]) -> None:
     flags = "--transport threads --hosts 1 --per-host 2 --steps 2 --json".split()
     done = train(*text, *flags, variables=as_torchrun(4, per_host=4)(1))
     assert json.loads(done.stdout)["workers"] == 2
+
+
+def test_a_part_of_the_workers_does_not_begin_alone(text: list[str], tmp_path: Path) -> None:
+    command = f"launch -n 1 --hosts 2 --begin 1 --master 127.0.0.1:{free_port()} --members"
+    members = str(tmp_path / "members")
+    done = gossamer(*command.split(), members, "--", str(GOSSAMER), "train", *text, check=False)
+    assert "all workers begin together, got 1 of 2 by --begin; leave --begin out" in done.stderr
+    assert done.returncode == 2

@@ -122,8 +122,19 @@ std::optional<Members> members_of(const Recipe& recipe) {
   return may_come_back ? members : std::nullopt;
 }
 
+/// The start waits for all.
+void refuse_a_part(const LauncherEnv& env) {
+  const auto begin = environment_variable("GOSSAMER_BEGIN");
+  if (!begin || *begin == std::to_string(env.workers)) return;
+  fail_argument({.place = "train",
+                 .what = "all workers begin together",
+                 .got = *begin + " of " + std::to_string(env.workers) + " by --begin",
+                 .remedy = "leave --begin out"});
+}
+
 /// As one process of several; `request.recipe` gets the launcher's hosts.
 TrainResult train_as_process(TrainRequest& request, const LauncherEnv& env) {
+  refuse_a_part(env);
   const bool speaks = env.rank == 0;
   return watched(request, speaks, [&](const TrainRunArgs& args) {
     TrainJob job(env, request.recipe.run.timeout_s, members_of(request.recipe));

@@ -206,6 +206,23 @@ TEST_P(NetGenerations, WhoeverHasComeBackBeforeTheFirstTalkIsANewcomer) {
   expect_newcomers(team[0], {1});
 }
 
+TEST_P(NetGenerations, WhoeverHasNotComeYetIsLostUntilItComes) {
+  Team team(4, GetParam().options, 2);
+  int step = 0;
+  Bytes landing(1000);
+  const Request early = team[0].receive(2, {.step = ++step}, landing, patience());
+  const auto failure = finish_failed(team[0], early);
+  EXPECT_EQ(failure.fault, Fault::lost);
+  EXPECT_EQ(failure.reason, "it has not come yet");
+  expect_exchange(team, 0, 1, step, 1000);
+  team.restart(2);
+  for (const auto& [from, to] : {std::pair(0, 2), {2, 1}, {1, 2}, {0, 1}}) {
+    expect_exchange(team, from, to, step, 1000);
+  }
+  const Request still = team[2].receive(3, {.step = ++step}, landing, patience());
+  EXPECT_EQ(finish_failed(team[2], still).fault, Fault::lost);
+}
+
 /// A receive that the worker that comes back may or may not serve.
 struct Doubtful {
   int to = 0;

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::chrono::seconds kBeat{1};
 constexpr const char* kRestarted = "the peer restarted";
+constexpr const char* kNotYet = "it has not come yet";
 // For the last frames to reach peers when this worker leaves.
 constexpr std::chrono::seconds kLinger{1};
 
@@ -138,13 +139,16 @@ NetTransport::NetTransport(const NetOptions& options)
   for (std::size_t rank = 0; rank < endpoints.size(); ++rank) {
     if (std::cmp_equal(rank, rank_)) continue;
     const Endpoint endpoint = endpoint_of(endpoints[rank]);
+    const bool is_there = !endpoints[rank].empty();
+    if (is_there) check_way(rank_, mine_, static_cast<int>(rank), endpoint);
     make_peer(rank, endpoint);
+    if (!is_there) peers_[rank]->close({kNotYet, kNotYet});
     const bool has_come_back =
         generation_ == 0 && endpoint.generation > 0;  // before the first talk
     if (has_come_back) newcomers_.come({static_cast<int>(rank), endpoint.generation});
   }
-  for (const auto& peer : peers_) {
-    if (peer && generation_ > 0) peer->connect();
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    if (peers_[rank] && generation_ > 0 && !endpoints[rank].empty()) peers_[rank]->connect();
   }
   loop_.start([this](EventLoop::Key key) { handle(key); }, [this] { beat(); });
 }
@@ -156,7 +160,6 @@ void NetTransport::make_peer(std::size_t rank, const Endpoint& endpoint) {
                      .generation = generation_,
                      .endpoint = to_text(mine_)};
   const int number = static_cast<int>(rank);
-  check_way(rank_, mine_, number, endpoint);
   const bool is_local = share_memory(mine_, endpoint);
   peers_[rank] = std::make_shared<Peer>(
       PeerOptions{.own = own,
@@ -338,6 +341,7 @@ void NetTransport::replace(const Identity& identity) {
   const Endpoint endpoint = endpoint_of(identity.endpoint);
   if (endpoint.generation != identity.generation) return;
   try {
+    check_way(rank_, mine_, static_cast<int>(identity.rank), endpoint);
     make_peer(identity.rank, endpoint);
   } catch (const std::invalid_argument&) {
     return;

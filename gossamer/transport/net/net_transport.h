@@ -19,7 +19,8 @@ struct NetOptions {
   /// A secret of the job, the same for all its workers; without it nobody is let in.
   std::string token;
   /// Gives the endpoints of all workers by rank in exchange for this worker's; called once, may
-  /// block. A worker that comes back gets the last ones of the others.
+  /// block. A worker that comes back gets the last ones of the others. Empty for one that has not
+  /// come yet: it counts as lost until it comes, of a later generation.
   std::function<std::vector<std::string>(const std::string& mine)> share;
   /// The address of an interface, in numbers, for workers that cannot share memory; empty: none.
   std::string address = {};

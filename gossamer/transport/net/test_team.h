@@ -14,17 +14,18 @@
 
 namespace gossamer {
 
-/// Workers of this process; any of them may be made again.
+/// Workers of this process; any of them may be made again. Of some the first `begin` are there.
 class Team {
  public:
-  Team(int workers, NetOptions options)
+  Team(int workers, NetOptions options) : Team(workers, std::move(options), workers) {}
+  Team(int workers, NetOptions options, int begin)
       : options_(std::move(options)),
         endpoints_(static_cast<std::size_t>(workers)),
         generations_(endpoints_.size()),
         transports_(endpoints_.size()) {
-    std::barrier all_here(workers);
+    std::barrier all_here(begin);
     std::vector<std::jthread> threads;
-    for (int rank = 0; rank < workers; ++rank) {
+    for (int rank = 0; rank < begin; ++rank) {
       threads.emplace_back([&, rank] { at(transports_, rank) = make(rank, &all_here); });
     }
   }

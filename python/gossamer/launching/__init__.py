@@ -38,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
             f"--spares {given.spares} needs a command that is python train.py or python -m module, "
             f"got {shlex.join(command)}; a spare is a Python that has imported torch already"
         )
+    if given.begin < 0:
+        return _refuse(f"--begin is how many of the --hosts begin, got {given.begin}")
     if given.hosts > 1 and not (given.master and given.members):
         return _refuse(
             "several hosts need --master HOST:PORT, of host 0, and --members, a folder that all of "
@@ -52,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
         *(command, given.workers, given.hosts, given.host, (name, int(port)), members),
         restarts=given.restarts,
         spares=given.spares,
-        comes_back=given.come_back,
+        comes_back=given.come_back or 0 < given.begin <= given.host,
+        hosts_at_first=given.begin if given.begin < given.hosts else 0,
     )
     try:
         return Supervisor(job).run()
@@ -90,6 +93,14 @@ def _parser() -> argparse.ArgumentParser:
         "--master", help="HOST:PORT of host 0, for the start; left out: this host alone"
     )
     parser.add_argument("--members", help="a folder that all hosts see; default: a new one")
+    parser.add_argument(
+        "--begin",
+        type=int,
+        default=0,
+        metavar="HOSTS",
+        help="so many of --hosts begin, from host 0 on, and each of the others joins when it is "
+        "started; default: all begin",
+    )
     parser.add_argument(
         "--come-back",
         action="store_true",

@@ -45,6 +45,7 @@ class Job:
     restarts: int
     spares: int = 0
     comes_back: bool = False
+    hosts_at_first: int = 0  # from host 0 on; the others join later. 0: all
     workers: list[Worker] = field(default_factory=list)
     earlier: set[str] = field(default_factory=set)  # failures of jobs before this one
 
@@ -58,6 +59,7 @@ class Job:
             "MASTER_ADDR": self.master[0],
             "MASTER_PORT": str(self.master[1]),
             "GOSSAMER_MEMBERS": str(self.members),
+            "GOSSAMER_BEGIN": str((self.hosts_at_first or self.hosts) * self.per_host),
         }
 
     def variables_of(self, worker: Worker) -> dict[str, str]:
@@ -96,10 +98,13 @@ class Job:
         return False
 
     def starts_before(self, worker: Worker) -> int:
-        """How often other launchers of this host have started it, where it had joined."""
+        """How often other launchers of this host have started it, where it had joined; of a host
+        that has not begun with the others at least once, for it comes to a job that runs."""
+        if not self.has_joined(worker):
+            return 0
         count = self.members / f"{worker.rank}.starts"
-        text = count.read_text() if self.has_joined(worker) and count.exists() else ""
-        return int(text) if text.isdecimal() else 0
+        text = count.read_text() if count.exists() else ""
+        return int(text) if text.isdecimal() else int(self.joins_later())
 
     def count_start(self, worker: Worker) -> None:
         self.members.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -144,7 +149,7 @@ class Job:
         token where there is no secret. What is not the job's stays."""
         with contextlib.suppress(OSError):
             self._end_of(self.host).touch()
-        if not all(self._end_of(host).exists() for host in range(self.hosts)):
+        if not all(self._is_over(host) for host in range(self.hosts)):
             return
         ranks = range(self.hosts * self.per_host)
         for rank in ranks:
@@ -166,6 +171,17 @@ class Job:
         for pattern in patterns:
             for path in self.members.glob(pattern):
                 path.unlink(missing_ok=True)
+
+    def _is_over(self, host: int) -> bool:
+        """Or it has never come."""
+        first = host * self.per_host
+        ranks = range(first, first + self.per_host)
+        has_come = any((self.members / f"{rank}.starts").exists() for rank in ranks)
+        return self._end_of(host).exists() or (0 < self.hosts_at_first <= host and not has_come)
+
+    def joins_later(self) -> bool:
+        """Whether this host comes to a job that others have begun."""
+        return 0 < self.hosts_at_first <= self.host
 
     def _failure_of(self, host: int) -> Path:
         return self.members / f"{host}.failed"

@@ -61,6 +61,8 @@ class Supervisor:
             signal.signal(number, self._take)
         adopt_orphans()
         self._job.begin()
+        if self._job.joins_later() and not self._wait_for_the_job():
+            return 128 + self._told
         for worker in self._job.workers:
             if self._job.comes_back:
                 worker.starts = self._job.starts_before(worker)
@@ -91,6 +93,16 @@ class Supervisor:
             self._job.end()
             return _DONE
         return self._stopped or self._why()
+
+    def _wait_for_the_job(self) -> bool:
+        """False: a signal came first."""
+        has_said = False
+        while not all(map(self._job.has_joined, self._job.workers)) and not self._told:
+            if not has_said:
+                self._say(f"waits until the job begins that has its cards in {self._job.members}")
+            has_said = True
+            time.sleep(_NAP_S)
+        return not self._told
 
     def _why(self) -> int:
         """The exit code where nobody has finished: the workers' own, if it says why."""

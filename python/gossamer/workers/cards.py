@@ -39,7 +39,7 @@ def exchange(
         "after equally many steps; if it only takes longer, raise timeout_s of Gossip"
     )
     all_told: dict[int, Card] = {}
-    for peer in range(world.size):
+    for peer in range(world.begins):
         who = Waiting(world.rank, peer, operation, deadline, timeout_s)
         all_told[peer] = json.loads(board.read(f"{place}/{peer}", who, late))
     return checked(world.rank, operation, all_told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Iterable
@@ -78,7 +79,9 @@ def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.T
         if tls and world.rank == 0:
             warnings.warn(_OPEN_STORE, stacklevel=2)
     address = ""
-    if mine["reach"] == "" or any(card["reach"] != mine["reach"] for card in cards):
+    is_whole = world.begins == world.size
+    others_may_be_away = any(card["reach"] != mine["reach"] for card in cards) or not is_whole
+    if mine["reach"] == "" or others_may_be_away:
         address = machine.address_for_peers()
         problem = None
         if any(card["machine"] != mine["machine"] for card in cards):
@@ -90,6 +93,11 @@ def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.T
     def put(words: str, is_connected: bool) -> None:
         kept = token if comes_from_store else ""
         _put_card(world, words, address, cards[0]["nonce"], kept, is_connected=is_connected)
+        for rank in range(world.begins, world.size) if world.rank == 0 else ():
+            later = dataclasses.replace(world, rank=rank)
+            _put_card(
+                later, "", address, cards[0]["nonce"], kept, is_connected=True, has_state=False
+            )
 
     def share(words: str) -> list[str]:
         nonlocal sealed
@@ -98,7 +106,8 @@ def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.T
         told = exchange(world, "connect", {"words": sealed}, None, timeout_s)
         if comes_from_store and world.rank == 0:
             board_of(world, timeout_s).forget(place)  # all have read it
-        return [_core.opened(token, rank, card["words"]) for rank, card in enumerate(told)]
+        words_of = [_core.opened(token, rank, card["words"]) for rank, card in enumerate(told)]
+        return words_of + [""] * (world.size - world.begins)
 
     transport = _core.net_transport(
         world.rank,
@@ -162,7 +171,8 @@ def _net_again(world: World, tls: bool, silence: Silence) -> _core.Transport:
         _put_card(world, mine, address, nonce, token_here, is_connected=True, has_state=False)
         # Read after that: of two that come back together, one at least finds the other.
         cards = members.read(place, world.size)
-        return [_core.opened(token, rank, cards[rank]["words"]) for rank in range(world.size)]
+        said = [cards[rank]["words"] for rank in range(world.size)]
+        return [_core.opened(token, rank, each) if each else "" for rank, each in enumerate(said)]
 
     return _core.net_transport(
         world.rank,

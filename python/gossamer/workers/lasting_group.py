@@ -55,7 +55,8 @@ def _group(store: dist.Store, rank: int, size: int, timeout: Any) -> LastingGrou
     before = None
     if not members.is_coming_back():
         address = start_places.gloo_address()
-        before = gloo_edges.of_all(store, rank, size, address, timeout)
+        begins = members.how_many_begin(size)
+        before = gloo_edges.of_all(store, rank, begins, address, timeout)
     return LastingGroup(rank, size, before)
 
 

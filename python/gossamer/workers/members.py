@@ -1,5 +1,9 @@
 """The members folder: where a worker that is started again finds the others.
 
+Note [Joining]: the launcher may say in GOSSAMER_BEGIN that fewer ranks begin than there are. The
+others have a card from the start, which rank 0 writes: nobody is there yet. When they are started,
+they do as one that comes back. Until then they count as lost.
+
 Note [Members]: with GOSSAMER_MEMBERS, a folder that all workers of the job see, each worker puts a
 card there when it has connected: where it can be reached, and what the job is. Nothing else is
 needed to come back, neither the launcher's store nor any particular worker. A process knows that it
@@ -22,6 +26,7 @@ from gossamer import _core
 from gossamer.base import files
 
 _FOLDER = "GOSSAMER_MEMBERS"
+_BEGIN = "GOSSAMER_BEGIN"
 _RESTARTS = ("GOSSAMER_RESTARTS", "TORCHELASTIC_RESTART_COUNT")
 _BITS_OF_TRIES = 12
 _numbers = itertools.count()
@@ -39,6 +44,12 @@ def restarts() -> int:
     """How often this worker has been started before."""
     said = [os.environ.get(name, "") for name in _RESTARTS]
     return max([int(text) for text in said if text.isdecimal()], default=0)
+
+
+def how_many_begin(size: int) -> int:
+    """Of so many ranks; the launcher's word."""
+    said = os.environ.get(_BEGIN, "")
+    return min(int(said), size) if said.isdecimal() and int(said) > 0 else size
 
 
 def next_generation() -> int:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import torch.distributed as dist
 
@@ -68,3 +69,14 @@ def _listener(start: Start) -> socket.socket | None:
         listener.close()
         return None
     return listener
+
+
+def of_those_that_begin(start: Start | None) -> dict[str, Any]:
+    """What ``init_process_group`` is told where others join later: torch's own store would wait
+    for them."""
+    if start is None or start.begins == start.size:
+        return {}
+    store = dist.TCPStore(
+        *start.store, is_master=start.rank == 0, wait_for_workers=False, multi_tenant=True
+    )
+    return {"store": store, "rank": start.rank, "world_size": start.size}

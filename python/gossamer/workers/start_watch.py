@@ -25,7 +25,7 @@ from typing import Any
 import torch.distributed as dist
 
 from gossamer import _core
-from gossamer.workers import machine
+from gossamer.workers import machine, members
 from gossamer.workers.board import Board
 from gossamer.workers.wording import MOST_LISTED, first_line, listed
 
@@ -61,6 +61,11 @@ class Start:
     store: tuple[str, int]
     place: str
     card: Card
+
+    @property
+    def begins(self) -> int:
+        """How many of them, from rank 0 on; the others join later."""
+        return members.how_many_begin(self.size)
 
     @property
     def store_name(self) -> str:
@@ -252,7 +257,7 @@ class _Link:
         if self._start.rank != 0 or self._board is None:
             return
         limit = time.monotonic() + _LINGER_S
-        while int(self._board.add(self._key("heard"), 0)) < self._start.size - 1:
+        while int(self._board.add(self._key("heard"), 0)) < self._start.begins - 1:
             if time.monotonic() > limit:
                 return
             time.sleep(0.1)
@@ -305,17 +310,17 @@ class _Survey:
 
     def is_whole(self, store: dist.Store) -> bool:
         """Whether all have put their cards there."""
-        return len(self._cards(store)) == self._start.size
+        return len(self._cards(store)) == self._start.begins
 
     def explanation(self, store: dist.Store) -> str:
         return leads_nowhere(self._cards(store))
 
     def _waiting(self, cards: Mapping[int, Mapping[str, str]]) -> str:
         start = self._start
-        missing = [rank for rank in range(start.size) if rank not in cards]
+        missing = [rank for rank in range(start.begins) if rank not in cards]
         if missing:
             return (
-                f"of {start.size} ranks {_each_of(missing)} has not come to {start.store_name}; "
+                f"of {start.begins} ranks {_each_of(missing)} has not come to {start.store_name}; "
                 "see whether it has started, and whether a firewall lets that port through"
             )
         left = [rank for rank, (beat, _) in self._beats.items() if beat != _DONE]
@@ -324,7 +329,7 @@ class _Survey:
             for rank in left[:MOST_LISTED]
         )
         return (
-            f"all {start.size} ranks have come, but Gloo has not connected {_each_of(left)}; it "
+            f"all {start.begins} ranks have come, but Gloo has not connected {_each_of(left)}; it "
             f"expects {places}, at ports that the system chooses; see whether a firewall lets "
             "these through, or set GLOO_SOCKET_IFNAME"
         )
@@ -332,7 +337,7 @@ class _Survey:
     def _cards(self, store: dist.Store) -> dict[int, dict[str, str]]:
         found = {
             rank: _value(store, f"{self._start.place}/card/{rank}")
-            for rank in range(self._start.size)
+            for rank in range(self._start.begins)
         }
         return {rank: json.loads(text) for rank, text in found.items() if text}
 

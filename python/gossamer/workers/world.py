@@ -30,6 +30,12 @@ class Seat:
     size: int
     group: dist.ProcessGroup | None
 
+    @property
+    def begins(self) -> int:
+        """How many ranks, from 0 on, begin; see Note [Joining]."""
+        is_of_all = self.group is None or _is_of_all(self)
+        return members.how_many_begin(self.size) if is_of_all else self.size
+
 
 @dataclass(frozen=True)
 class World(Seat):
@@ -179,6 +185,10 @@ def _schedule(
     return topology.on_hosts(hosts) if len(topology.workers_per_host) == 1 else topology
 
 
+def _is_of_all(seat: Seat) -> bool:
+    return seat.size == dist.get_world_size()
+
+
 def board_of(seat: Seat, timeout_s: float) -> Board:
     """What the seat's ranks tell each other; only for more than one worker."""
     return Board(store_of(seat), seat.rank, timeout_s)
@@ -227,10 +237,13 @@ def meet(
     if problem is not None:
         raise problem
     deadline = _core.seconds_awake() + timeout_s
-    cards = [_card(board, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.size)]
+    cards = [
+        _card(board, place, seat.rank, peer, deadline, timeout_s) for peer in range(seat.begins)
+    ]
     told = {rank: other.get("versions", {}) for rank, other in enumerate(cards)}
     _check(cards, told, board, place)
     hosts, _, doubt = find_hosts([other["place"] for other in cards], "Gossip")
+    hosts += _hosts_that_join_later(seat, about)
     doubts = [doubt, versions.other_torches(told), _crowd([other["gpu"] for other in cards])]
     for each in doubts if seat.rank == 0 else ():
         if each:
@@ -240,6 +253,18 @@ def meet(
         about=digest,
         members=cards_place,
     )
+
+
+def _hosts_that_join_later(seat: Seat, about: str) -> list[int]:
+    """As their launchers were told."""
+    later = seat.size - seat.begins
+    if later > 0 and "lost go_on" not in about:
+        raise ValueError(
+            f"[Gossip] {seat.begins} of {seat.size} workers begin, and the others may join later, "
+            "got lost='error'; use lost='go_on', or begin with all"
+        )
+    per_host = _number("LOCAL_WORLD_SIZE", 1)
+    return [per_host] * (later // per_host)
 
 
 def _check(
@@ -318,7 +343,7 @@ def _sharing(gpus: Sequence[str]) -> list[int]:
 
 def _subfolder(seat: Seat) -> str:
     """Found out here, where the process groups are still there."""
-    if seat.group is None or seat.size == dist.get_world_size():
+    if seat.group is None or _is_of_all(seat):
         return ""
     return f"group{min(dist.get_process_group_ranks(seat.group))}"
 
@@ -350,7 +375,7 @@ def place_of(seat: Seat) -> Place:
     name = machine.host_name()
     node = os.environ.get("GROUP_RANK") or os.environ.get("SLURM_NODEID") or ""
     # They count all ranks of the launcher, so they say nothing of a group of some of them.
-    is_of_all = seat.group is not None and seat.size == dist.get_world_size()
+    is_of_all = seat.group is not None and _is_of_all(seat)
     local_rank = _number("LOCAL_RANK", -1) if is_of_all else -1
     local_size = _number("LOCAL_WORLD_SIZE", 0) if is_of_all else 0
     return (_core.machine_of_this_process(), name, node, local_rank, local_size)

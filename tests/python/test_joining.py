@@ -1,0 +1,101 @@
+"""`gossamer launch --begin`: a host that was not there at first joins a job that runs."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from package_runs import with_package
+from test_launch_back import LAUNCH, LIMIT_S, PROGRAM, check_all_are_there
+
+from gossamer.launching.ports import free_port
+
+
+def host(
+    number: int, port: int, folder: Path, topology: str, **how: str
+) -> "subprocess.Popen[str]":
+    told = f"-n2 --hosts=2 --host={number} --begin=1 --master=127.0.0.1:{port}"
+    command = [sys.executable, PROGRAM, str(folder), topology]
+    return subprocess.Popen(
+        [*LAUNCH, *told.split(), f"--members={folder / 'members'}", "--", *command],
+        env=with_package({"DIES": "{}", "GLOO_SOCKET_IFNAME": "lo", **how}),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(path: Path, *running: "subprocess.Popen[str]") -> None:
+    limit = time.monotonic() + LIMIT_S
+    while not path.exists():
+        assert all(process.poll() is None for process in running), running[0].communicate()[1]
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("topology", "pattern"), [("alternating_exponential_ring", "cwa"), ("ring", "allreduce")]
+)
+def test_a_host_joins(tmp_path: Path, topology: str, pattern: str) -> None:
+    port = free_port()
+    first = host(0, port, tmp_path, topology, PATTERN=pattern)
+    wait_for(tmp_path / "there-1", first)
+    second = host(1, port, tmp_path, topology, PATTERN=pattern)
+    said = [process.communicate(timeout=LIMIT_S)[1] for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), said
+    found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(4)]
+    check_all_are_there(found, tmp_path)
+    assert [rank["first"] > 0 for rank in found] == [False, False, True, True]
+    assert "rank 2 is back from step" in said[0]
+    assert not (tmp_path / "members").exists()
+
+
+def test_a_host_that_is_there_before_the_job_waits_for_it(tmp_path: Path) -> None:
+    port = free_port()
+    second = host(1, port, tmp_path, "ring")
+    assert second.stderr is not None
+    assert "waits until the job begins" in second.stderr.readline()
+    first = host(0, port, tmp_path, "ring")
+    said = [process.communicate(timeout=LIMIT_S)[1] for process in (first, second)]
+    assert (first.returncode, second.returncode) == (0, 0), said
+    found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(4)]
+    check_all_are_there(found, tmp_path)
+
+
+def test_hosts_that_never_come_are_not_missed(tmp_path: Path) -> None:
+    """The job ends without them, and leaves no card with its token."""
+    program = tmp_path / "few.py"
+    program.write_text(FEW)
+    told = f"-n2 --hosts=3 --host=0 --begin=1 --master=127.0.0.1:{free_port()}"
+    members = tmp_path / "members"
+    done = subprocess.run(
+        [*LAUNCH, *told.split(), f"--members={members}", "--", sys.executable, str(program)],
+        env=with_package({"GLOO_SOCKET_IFNAME": "lo"}),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 of 6, mean 0.5" in done.stdout
+    assert not members.exists()
+
+
+FEW = """
+import torch, gossamer
+rank, workers = gossamer.init()
+torch.distributed.barrier()
+model = torch.nn.Linear(6, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+gossip = gossamer.Gossip(model, optimizer, topology="ring", lost="go_on")
+for step in range(40):
+    optimizer.zero_grad()
+    model(torch.randn(8, 6)).square().mean().backward()
+    optimizer.step()
+mean = float(gossip.mean(torch.tensor([float(rank)])))
+there = gossip.gather(None)
+if rank == 0:
+    print(f"{len(there)} of {workers}, mean {mean}")
+gossip.close()
+"""
