@@ -1,5 +1,7 @@
 #include "gossamer/engine/testing/courses.h"
 
+#include <span>
+
 #include "gossamer/base/rng.h"
 
 namespace gossamer::simulation {
@@ -92,6 +94,25 @@ Course silent_course_of(std::uint64_t seed) {
   return course;
 }
 
+Course growing_course_of(std::uint64_t seed) {
+  Course course = course_of(seed);
+  Rng rng(seed, 3);
+  const int workers = course.workers();
+  if (course.pattern == "allreduce") {  // replicas that come get their bits from the layer above
+    course.pattern = "cwa";
+    course.comes_back.assign(at(workers), true);
+  }
+  const int begin = 1 + static_cast<int>(rng.below(static_cast<std::uint64_t>(workers - 1)));
+  for (int rank = begin; rank < workers; ++rank) {
+    course.fates[at(rank)].clear();
+    course.joins_at_s[rank] = 0.02 + 6 * rng.uniform();
+  }
+  const auto stay =
+      std::ranges::count_if(std::span(course.fates).first(at(begin)), &std::vector<Fate>::empty);
+  if (stay == 0) course.fates[0].clear();
+  return course;
+}
+
 std::string to_string(const Course& course) {
   std::string text = course.pattern + " on " + course.topology + " of";
   for (const int workers : course.per_host) text += " " + std::to_string(workers);
@@ -107,6 +128,9 @@ std::string to_string(const Course& course) {
       }
     }
     if (course.stays_away(rank)) text += ", and stays away";
+  }
+  for (const auto& [rank, when_s] : course.joins_at_s) {
+    text += "; worker " + std::to_string(rank) + " joins at " + std::to_string(when_s) + " s";
   }
   for (const int rank : course.parted) text += "; worker " + std::to_string(rank) + " parted";
   if (!course.parted.empty()) {

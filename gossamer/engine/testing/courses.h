@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,7 +35,8 @@ struct Course {
   double part_at_s = 0;                  ///< 0: the network stays whole
   double part_for_s = 0;
   std::set<int> parted;
-  double strangers_for_s = 0;  ///< as NetworkOptions
+  double strangers_for_s = 0;        ///< as NetworkOptions
+  std::map<int, double> joins_at_s;  ///< by rank, of those that do not begin with the others
 
   bool is_silent = false;  ///< somebody may be for long
 
@@ -46,6 +48,7 @@ struct Course {
     for (const auto& of_worker : fates) {
       for (const Fate& fate : of_worker) last_s = std::max(last_s, fate.at_s + fate.for_s);
     }
+    for (const auto& [rank, when_s] : joins_at_s) last_s = std::max(last_s, when_s);
     return last_s + (is_silent ? 2 : 0);
   }
   bool learns() const {
@@ -57,6 +60,8 @@ struct Course {
 Course course_of(std::uint64_t seed);
 /// The same, and some are silent for long: frozen, or parted from the others.
 Course silent_course_of(std::uint64_t seed);
+/// The same as the first, and some workers begin later than the others.
+Course growing_course_of(std::uint64_t seed);
 std::string to_string(const Course& course);
 
 }  // namespace gossamer::simulation

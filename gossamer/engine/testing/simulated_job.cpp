@@ -17,6 +17,12 @@ bool has_come_too_late(const std::string& text) {
          text.find("the same workers") != std::string::npos;
 }
 
+std::set<int> late_in(const std::map<int, double>& joins_at_s) {
+  std::set<int> ranks;
+  for (const auto& [rank, when_s] : joins_at_s) ranks.insert(rank);
+  return ranks;
+}
+
 }  // namespace
 
 bool is_of_silence(const std::exception& error) {
@@ -30,14 +36,22 @@ SimulatedJob::SimulatedJob(const Course& course, std::uint64_t seed, Work work)
     : course_(course),
       shape_{course.per_host},
       work_(std::move(work)),
-      simulation_(shape_.workers(), seed, {.strangers_for = seconds(course.strangers_for_s)}),
+      simulation_(
+          shape_.workers(), seed,
+          {.strangers_for = seconds(course.strangers_for_s), .late = late_in(course.joins_at_s)}),
       begin_(simulation_.now()),
       next_fate_(at(shape_.workers()), 0),
       generations_(at(shape_.workers()), 0),
       tries_(at(shape_.workers()), 0),
       open_(shape_.workers()) {
   for (int rank = 0; rank < shape_.workers(); ++rank) {
-    simulation_.begin(rank, begin_, life_of(rank));
+    const auto joins = course_.joins_at_s.find(rank);
+    if (joins == course_.joins_at_s.end()) {
+      simulation_.begin(rank, begin_, life_of(rank));
+    } else {
+      ++generations_[at(rank)];
+      simulation_.begin(rank, begin_ + seconds(joins->second), life_of(rank));
+    }
   }
   if (!course_.parted.empty()) {
     simulation_.part(course_.parted, begin_ + seconds(course_.part_at_s),

@@ -39,7 +39,11 @@ std::shared_ptr<Process> Network::begin(int rank, std::uint64_t generation) {
     const auto& other = processes_[at(peer)];
     View& seen = view(*process, peer);
     seen.last_seen = scheduler_.now();
-    if (peer == rank || !other) continue;  // they begin together
+    if (peer == rank) continue;
+    if (!other && options_.late.contains(peer)) {
+      seen.sends_ended = seen.receives_ended = Failure("it has not come yet");
+    }
+    if (!other) continue;  // they begin together
     seen.generation = other->generation;
     if (generation == 0) continue;
     seen.is_used = true;

@@ -33,6 +33,8 @@ struct NetworkOptions {
   std::optional<int> least_heard = 0;                  ///< likewise
   /// Workers that come back within so long of each other know only each other's former lives.
   Duration strangers_for = Duration::zero();
+  /// Workers that do not begin with the others: their first life is of generation 1.
+  std::set<int> late = {};
 };
 
 /// A send or a receive.

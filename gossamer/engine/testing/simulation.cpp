@@ -109,7 +109,9 @@ class SimulatedTransport final : public Transport {
 };
 
 Simulation::Simulation(int workers, std::uint64_t seed, const NetworkOptions& options)
-    : rng_(seed), network_(*this, workers, options), lives_(at(workers), 0) {}
+    : rng_(seed), network_(*this, workers, options), lives_(at(workers), 0) {
+  for (const int rank : options.late) lives_[at(rank)] = 1;
+}
 
 /// Those whose lives are not over are killed.
 Simulation::~Simulation() {
