@@ -14,6 +14,7 @@
 #include "gossamer/transport/net/packet_client.h"
 #include "gossamer/transport/net/stream_wire.h"
 #include "gossamer/transport/net/test_client.h"
+#include "gossamer/transport/net/test_team.h"
 
 namespace gossamer {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <barrier>
 #include <cstring>
 #include <optional>
 #include <thread>
