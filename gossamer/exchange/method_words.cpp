@@ -204,7 +204,8 @@ void read_head(const std::string& head, std::string_view text, MethodSpec& metho
 
 /// Words that a pattern which averages over all workers cannot make sense of.
 void check_words(const MethodSpec& method, std::string_view text) {
-  if (facts_of(method).is_ddp && method.codec == Codec::int8) {
+  const bool is_plain = method.codec == Codec::fp32 || method.codec == Codec::bf16;
+  if (facts_of(method).is_ddp && !is_plain) {
     fail_argument({.place = "method",
                    .what = "DDP's own hooks compress to bf16 or fp16",
                    .got = "'" + std::string(text) + "'",
