@@ -204,8 +204,8 @@ void read_head(const std::string& head, std::string_view text, MethodSpec& metho
 
 /// Words that a pattern which averages over all workers cannot make sense of.
 void check_words(const MethodSpec& method, std::string_view text) {
-  const bool is_plain = method.codec == Codec::fp32 || method.codec == Codec::bf16;
-  if (facts_of(method).is_ddp && !is_plain) {
+  const bool is_of_a_hook = method.codec == Codec::fp32 || method.codec == Codec::bf16;
+  if (facts_of(method).is_ddp && !is_of_a_hook) {
     fail_argument({.place = "method",
                    .what = "DDP's own hooks compress to bf16 or fp16",
                    .got = "'" + std::string(text) + "'",
