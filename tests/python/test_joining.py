@@ -4,26 +4,40 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from package_runs import with_package
+from package_runs import watched, with_package
 from test_launch_back import LAUNCH, LIMIT_S, PROGRAM, check_all_are_there
 
 from gossamer.launching.ports import free_port
 
+Host = Callable[..., "subprocess.Popen[str]"]
 
-def host(
-    number: int, port: int, folder: Path, topology: str, **how: str
-) -> "subprocess.Popen[str]":
-    told = f"-n2 --hosts=2 --host={number} --begin=1 --master=127.0.0.1:{port}"
-    command = [sys.executable, PROGRAM, str(folder), topology]
-    return subprocess.Popen(
-        [*LAUNCH, *told.split(), f"--members={folder / 'members'}", "--", *command],
-        env=with_package({"DIES": "{}", "GLOO_SOCKET_IFNAME": "lo", **how}),
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """Starts a launcher by its number; what still runs at the end is told to end, workers too."""
+    started: list[subprocess.Popen[str]] = []
+    port = free_port()
+
+    def start(number: int, topology: str, **how: str) -> "subprocess.Popen[str]":
+        told = f"-n2 --hosts=2 --host={number} --begin=1 --master=127.0.0.1:{port}"
+        command = [sys.executable, PROGRAM, str(tmp_path), topology]
+        process = subprocess.Popen(
+            [*LAUNCH, *told.split(), f"--members={tmp_path / 'members'}", "--", *command],
+            env=with_package({"DIES": "{}", "GLOO_SOCKET_IFNAME": "lo", **how}),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate()
 
 
 def wait_for(path: Path, *running: "subprocess.Popen[str]") -> None:
@@ -37,11 +51,10 @@ def wait_for(path: Path, *running: "subprocess.Popen[str]") -> None:
 @pytest.mark.parametrize(
     ("topology", "pattern"), [("alternating_exponential_ring", "cwa"), ("ring", "allreduce")]
 )
-def test_a_host_joins(tmp_path: Path, topology: str, pattern: str) -> None:
-    port = free_port()
-    first = host(0, port, tmp_path, topology, PATTERN=pattern)
+def test_a_host_joins(tmp_path: Path, host: Host, topology: str, pattern: str) -> None:
+    first = host(0, topology, PATTERN=pattern)
     wait_for(tmp_path / "there-1", first)
-    second = host(1, port, tmp_path, topology, PATTERN=pattern)
+    second = host(1, topology, PATTERN=pattern)
     said = [process.communicate(timeout=LIMIT_S)[1] for process in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), said
     found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(4)]
@@ -51,12 +64,11 @@ def test_a_host_joins(tmp_path: Path, topology: str, pattern: str) -> None:
     assert not (tmp_path / "members").exists()
 
 
-def test_a_host_that_is_there_before_the_job_waits_for_it(tmp_path: Path) -> None:
-    port = free_port()
-    second = host(1, port, tmp_path, "ring")
+def test_a_host_that_is_there_before_the_job_waits_for_it(tmp_path: Path, host: Host) -> None:
+    second = host(1, "ring")
     assert second.stderr is not None
     assert "waits until the job begins" in second.stderr.readline()
-    first = host(0, port, tmp_path, "ring")
+    first = host(0, "ring")
     said = [process.communicate(timeout=LIMIT_S)[1] for process in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), said
     found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(4)]
@@ -69,14 +81,8 @@ def test_hosts_that_never_come_are_not_missed(tmp_path: Path) -> None:
     program.write_text(FEW)
     told = f"-n2 --hosts=3 --host=0 --begin=1 --master=127.0.0.1:{free_port()}"
     members = tmp_path / "members"
-    done = subprocess.run(
-        [*LAUNCH, *told.split(), f"--members={members}", "--", sys.executable, str(program)],
-        env=with_package({"GLOO_SOCKET_IFNAME": "lo"}),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    command = [*LAUNCH, *told.split(), f"--members={members}", "--", sys.executable, str(program)]
+    done = watched(command, {"GLOO_SOCKET_IFNAME": "lo"}, LIMIT_S)
     assert done.returncode == 0, done.stderr
     assert "2 of 6, mean 0.5" in done.stdout
     assert not members.exists()
