@@ -53,7 +53,7 @@ void Admission::look(std::int64_t steps) {
             guest.question.steps >= steps + kBegun && are_equal(there, guest.question.there);
         if (is_yes) {
           transport_.let_in(guest.who);
-          if (!agrees_) transport_.count_in(guest.who.peer);
+          if (!agrees_) transport_.count_in(guest.who.peer, Standing::counted);
           lost_.come_back(guest.who.peer, guest.question.steps);
         }
         return reception_->answer(guest, {.kind = AdmissionWord::Kind::begin,

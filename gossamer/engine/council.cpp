@@ -261,12 +261,17 @@ bool Council::decides() {
   peers_ = left();
   if (std::erase(peers_, everybody_.rank()) == 0) fail_left_out();
   leave_out_others();
-  transport_.count_in(everybody_.rank());
-  for (const int peer : peers_) transport_.count_in(peer);
+  count_in(peers_, Standing::agreed);
   has_result_ = false;
   overs_.clear();
   next_ = expect(losses_slot(round_ + 1));
   return true;
+}
+
+/// Among those on whose number it depends who may go on, and this worker as well.
+void Council::count_in(const std::vector<int>& peers, Standing standing) {
+  transport_.count_in(everybody_.rank(), standing);
+  for (const int peer : peers) transport_.count_in(peer, standing);
 }
 
 /// Once all that go on have said that they have lost them, they are out for good, whatever is lost
@@ -339,6 +344,7 @@ Council::End Council::ends() {
     return message.has_come || message.has_ended;
   };
   if (!std::ranges::all_of(heard_, is_over_there)) return End::again;
+  count_in(result_peers_, Standing::counted);
   keep_answering(call_, round_ + 1, std::exchange(next_, {}));
   return End::all;
 }
@@ -382,6 +388,7 @@ bool Council::hears_that_it_is_over() {
   }
   if (!is_over_) return false;
   peers_ = result_peers_;
+  count_in(peers_, Standing::counted);
   overs_.clear();
   keep_answering(call_, round_, std::exchange(heard_, {}));
   return true;

@@ -109,6 +109,7 @@ class Council {
   void note(int by, int lost);
   void forget(int rank);
   void leave_out_others();
+  void count_in(const std::vector<int>& peers, Standing standing);
   std::vector<int> left() const;
   [[noreturn]] void fail_left_out() const;
   Seating seating_of(const std::vector<int>& ranks) const;

@@ -44,7 +44,7 @@ void GoingOn::look(std::int64_t steps) {
 }
 
 void GoingOn::begin_with(Arrival& arrival, std::int64_t steps) {
-  if (!agrees_) transport_.count_in(collectives_.rank());
+  if (!agrees_) transport_.count_in(collectives_.rank(), Standing::counted);
   lost_.begin_with(arrival.there(), steps);
   for (const int peer : arrival.absent()) lost_.lose({peer, "it was not there yet"});
   admission_.go_on_with(arrival.reception());

@@ -35,7 +35,7 @@ void Lookout::look_now() {
   const Heard found = heard();
   if (may_go_on(found, least_)) return;
   throw TransportError({.rank = rank_,
-                        .peer = found.unheard.front(),
+                        .peer = together(found).unheard.front(),
                         .operation = "",
                         .elapsed_s = 0,
                         .reason = why_cut_off(found, least_),
@@ -87,11 +87,13 @@ std::vector<int> Lookout::there() {
 Heard Lookout::heard() const {
   Heard found;
   for (const Watch& watch : watches_) {
-    if (!transport_.counts(watch.peer)) continue;
+    const Standing standing = transport_.standing(watch.peer);
+    if (standing == Standing::stranger) continue;
+    const bool is_new = standing == Standing::agreed;
     if (watch.is_unheard) {
-      found.unheard.push_back(watch.peer);
+      (is_new ? found.new_unheard : found.unheard).push_back(watch.peer);
     } else if (watch.receive != 0 || watch.peer == rank_) {
-      found.there.push_back(watch.peer);
+      (is_new ? found.new_there : found.there).push_back(watch.peer);
     }
   }
   return found;

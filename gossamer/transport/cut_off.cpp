@@ -1,5 +1,6 @@
 #include "gossamer/transport/cut_off.h"
 
+#include <algorithm>
 #include <iterator>
 
 namespace gossamer {
@@ -11,9 +12,7 @@ std::string list_of(const std::vector<int>& ranks) {
   return ranks.size() == 1 ? "worker " + text : "workers " + text;
 }
 
-}  // namespace
-
-bool may_go_on(const Heard& heard, int least) {
+bool hears_enough(const Heard& heard, int least) {
   if (heard.unheard.empty()) return true;
   const auto there = std::ssize(heard.there);
   if (least > 0) return there >= least;
@@ -21,12 +20,27 @@ bool may_go_on(const Heard& heard, int least) {
   return there > unheard || (there == unheard && heard.there.front() < heard.unheard.front());
 }
 
+}  // namespace
+
+Heard together(const Heard& heard) {
+  Heard all;
+  std::ranges::merge(heard.there, heard.new_there, std::back_inserter(all.there));
+  std::ranges::merge(heard.unheard, heard.new_unheard, std::back_inserter(all.unheard));
+  return all;
+}
+
+bool may_go_on(const Heard& heard, int least) {
+  const bool is_enough = hears_enough(together(heard), least);
+  return is_enough && (least > 0 || hears_enough(heard, least));
+}
+
 std::string why_cut_off(const Heard& heard, int least) {
   const std::string why = least > 0
                               ? "fewer than min_workers=" + std::to_string(least) + " are left"
                               : "they may go on without it";
-  return "this worker is cut off: it hears " + list_of(heard.there) + ", and nothing of " +
-         list_of(heard.unheard) + "; " + why + "; start it again once the network is back";
+  const Heard all = together(heard);
+  return "this worker is cut off: it hears " + list_of(all.there) + ", and nothing of " +
+         list_of(all.unheard) + "; " + why + "; start it again once the network is back";
 }
 
 }  // namespace gossamer

@@ -13,7 +13,10 @@ namespace gossamer {
 /// hear most of the workers, so some worker would be heard by both, and they would be one part.
 ///
 /// A worker that has come back counts once all that go on have agreed that it is there: others may
-/// not know of it, and it would tip the balance for the part that it has come to.
+/// not know of it, and it would tip the balance for the part that it has come to. Some know that
+/// they have agreed before others do, and the network may part them just then. So who has agreed
+/// must hear enough workers both with the newcomer and without it, until all have said that they
+/// have: then nobody is left who goes by the former number alone.
 ///
 /// Who has been heard is not always easy to tell, see Note [Silence].
 ///
@@ -28,7 +31,13 @@ namespace gossamer {
 struct Heard {
   std::vector<int> there;
   std::vector<int> unheard;
+  /// Newcomers that have been agreed on, which others may not know; see Note [Cut off].
+  std::vector<int> new_there = {};
+  std::vector<int> new_unheard = {};
 };
+
+/// With the newcomers among the others.
+Heard together(const Heard& heard);
 
 /// `least`: so many must be there; 0: see Note [Cut off].
 bool may_go_on(const Heard& heard, int least);

@@ -25,9 +25,19 @@ TEST(CutOff, OrSoManyAsTheProgramSays) {
   EXPECT_TRUE(may_go_on({.there = {3}, .unheard = {}}, 3));  // the others have ended
 }
 
+/// Workers 0 and 1, and 2 has come back: 1 has agreed on that, and 0 may not know.
+TEST(CutOff, WithANewcomerAndWithoutIt) {
+  EXPECT_FALSE(may_go_on({.there = {1}, .unheard = {0}, .new_there = {2}}, 0));
+  EXPECT_TRUE(may_go_on({.there = {1, 2}, .unheard = {0}}, 0));  // all have
+  EXPECT_TRUE(may_go_on({.there = {0, 1}, .unheard = {}, .new_unheard = {2}}, 0));
+  EXPECT_FALSE(may_go_on({.there = {0}, .unheard = {1}, .new_unheard = {2}}, 0));
+  EXPECT_FALSE(may_go_on({.there = {}, .unheard = {0}, .new_there = {2}}, 0));
+  EXPECT_TRUE(may_go_on({.there = {1}, .unheard = {0}, .new_there = {2}}, 2));
+}
+
 TEST(CutOff, SaysWhomItHears) {
   EXPECT_EQ(
-      why_cut_off({.there = {3}, .unheard = {0, 1}}, 0),
+      why_cut_off({.there = {}, .unheard = {1}, .new_there = {3}, .new_unheard = {0}}, 0),
       "this worker is cut off: it hears worker 3, and nothing of workers 0, 1; they may go on "
       "without it; start it again once the network is back");
 }

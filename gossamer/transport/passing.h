@@ -34,8 +34,8 @@ class PassingTransport : public Transport {
   void hold_back_newcomers() override { inner_->hold_back_newcomers(); }
   std::vector<Newcomer> newcomers() override { return inner_->newcomers(); }
   void let_in(const Newcomer& newcomer) override { inner_->let_in(newcomer); }
-  void count_in(int peer) override { inner_->count_in(peer); }
-  bool counts(int peer) const override { return inner_->counts(peer); }
+  void count_in(int peer, Standing standing) override { inner_->count_in(peer, standing); }
+  Standing standing(int peer) const override { return inner_->standing(peer); }
   std::uint64_t generation(int rank) const override { return inner_->generation(rank); }
 
  protected:

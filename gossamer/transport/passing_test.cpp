@@ -30,8 +30,8 @@ class Noting final : public Transport {
   void hold_back_newcomers() override { note("hold_back_newcomers"); }
   std::vector<Newcomer> newcomers() override { return note("newcomers"), std::vector<Newcomer>(2); }
   void let_in(const Newcomer&) override { note("let_in"); }
-  void count_in(int) override { note("count_in"); }
-  bool counts(int) const override { return note("counts"), false; }
+  void count_in(int, Standing) override { note("count_in"); }
+  Standing standing(int) const override { return note("standing"), Standing::agreed; }
   std::uint64_t generation(int) const override { return note("generation"), 5; }
 
  private:
@@ -55,13 +55,13 @@ TEST(PassingTransport, PassesEveryFunctionOnOnce) {
   passing.hold_back_newcomers();
   EXPECT_EQ(passing.newcomers().size(), 2U);
   passing.let_in({});
-  passing.count_in(1);
-  EXPECT_FALSE(passing.counts(1));
+  passing.count_in(1, Standing::agreed);
+  EXPECT_EQ(passing.standing(1), Standing::agreed);
   EXPECT_EQ(passing.generation(1), 5U);
   const std::multiset<std::string> all{// tests/structure/test_passing.py looks that these are all
                                        "close",
                                        "count_in",
-                                       "counts",
+                                       "standing",
                                        "describe",
                                        "expel",
                                        "generation",

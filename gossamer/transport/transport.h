@@ -97,6 +97,13 @@ class Owner {
   std::shared_ptr<const SharedMemory> shared_;
 };
 
+/// Whether a worker is one of those on whose number it depends who may go on; see Note [Cut off].
+enum class Standing {
+  stranger,  ///< it has come back, and nobody has agreed on it yet
+  agreed,    ///< this worker has; others may not know
+  counted,   ///< all that go on have
+};
+
 /// One worker's end. All functions may be called from any thread. Note [Requests]: every request
 /// ends in `done` or `failed` no later than its deadline, provided somebody calls `progress`. A
 /// send is done when its payload may be changed; a receive when its bytes are there. Every request
@@ -146,8 +153,8 @@ class Transport {
   virtual void let_in(const Newcomer&) {}
   /// A worker that has come back, or this one, is one of those on whose number it depends who may
   /// go on; see Note [Cut off]. Until then it is not. Nothing for one that has not been let in.
-  virtual void count_in(int) {}
-  virtual bool counts(int) const { return true; }
+  virtual void count_in(int, Standing) {}
+  virtual Standing standing(int) const { return Standing::counted; }
   /// How often this worker, or a peer as far as this worker knows, has come back.
   virtual std::uint64_t generation(int) const { return 0; }
 };

@@ -370,10 +370,10 @@ void Network::beat(const std::shared_ptr<Process>& process) {
                        : seen.is_used && !has_ended ? LastHeard::State::there
                                                     : LastHeard::State::gone;
     heard[at(peer)] = {
-        .state = state, .at = seen.last_seen, .counts = process->newcomers.counts(peer)};
+        .state = state, .at = seen.last_seen, .standing = process->newcomers.standing(peer)};
   }
-  const int own = process->newcomers.counts(process->rank) ? process->rank : -1;
-  const std::vector<Silence> silences = process->silences.look(heard, own, now);
+  heard[at(process->rank)].standing = process->newcomers.standing(process->rank);
+  const std::vector<Silence> silences = process->silences.look(heard, process->rank, now);
   for (int peer = 0; peer < std::ssize(processes_) && !stood_still; ++peer) {
     View& seen = view(*process, peer);
     if (silences[at(peer)] == Silence::none || peer == process->rank) continue;

@@ -79,8 +79,10 @@ class SimulatedTransport final : public Transport {
   }
   void hold_back_newcomers() override { process_.newcomers.hold_back(); }
   std::vector<Newcomer> newcomers() override { return process_.newcomers.take(); }
-  void count_in(int rank) override { process_.newcomers.count_in(rank); }
-  bool counts(int rank) const override { return process_.newcomers.counts(rank); }
+  void count_in(int rank, Standing standing) override {
+    process_.newcomers.count_in(rank, standing);
+  }
+  Standing standing(int rank) const override { return process_.newcomers.standing(rank); }
   void let_in(const Newcomer& newcomer) override {
     if (generation(newcomer.peer) == newcomer.generation) {
       process_.newcomers.let_in(newcomer.peer);

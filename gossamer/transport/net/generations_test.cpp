@@ -186,12 +186,15 @@ TEST_P(NetGenerations, WhoeverIsHeldBackIsLetInAsTheGenerationThatItIs) {
   team[0].let_in({.peer = 1, .generation = 1});
   expect_held_back(team[0], 1, step);
   expect_newcomers(team[0], {1, 2});
-  team[0].count_in(1);  // agreed on before it came back
-  EXPECT_FALSE(team[0].counts(1));
+  team[0].count_in(1, Standing::counted);  // agreed on before it came back
+  EXPECT_EQ(team[0].standing(1), Standing::stranger);
   team[0].let_in({.peer = 1, .generation = 2});
   expect_exchange(team, 1, 0, step, 1000);
-  team[0].count_in(1);
-  EXPECT_TRUE(team[0].counts(1));
+  team[0].count_in(1, Standing::agreed);
+  EXPECT_EQ(team[0].standing(1), Standing::agreed);
+  team[0].count_in(1, Standing::counted);
+  team[0].count_in(1, Standing::agreed);  // of another call
+  EXPECT_EQ(team[0].standing(1), Standing::counted);
   team[0].expel(1);  // of which nothing was heard for long; this generation was
   expect_exchange(team, 0, 1, step, 1000);
 }

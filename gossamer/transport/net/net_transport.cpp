@@ -45,8 +45,8 @@ class NetTransport final : public Transport {
   TransportInfo describe() const override;
   void hold_back_newcomers() override { newcomers_.hold_back(); }
   std::vector<Newcomer> newcomers() override { return newcomers_.take(); }
-  void count_in(int rank) override { newcomers_.count_in(rank); }
-  bool counts(int rank) const override { return newcomers_.counts(rank); }
+  void count_in(int rank, Standing standing) override { newcomers_.count_in(rank, standing); }
+  Standing standing(int rank) const override { return newcomers_.standing(rank); }
   void let_in(const Newcomer& newcomer) override;
   std::uint64_t generation(int rank) const override;
 
@@ -370,10 +370,9 @@ void NetTransport::beat() {
   std::vector<LastHeard> heard(peers_.size());
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     if (peers_[rank]) heard[rank] = peers_[rank]->last_heard();
-    heard[rank].counts = newcomers_.counts(static_cast<int>(rank));
+    heard[rank].standing = newcomers_.standing(static_cast<int>(rank));
   }
-  const int own = newcomers_.counts(rank_) ? rank_ : -1;
-  const std::vector<Silence> silences = silences_.look(heard, own, now);
+  const std::vector<Silence> silences = silences_.look(heard, rank_, now);
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     if (!peers_[rank]) continue;
     peers_[rank]->beat({.idle_since = now - kBeat / 2,

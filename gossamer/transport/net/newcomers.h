@@ -1,6 +1,7 @@
 #pragma once
 /// Newcomers: the workers that have come back, and who of them still waits to be let in.
 
+#include <algorithm>
 #include <cstddef>
 #include <mutex>
 #include <utility>
@@ -19,17 +20,20 @@ class Newcomers {
   void hold_back() {
     const std::lock_guard lock(mutex_);
     holds_back_ = true;
-    for (const Newcomer& each : news_) of(each.peer) = {.is_held_back = true, .counts = false};
+    for (const Newcomer& each : news_) {
+      of(each.peer) = {.is_held_back = true, .standing = Standing::stranger};
+    }
   }
   void come(const Newcomer& newcomer) {
     const std::lock_guard lock(mutex_);
     news_.push_back(newcomer);
-    of(newcomer.peer) = {.is_held_back = holds_back_, .counts = !holds_back_};
+    of(newcomer.peer) = {.is_held_back = holds_back_,
+                         .standing = holds_back_ ? Standing::stranger : Standing::counted};
   }
   /// This worker has come back itself.
   void come_back(int own) {
     const std::lock_guard lock(mutex_);
-    of(own).counts = false;
+    of(own).standing = Standing::stranger;
   }
   void let_in(int peer) {
     const std::lock_guard lock(mutex_);
@@ -40,13 +44,14 @@ class Newcomers {
     return of_[static_cast<std::size_t>(peer)].is_held_back;
   }
   /// See Note [Cut off]. What has been agreed on before somebody came back says nothing of it.
-  void count_in(int peer) {
+  void count_in(int peer, Standing standing) {
     const std::lock_guard lock(mutex_);
-    if (!of(peer).is_held_back) of(peer).counts = true;
+    if (of(peer).is_held_back) return;
+    of(peer).standing = std::max(of(peer).standing, standing);
   }
-  bool counts(int peer) const {
+  Standing standing(int peer) const {
     const std::lock_guard lock(mutex_);
-    return of_[static_cast<std::size_t>(peer)].counts;
+    return of_[static_cast<std::size_t>(peer)].standing;
   }
   std::vector<Newcomer> take() {
     const std::lock_guard lock(mutex_);
@@ -54,16 +59,16 @@ class Newcomers {
   }
 
  private:
-  struct Standing {
+  struct Place {
     bool is_held_back = false;
-    bool counts = true;
+    Standing standing = Standing::counted;
   };
-  Standing& of(int peer) { return of_[static_cast<std::size_t>(peer)]; }
+  Place& of(int peer) { return of_[static_cast<std::size_t>(peer)]; }
 
   mutable std::mutex mutex_;  // guards all below
   bool holds_back_ = false;
   std::vector<Newcomer> news_;  ///< not yet asked for
-  std::vector<Standing> of_;    ///< by rank
+  std::vector<Place> of_;       ///< by rank
 };
 
 }  // namespace gossamer

@@ -27,12 +27,13 @@ struct SilenceWatch::Look {
     Heard found;
     for (std::size_t rank = 0; rank < heard.size(); ++rank) {
       const auto number = static_cast<int>(rank);
-      const auto& [state, at, counts] = heard[rank];
-      if (!counts) continue;
+      const auto& [state, at, standing] = heard[rank];
+      if (standing == Standing::stranger) continue;
+      const bool is_new = standing == Standing::agreed;
       if (number == own || (state == LastHeard::State::there && at > since)) {
-        found.there.push_back(number);
+        (is_new ? found.new_there : found.there).push_back(number);
       } else if (state != LastHeard::State::gone) {
-        found.unheard.push_back(number);
+        (is_new ? found.new_unheard : found.unheard).push_back(number);
       }
     }
     return may_go_on(found, least);

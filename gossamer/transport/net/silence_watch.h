@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gossamer/base/clock.h"
+#include "gossamer/transport/transport.h"
 
 namespace gossamer {
 
@@ -15,8 +16,8 @@ struct LastHeard {
   /// `gone`: it has ended, or was never talked to, and counts neither way. `given_up`: it has been
   /// before, or its connection has ended by its silence; it counts as unheard from then on.
   State state = State::gone;
-  Deadline at = {};    ///< when it last said something, unless it is gone
-  bool counts = true;  ///< in may_go_on()
+  Deadline at = {};                       ///< when it last said something, unless it is gone
+  Standing standing = Standing::counted;  ///< in may_go_on()
 };
 
 /// What is thought of a peer.
@@ -40,8 +41,7 @@ class SilenceWatch {
   SilenceWatch(Clock::duration longest, std::optional<int> least)
       : longest_(longest), least_(least) {}
 
-  /// At a beat, by rank. `heard`: by rank; this worker's own entry is not read. `own`: −1 where
-  /// this worker does not count itself.
+  /// At a beat, by rank. `heard`: by rank; of the entry of `own` only the standing is read.
   std::vector<Silence> look(std::span<const LastHeard> heard, int own, Deadline now);
 
  private:
