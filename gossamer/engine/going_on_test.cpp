@@ -216,6 +216,7 @@ TEST(GoingOn, FaultsThatWereFoundStayMended) {
       2,    // what was agreed on before somebody died counted for who came back
       533,  // who came back had given up some that the others heard again, and a census waited
       1839,
+      50972,  // a worker that heard in a call that it was expelled ended by another error
       48459,  // one knew that a newcomer had been agreed on, the other did not: both parts went on
   };
   for (const std::uint64_t seed : found) play(simulation::silent_course_of, seed, seed + 1);

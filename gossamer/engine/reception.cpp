@@ -80,16 +80,19 @@ std::vector<Newcomer> Reception::look(const std::function<void(Guest& guest)>& a
   return newcomers;
 }
 
+/// Where `answer` throws, the question is answered at the next look.
 void Reception::look(Guest& guest, const std::function<void(Guest& guest)>& answer) {
   while (!guest.is_lost && !guest.waits_for_state) {
-    const Status status = transport_.poll(guest.request);
-    if (status.state == Status::State::pending) return;
-    if (status.state == Status::State::failed) {
-      guest.is_lost = true;
-      return;
+    if (guest.request != 0) {
+      const Status status = transport_.poll(guest.request);
+      if (status.state == Status::State::pending) return;
+      if (status.state == Status::State::failed) {
+        guest.is_lost = true;
+        return;
+      }
+      land(status, &guest.question);
+      transport_.release(std::exchange(guest.request, 0));
     }
-    land(status, &guest.question);
-    transport_.release(std::exchange(guest.request, 0));
     answer(guest);
   }
 }
