@@ -87,14 +87,8 @@ std::vector<int> Lookout::there() {
 Heard Lookout::heard() const {
   Heard found;
   for (const Watch& watch : watches_) {
-    const Standing standing = transport_.standing(watch.peer);
-    if (standing == Standing::stranger) continue;
-    const bool is_new = standing == Standing::agreed;
-    if (watch.is_unheard) {
-      (is_new ? found.new_unheard : found.unheard).push_back(watch.peer);
-    } else if (watch.receive != 0 || watch.peer == rank_) {
-      (is_new ? found.new_there : found.there).push_back(watch.peer);
-    }
+    const bool is_known = watch.is_unheard || watch.receive != 0 || watch.peer == rank_;
+    if (is_known) add(found, watch.peer, transport_.standing(watch.peer), !watch.is_unheard);
   }
   return found;
 }

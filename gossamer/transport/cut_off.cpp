@@ -22,6 +22,14 @@ bool hears_enough(const Heard& heard, int least) {
 
 }  // namespace
 
+void add(Heard& heard, int rank, Standing standing, bool is_there) {
+  if (standing == Standing::stranger) return;
+  const bool is_new = standing == Standing::agreed;
+  std::vector<int>& ranks = is_there ? (is_new ? heard.new_there : heard.there)
+                                     : (is_new ? heard.new_unheard : heard.unheard);
+  ranks.push_back(rank);
+}
+
 Heard together(const Heard& heard) {
   Heard all;
   std::ranges::merge(heard.there, heard.new_there, std::back_inserter(all.there));

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "gossamer/transport/transport.h"
+
 namespace gossamer {
 
 /// Note [Cut off]: a network that fails parts the workers, and each part hears nothing of the other
@@ -35,6 +37,9 @@ struct Heard {
   std::vector<int> new_there = {};
   std::vector<int> new_unheard = {};
 };
+
+/// One more worker, of which something has been heard, or nothing; in ascending order.
+void add(Heard& heard, int rank, Standing standing, bool is_there);
 
 /// With the newcomers among the others.
 Heard together(const Heard& heard);

@@ -28,13 +28,8 @@ struct SilenceWatch::Look {
     for (std::size_t rank = 0; rank < heard.size(); ++rank) {
       const auto number = static_cast<int>(rank);
       const auto& [state, at, standing] = heard[rank];
-      if (standing == Standing::stranger) continue;
-      const bool is_new = standing == Standing::agreed;
-      if (number == own || (state == LastHeard::State::there && at > since)) {
-        (is_new ? found.new_there : found.there).push_back(number);
-      } else if (state != LastHeard::State::gone) {
-        (is_new ? found.new_unheard : found.unheard).push_back(number);
-      }
+      const bool is_there = number == own || (state == LastHeard::State::there && at > since);
+      if (is_there || state != LastHeard::State::gone) add(found, number, standing, is_there);
     }
     return may_go_on(found, least);
   }

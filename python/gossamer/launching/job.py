@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gossamer.base import files
 from gossamer.launching.processes import Process
@@ -74,9 +75,8 @@ class Job:
         """Whether it had connected to the others; before that nobody can go on without it. A card
         says whether it was connected; one that does not say it, as of `gossamer train`, was."""
         if not worker.has_joined:
-            with contextlib.suppress(OSError, ValueError):
-                card = json.loads((self.members / "0" / f"{worker.rank}.json").read_text())
-                worker.has_joined = bool(card.get("connected", True))
+            card = self._card(worker.rank)
+            worker.has_joined = card is not None and bool(card.get("connected", True))
         return worker.has_joined
 
     def lose_state(self, worker: Worker) -> None:
@@ -88,14 +88,16 @@ class Job:
 
     def has_state(self) -> bool:
         """Whether a worker of any host has the state of the run, or may have it."""
-        for rank in range(self.hosts * self.per_host):
-            try:
-                card = json.loads((self.members / "0" / f"{rank}.json").read_text())
-            except (OSError, ValueError):
-                return True
-            if card.get("has_state", True):
-                return True
-        return False
+        cards = map(self._card, range(self.hosts * self.per_host))
+        return any(card is None or card.get("has_state", True) for card in cards)
+
+    def _card(self, rank: int) -> dict[str, Any] | None:
+        """Of its first Gossip; None: there is none yet."""
+        try:
+            card: dict[str, Any] = json.loads((self.members / "0" / f"{rank}.json").read_text())
+        except (OSError, ValueError):
+            return None
+        return card
 
     def starts_before(self, worker: Worker) -> int:
         """How often other launchers of this host have started it, where it had joined; of a host
