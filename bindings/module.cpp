@@ -7,6 +7,7 @@
 #include "bindings/engine.h"
 #include "bindings/errors.h"
 #include "bindings/graph.h"
+#include "bindings/lab.h"
 #include "bindings/meeting.h"
 #include "bindings/plan.h"
 #include "bindings/probe.h"
@@ -33,6 +34,7 @@ PYBIND11_MODULE(_core, module) {
   gossamer::python::bind_trace(module);
   gossamer::python::bind_algo(module);
   gossamer::python::bind_engine(module);
+  gossamer::python::bind_lab(module);
   module.def("isa_name", &gossamer::isa_name, R"(
     The instruction set of the kernels: ref, avx2 or avx512.
 

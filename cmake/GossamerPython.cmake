@@ -25,7 +25,7 @@ set(GOSSAMER_MODULE_FOLDER ${GOSSAMER_PYTHON_FOLDER}/${GOSSAMER_SERIES_FOLDER})
 function(gossamer_python_flags target)
   target_include_directories(${target} SYSTEM PRIVATE ${GOSSAMER_PYTHON_INCLUDE})
   target_link_libraries(${target} PRIVATE
-    gossamer_torch gossamer_plan gossamer_probe ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
+    gossamer_torch gossamer_plan gossamer_probe gossamer_lab ${GOSSAMER_TORCH_DIR}/lib/libtorch_python.so)
   # The last is what ccache asks for.
   target_compile_options(${target} PRIVATE -fvisibility=hidden -fpch-preprocess)
 endfunction()

@@ -50,6 +50,10 @@ def definitions(tree: ast.Module | ast.ClassDef) -> dict[str, Definition]:
     return {node.name: node for node in tree.body if isinstance(node, Definition)}
 
 
+OF_CORE = ("gossamer._core", "gossamer.core_functions")
+"""Whose names are those of the C++ side."""
+
+
 def exported(module: str = "gossamer") -> Iterator[tuple[str, Definition]]:
     """What its `__all__` names of other modules, in the order of the imports, the C++ side last."""
     tree = tree_of(module)
@@ -62,10 +66,11 @@ def exported(module: str = "gossamer") -> Iterator[tuple[str, Definition]]:
         [],
     )
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    for node in sorted(imports, key=lambda each: each.module == "gossamer._core"):
+    for node in sorted(imports, key=lambda each: each.module in OF_CORE):
+        source = "gossamer._core" if node.module in OF_CORE else str(node.module)
         for alias in node.names:
             if alias.name in names:
-                yield alias.name, definitions(tree_of(str(node.module)))[alias.name]
+                yield alias.name, definitions(tree_of(source))[alias.name]
 
 
 def public(found: dict[str, Definition]) -> Iterator[tuple[str, Definition]]:

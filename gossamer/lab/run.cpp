@@ -52,14 +52,6 @@ Point look(const Problem& problem, const std::vector<double>& minimiser, const L
   return point;
 }
 
-/// As the engine does: before the first step and with every global average, all agree on the loss.
-void agree_on_loss(const Problem& problem, const Draw& draw, VirtualWorkers& workers,
-                   bool averages) {
-  const bool is_first = draw.step == 0;
-  if (!is_first && !averages) return;
-  workers.agree_on({is_first ? 0 : draw.step + 1, problem.drawn_loss(draw, workers.x())});
-}
-
 }  // namespace
 
 double at(const StepSize& size, std::int64_t step) {
@@ -80,9 +72,7 @@ std::vector<Point> run_lab(const Problem& problem, const std::vector<double>& mi
     hyper.lr = at(options.step_size, t);
     const Draw draw{options.seed, t};
     problem.gradients(draw, workers.x(), workers.g());
-    if (options.schedule.loss_driven) {
-      agree_on_loss(problem, draw, workers, workers.averages_globally());
-    }
+    if (workers.wants_loss()) workers.agree_on(problem.drawn_loss(draw, workers.x()));
     workers.step(hyper);
     const bool is_last = t + 1 == options.steps;
     if (is_last || (t + 1) % options.record_every == 0) {

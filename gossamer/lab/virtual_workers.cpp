@@ -22,6 +22,35 @@ void average(const std::vector<std::vector<int>>& groups, std::size_t d, std::ve
   }
 }
 
+/// Whether the pattern is right with any doubly stochastic W of any step.
+bool takes_any_round(const Pattern& pattern) {
+  return pattern.rounds == Rounds::schedule && !pattern.is_static && !pattern.weighs &&
+         pattern.outer != Outer::global_average;
+}
+
+void check_own_round(const Pattern& pattern, const Schedule& schedule, const Round& own) {
+  if (!takes_any_round(pattern)) {
+    fail_argument({.place = "lab",
+                   .what = "pattern " + std::string(pattern.name) +
+                           " needs all its rounds to be those of the topology",
+                   .got = "a matrix for one step",
+                   .remedy = "use pattern cwa, atc, dmsgd or gradient_tracking"});
+  }
+  if (schedule.loss_driven) {
+    fail_argument({.place = "lab",
+                   .what = "topology " + schedule.name + " chooses its rounds by the loss",
+                   .got = "a matrix for one step",
+                   .remedy = "use another topology"});
+  }
+  if (own.workers != schedule.shape.workers()) {
+    fail_argument(
+        {.place = "lab",
+         .what = "W must be for the " + std::to_string(schedule.shape.workers()) + " workers",
+         .got = std::to_string(own.workers)});
+  }
+  check_stochastic(own, Stochasticity::doubly);
+}
+
 }  // namespace
 
 VirtualWorkers::VirtualWorkers(Schedule schedule, const std::string& pattern,
@@ -57,21 +86,24 @@ std::vector<double> VirtualWorkers::mean() const {
   return sum;
 }
 
-Round VirtualWorkers::round() const { return round_at(schedule_, step_, losses_); }
+bool VirtualWorkers::wants_loss() const {
+  return schedule_.loss_driven && (step_ == 0 || is_global_average(round()));
+}
 
-bool VirtualWorkers::averages_globally() const { return is_global_average(round()); }
+void VirtualWorkers::agree_on(double loss) {
+  losses_.push_back({step_ == 0 ? 0 : step_ + 1, loss});
+}
 
-VirtualWorkers::Mixing VirtualWorkers::make_mixing() const {
-  const Round now = round();
-  if (!is_partition(now)) return {{}, stretches_of(now)};
+VirtualWorkers::Mixing VirtualWorkers::make_mixing(const Round& round) const {
+  if (!is_partition(round)) return {{}, stretches_of(round)};
   // The groups' means are finished before the pass.
-  return {now.groups, {{0, workers(), 0, {{0, 1}}}}};
+  return {round.groups, {{0, workers(), 0, {{0, 1}}}}};
 }
 
 const VirtualWorkers::Mixing& VirtualWorkers::mixing() {
-  if (schedule_.period == 0 || schedule_.loss_driven) return fresh_ = make_mixing();
+  if (schedule_.period == 0 || schedule_.loss_driven) return fresh_ = make_mixing(round());
   const auto place = static_cast<std::size_t>(step_ % schedule_.period);
-  if (place == known_.size()) known_.push_back(make_mixing());
+  if (place == known_.size()) known_.push_back(make_mixing(round()));
   return known_[place];
 }
 
@@ -145,8 +177,15 @@ void VirtualWorkers::sweep(Pattern::Pass<double> pass, std::span<const Stretch> 
   }
 }
 
-void VirtualWorkers::step(const Hyper& hyper) {
-  const Mixing& now = mixing();
+void VirtualWorkers::step(const Hyper& hyper) { advance(hyper, mixing()); }
+
+void VirtualWorkers::step(const Hyper& hyper, const Round& own) {
+  check_own_round(pattern_, schedule_, own);
+  fresh_ = make_mixing(own);
+  advance(hyper, fresh_);
+}
+
+void VirtualWorkers::advance(const Hyper& hyper, const Mixing& now) {
   if (schedule_.weights) weights_ = schedule_.weights(step_);
   const StepNumbers numbers{.hyper = hyper, .t = step_ + 1, .round = step_};
   const Stretch everybody{0, workers(), 1, {}};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gossamer/algo/pattern.h"
+#include "gossamer/graph/round.h"
 #include "gossamer/graph/schedule.h"
 #include "gossamer/lab/stretches.h"
 
@@ -37,11 +38,16 @@ class VirtualWorkers {
   std::vector<double> mean() const;
 
   void step(const Hyper& hyper);
+  /// The same, but mixes with this round in place of the schedule's. Throws std::invalid_argument
+  /// for another number of workers, a round that is not doubly stochastic, and for patterns and
+  /// schedules that need all rounds to be the schedule's.
+  void step(const Hyper& hyper, const Round& own);
 
-  /// Whether the step to come ends with an average over all workers.
-  bool averages_globally() const;
-  /// For schedules that are driven by the loss: what all workers agree on from now on.
-  void agree_on(AgreedLoss loss) { losses_.push_back(loss); }
+  /// Whether the step to come needs a loss that all agree on, as in the engine: before the first
+  /// step and with every global average, where the schedule is driven by the loss.
+  bool wants_loss() const;
+  /// That loss, at the workers' parameters of now.
+  void agree_on(double loss);
 
  private:
   /// A round as it is executed: groups that average, or stretches.
@@ -49,9 +55,10 @@ class VirtualWorkers {
     std::vector<std::vector<int>> groups;
     std::vector<Stretch> stretches;
   };
-  Round round() const;
-  Mixing make_mixing() const;
+  Round round() const { return round_at(schedule_, step_, losses_); }
+  Mixing make_mixing(const Round& round) const;
   const Mixing& mixing();
+  void advance(const Hyper& hyper, const Mixing& mixing);
   std::span<const double> payload(Payload payload) const;
   void send(const Mixing& mixing, std::span<const Payload> payloads);
   PassArgs<double> args(const Stretch& stretch, const StepNumbers& numbers, std::size_t payloads);

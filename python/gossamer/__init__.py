@@ -7,16 +7,8 @@ One new line after the optimizer of a script for DistributedDataParallel, in pla
 
 from gossamer import _load  # noqa: F401  first: says what is wrong where the rest would not load
 from gossamer._built import VERSION
-from gossamer._core import (
-    IoError,
-    Method,
-    Schedule,
-    TransportError,
-    forecast,
-    make_schedule,
-    rank_methods,
-    topology_names,
-)
+from gossamer._core import IoError, Method, Schedule, TransportError
+from gossamer.core_functions import forecast, make_schedule, rank_methods, topology_names
 from gossamer.ddp_metrics import DdpMetrics
 from gossamer.gossip import Gossip
 from gossamer.job import init
@@ -27,6 +19,7 @@ from gossamer.probing import Probe, probe
 from gossamer.shares.sampler import Shares
 from gossamer.stopping import StopOnSignal
 from gossamer.uneven_epochs import uneven
+from gossamer.virtual_workers import VirtualWorkers
 
 __version__ = VERSION
 
@@ -43,6 +36,7 @@ __all__ = [
     "Shares",
     "StopOnSignal",
     "TransportError",
+    "VirtualWorkers",
     "__version__",
     "forecast",
     "init",

@@ -1042,6 +1042,37 @@ class Engine:
     def early_buckets(self) -> int:
         """How many buckets the backward passes of the last step have stepped."""
 
+class VirtualWorkers:
+    """n workers of one process."""
+
+    def __init__(
+        self, schedule: Schedule, pattern: str, optimizer: str, dimension: int, hyper: Hyper
+    ) -> None: ...
+    def start(self, x: torch.Tensor) -> None:
+        """Before the first step, from these parameters."""
+
+    def step(
+        self,
+        x: torch.Tensor,
+        g: torch.Tensor,
+        hyper: Hyper,
+        matrix: Sequence[Sequence[float]] | None,
+    ) -> None:
+        """Changes ``x`` by the gradients ``g``. A ``matrix`` stands for the schedule's W.
+
+        ValueError for numbers and matrices that do not fit.
+        """
+
+    @property
+    def steps_done(self) -> int: ...
+    @property
+    def wants_loss(self) -> bool:
+        """Whether the step to come needs ``agree_on``."""
+
+    def agree_on(self, loss: float) -> None: ...
+    def mean(self, x: torch.Tensor) -> list[float]:
+        """The mean of all workers that mixing keeps."""
+
 def isa_name() -> str:
     """The instruction set of the kernels: ref, avx2 or avx512.
 

@@ -60,6 +60,8 @@ def test_the_command_writes_what_it_is_told(tmp_path: Path, capsys: Any) -> None
     ]
     assert charts.main([str(given), "--svg", str(page), "--place", "lab run"]) == 2
     assert capsys.readouterr().err == "[lab run] --svg is for one figure, got 2 figures\n"
+    assert charts.main([str(given), "--pdf", str(page)]) == 2
+    assert capsys.readouterr().err == "[charts] --pdf is for one figure, got 2 figures\n"
     nowhere = str(tmp_path / "none" / "a.html")
     assert charts.main([str(given), "--page", nowhere]) == 1
     assert "[charts] cannot write the picture: No such file" in capsys.readouterr().err

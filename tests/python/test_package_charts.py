@@ -52,6 +52,21 @@ def test_a_run_and_a_model_are_drawn_where_it_is_told(tmp_path: Path) -> None:
         assert [word for word in words if word not in text] == []
 
 
+def test_a_paper_gets_a_pdf_and_a_caption_that_names_all_settings(tmp_path: Path) -> None:
+    def made(name: str) -> bytes:
+        done = started(f"lab run {QUICK} --pdf {name}.pdf", cwd=str(tmp_path))
+        assert (done.returncode, done.stderr) == (0, f"wrote {name}.pdf\nwrote {name}.txt\n")
+        return (tmp_path / f"{name}.pdf").read_bytes()
+
+    pdf = made("a")
+    assert pdf.startswith(b"%PDF-")
+    assert made("b") == pdf, "the same figure gives the same bytes"
+    caption = (tmp_path / "a.txt").read_text()
+    assert caption.count("\n") == 1
+    for word in ("MSE: ", "logistic on ", "batch 1", "heterogeneity 0", "lr 0.1", "atc@ring"):
+        assert word in caption, word
+
+
 def test_a_library_that_is_missing_is_named_after_the_table(
     tmp_path: Path, without_torch: str
 ) -> None:

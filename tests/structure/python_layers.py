@@ -13,7 +13,9 @@ ARROWS: dict[str, set[str]] = {
     "optim": set(),
     "report": {"base"},
     "theory": set(),
+    "core_functions": {"base"},
     "own_schedules": set(),
+    "virtual_workers": {"base"},
     "workers": {"_built", "_series", "base"},
     "tensors": {"optim"},
     "session": {"workers", "tensors"},
@@ -41,7 +43,7 @@ ARROWS: dict[str, set[str]] = {
     "transformers": {"base", "workers", "step", "gossip"},
     "doctor": {"workers", "diagnosis"},
     "__init__": {
-        *("_built", "_load", "optim", "own_schedules"),
+        *("_built", "_load", "optim", "own_schedules", "core_functions"),
         *(
             "ddp_metrics",
             "gossip",
@@ -50,6 +52,7 @@ ARROWS: dict[str, set[str]] = {
             "shares",
             "stopping",
             "uneven_epochs",
+            "virtual_workers",
             "job",
         ),
     },

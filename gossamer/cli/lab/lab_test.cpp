@@ -34,6 +34,11 @@ TEST(LabCommand, RunShowsMethodsSideBySide) {
   ASSERT_EQ(result.code, 0) << result.err;
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json["workers"], 6);
+  EXPECT_EQ(json["settings"]["lr"], 0.1);
+  EXPECT_EQ(json["settings"]["batch"], 1);
+  EXPECT_EQ(json["settings"]["steps"], 200);
+  EXPECT_TRUE(json["settings"].contains("heterogeneity"));
+  EXPECT_FALSE(json["settings"].contains("noise")) << "which is least squares'";
   ASSERT_EQ(json["methods"].size(), 3u);
   EXPECT_EQ(json["methods"][0]["method"], "allreduce");
   for (const Json& method : json["methods"]) {

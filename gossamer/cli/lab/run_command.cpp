@@ -35,6 +35,7 @@ struct Options {
   LabOptions run;
   Repeats repeats;
   std::string svg;
+  std::string pdf;
   bool csv = false;
   bool json = false;
 };
@@ -46,7 +47,7 @@ workers start at 0, all methods draw the same samples. +- is the standard error 
 examples:
   gossamer lab run allreduce atc@ring atc@ring:average=16 --hosts 50 --heterogeneity 1 --halve 1000
   gossamer lab run dmsgd@aer dmsgd@one_peer_exponential:optimizer=momentum --hosts 8 --per-host 4
-  gossamer lab run atc@ring exact_diffusion@ring:lazy --problem least_squares --batch 0 --svg a.svg
+  gossamer lab run atc@ring exact_diffusion@ring:lazy --problem least_squares --batch 0 --pdf a.pdf
   gossamer lab run allreduce cwa@ring --problem images --images i.gz --labels l.gz --split by_class)";
 
 void add_problem(CLI::App& app, Options& o) {
@@ -101,10 +102,18 @@ void add_options(CLI::App& app, Options& o) {
   add_threads_and_seed(app, o.repeats.threads, o.run.seed);
   app.add_option("--svg", o.svg,
                  "draw the MSE to this file, with Python's matplotlib; left out: none");
+  app.add_option("--pdf", o.pdf,
+                 "the same for a paper, and its caption as a text beside it: NAME.txt; left out: "
+                 "none");
   CLI::Option* csv = app.add_flag(
       "--csv", o.csv, "print the curves: method,trial,step,mse,mean_mse,disagreement,loss");
   app.add_flag("--json", o.json, "print one JSON object with the curves")->excludes(csv);
   app.footer(lab_method_help() + "\n" + kFooter);
+}
+
+/// images: at least so much that there is one minimiser.
+double ridge_of(const Options& o) {
+  return o.problem == "images" ? std::max(o.data.ridge, 1e-3) : o.data.ridge;
 }
 
 /// Flags of another problem than the one that is asked for.
@@ -130,7 +139,7 @@ std::unique_ptr<const Problem> problem_of(const Options& o, int workers) {
   return make_softmax(read_images(o.images, o.labels, o.pool),
                       {.workers = workers,
                        .batch = data.batch,
-                       .ridge = std::max(data.ridge, 1e-3),
+                       .ridge = ridge_of(o),
                        .split = o.split == "iid" ? Split::iid : Split::by_class,
                        .seed = data.seed});
 }
@@ -170,11 +179,37 @@ void print_csv(const std::vector<Outcome>& outcomes) {
   }
 }
 
+/// The numbers that the problem reads, by the names of their flags.
+Json problem_settings(const Options& o) {
+  Json all{{"batch", o.data.batch}, {"data_seed", o.data.seed}, {"ridge", ridge_of(o)}};
+  if (o.problem == "images") {
+    all["pool"] = o.pool;
+    all["split"] = o.split;
+    return all;
+  }
+  all["dimension"] = o.data.dimension;
+  all["samples"] = o.data.samples;
+  all["feature_variance"] = o.data.feature_variance;
+  all["heterogeneity"] = o.data.heterogeneity;
+  all["model_norm"] = o.data.model_norm;
+  if (o.problem == "least_squares") all["noise"] = o.data.noise;
+  return all;
+}
+
+/// Of the runs; a method's own words are in its name.
+Json run_settings(const Options& o) {
+  return {{"optimizer", o.run.optimizer},   {"lr", o.run.step_size.first},
+          {"halve", o.run.step_size.every}, {"decay", o.run.step_size.decay},
+          {"steps", o.run.steps},           {"record_every", o.run.record_every}};
+}
+
 Json to_json(const Options& o, const std::vector<Outcome>& outcomes, int workers) {
   Json json{{"problem", o.problem},
             {"workers", workers},
             {"trials", o.repeats.trials},
             {"seed", o.run.seed}};
+  json["settings"] = problem_settings(o);
+  json["settings"].update(run_settings(o));
   for (const Outcome& outcome : outcomes) {
     Json one{{"method", outcome.name}};
     const Curve mse = curve_of(outcome.trials, &Point::error);
@@ -187,6 +222,41 @@ Json to_json(const Options& o, const std::vector<Outcome>& outcomes, int workers
     json["methods"].push_back(one);
   }
   return json;
+}
+
+/// For a paper: what a reader needs to make the picture again.
+std::string caption_of(const Options& o, const std::vector<Outcome>& outcomes,
+                       const HostShape& shape) {
+  const auto listed = [](const Json& settings) {
+    std::string text;
+    for (const auto& [name, value] : settings.items()) {
+      if (value.is_number() && value == 0 && name != "heterogeneity" && name != "batch") continue;
+      text += (text.empty() ? "" : ", ") + name + " " +
+              (value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    return text;
+  };
+  std::string text = "Problem: " + o.problem + " on " + describe(shape) + " (" +
+                     listed(problem_settings(o)) + "). Runs: " + listed(run_settings(o)) + ". ";
+  if (o.repeats.trials > 1) {
+    text += "Means over " + std::to_string(o.repeats.trials) +
+            " trials; bands are twice the standard error. ";
+  }
+  text += "Made by gossamer lab run";
+  for (const Outcome& outcome : outcomes) text += " " + outcome.name;
+  return text + ", seed " + std::to_string(o.run.seed);
+}
+
+/// The pictures that are asked for.
+int draw_all(const Options& o, const std::vector<Outcome>& outcomes, const HostShape& shape) {
+  std::vector<std::string> where;
+  if (!o.svg.empty()) where.insert(where.end(), {"--svg", o.svg});
+  if (!o.pdf.empty()) where.insert(where.end(), {"--pdf", o.pdf});
+  if (where.empty()) return 0;
+  const std::string title = o.problem + ", " + describe(shape);
+  const Figure figure{.text = caption_of(o, outcomes, shape),
+                      .charts = {chart_of(title, outcomes, &Point::error, "MSE")}};
+  return draw({.place = "lab run", .figures = figure_json(figure), .arguments = where});
 }
 
 }  // namespace lab_run_command
@@ -205,7 +275,9 @@ int run_lab_run(int argc, char** argv) {
   }
   check_optimizer_choice(o.run.optimizer);
   refuse_idle_flags(o);
-  if (!o.svg.empty()) check_place_of("lab run", "the picture", o.svg);
+  for (const std::string& file : {o.svg, o.pdf}) {
+    if (!file.empty()) check_place_of("lab run", "the picture", file);
+  }
   const auto problem = problem_of(o, shape.workers());
   const std::vector<Outcome> outcomes =
       compare(*problem, problem->minimiser(), contenders, o.repeats);
@@ -216,10 +288,7 @@ int run_lab_run(int argc, char** argv) {
   } else {
     print_table(outcomes);
   }
-  if (o.svg.empty()) return 0;
-  const std::string title = o.problem + ", " + describe(shape);
-  const Figure figure{.charts = {chart_of(title, outcomes, &Point::error, "MSE")}};
-  return draw({.place = "lab run", .figures = figure_json(figure), .arguments = {"--svg", o.svg}});
+  return draw_all(o, outcomes, shape);
 }
 
 }  // namespace gossamer

@@ -105,14 +105,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ValueError("nested too deeply") from error
 
 
-def write_whole(path: Path, text: str, mode: int = 0o666) -> None:
+def write_whole(path: Path, content: str | bytes, mode: int = 0o666) -> None:
     """The file of this content: beside its name first, in a file that nobody else has made, so that
     there is never a half of it, and no link is followed. ``mode``: whose it is, less the umask."""
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(aside, flags, mode), "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(os.open(aside, flags, mode), "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         aside.replace(path)
     finally:
         with contextlib.suppress(OSError):

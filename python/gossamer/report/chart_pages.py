@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +18,18 @@ from .chart_values import Figure
 from .errors import ReportError
 
 
-def files(figures: list[Figure], options: argparse.Namespace) -> Iterator[tuple[Path, str]]:
-    """What the options ask for: paths and texts. Raises ReportError."""
+def files(
+    figures: list[Figure], options: argparse.Namespace
+) -> Iterator[tuple[Path, str | bytes]]:
+    """What the options ask for: paths and contents. Raises ReportError."""
+    for option in ("svg", "pdf"):
+        if getattr(options, option) and len(figures) != 1:
+            raise ReportError(f"--{option} is for one figure", f"{len(figures)} figures")
     if options.svg:
-        if len(figures) != 1:
-            raise ReportError("--svg is for one figure", f"{len(figures)} figures")
         yield options.svg, svg(figures[0])
+    if options.pdf:
+        yield options.pdf, pdf(figures[0])
+        yield options.pdf.with_suffix(".txt"), caption(figures[0])
     if options.folder:
         for figure, anchor in zip(figures, anchors(figures), strict=True):
             yield options.folder / f"{anchor}.svg", svg(figure)
@@ -37,6 +44,22 @@ def svg(figure: Figure) -> str:
     with style.settings():
         drawn = picture(figure.title, figure.charts, figure.columns)
         return style.to_file(drawn, "chart", alt)
+
+
+def pdf(figure: Figure) -> bytes:
+    """The charts for a paper: headings and captions are left to it."""
+    bare = [dataclasses.replace(each, title="", caption="") for each in figure.charts]
+    several = len(figure.charts) > 1
+    with style.settings():
+        drawn = picture("", figure.charts if several else bare, figure.columns)
+        return style.to_pdf(drawn)
+
+
+def caption(figure: Figure) -> str:
+    """What the charts show, and with which numbers they were made."""
+    said = [figure.title, *(each.caption for each in figure.charts), figure.text]
+    ended = [f"{text.rstrip('.')}." for text in dict.fromkeys(said) if text.strip()]
+    return " ".join(ended).replace("\n\n", " ") + "\n"
 
 
 def inline(figure: Figure, anchor: str) -> list[Markup]:

@@ -1,7 +1,7 @@
 """Draws the figures of `gossamer lab` and `gossamer theory`, which come as JSON.
 
-One SVG per figure, and one page of HTML with all of them. Nothing here imports the rest of the
-package, so that drawing needs no torch.
+One SVG or PDF per figure, and one page of HTML with all of them. Nothing here imports the rest of
+the package, so that drawing needs no torch.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def main(arguments: list[str]) -> int:
     try:
         values, pages = _modules()
         figures = values.figures_of(_read(options.figures))
-        for path, text in pages.files(figures, options):
-            write_whole(path, text)
+        for path, content in pages.files(figures, options):
+            write_whole(path, content)
             print(f"wrote {path}", file=sys.stderr)
     except ReportError as error:
         print(f"[{options.place}] {error.text}", file=sys.stderr)
@@ -57,6 +57,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("figures", help="a file of JSON, or - for stdin")
     parser.add_argument("--svg", type=Path, help="the file of one figure")
+    parser.add_argument(
+        "--pdf", type=Path, help="the file of one figure for a paper; its caption in NAME.txt"
+    )
     parser.add_argument("--folder", type=Path, help="writes NAME.svg of each figure here")
     parser.add_argument("--page", type=Path, help="writes one page of all figures")
     parser.add_argument("--title", default="Figures", help="of the page")

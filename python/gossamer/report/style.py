@@ -15,6 +15,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 COLOURS = {
@@ -205,3 +206,27 @@ def to_file(figure: Figure, name: str, alt: str) -> str:
         "<style>@media (prefers-color-scheme: dark) {\n" + "\n".join(dark) + "\n}</style>\n"
         f'<rect width="100%" height="100%" style="fill: {COLOURS["paper"][0]}"/>{body}'
     )
+
+
+def to_pdf(figure: Figure) -> bytes:
+    """The figure for a paper, in its light colours; the same bytes for the same figure."""
+    for artist in figure.findobj():
+        for what in ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor"):
+            read, write = (getattr(artist, f"{verb}_{what}", None) for verb in ("get", "set"))
+            if read is None or write is None:
+                continue
+            mark = _mark_of(read())
+            if mark in _VARIABLES:
+                write(light(mark))
+    out = io.BytesIO()
+    with matplotlib.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(out, format="pdf", metadata={"CreationDate": None})
+    return out.getvalue()
+
+
+def _mark_of(colour: Any) -> str:
+    """As a mark is written; empty for what is no single colour."""
+    try:
+        return str(to_hex(colour[0] if len(colour) == 1 else colour))
+    except (TypeError, ValueError):
+        return ""
