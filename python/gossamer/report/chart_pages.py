@@ -18,9 +18,7 @@ from .chart_values import Figure
 from .errors import ReportError
 
 
-def files(
-    figures: list[Figure], options: argparse.Namespace
-) -> Iterator[tuple[Path, str | bytes]]:
+def files(figures: list[Figure], options: argparse.Namespace) -> Iterator[tuple[Path, str | bytes]]:
     """What the options ask for: paths and contents. Raises ReportError."""
     for option in ("svg", "pdf"):
         if getattr(options, option) and len(figures) != 1:
