@@ -158,13 +158,13 @@ def test_mistakes_are_named(words: dict[str, Any], step: dict[str, Any], said: s
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: gossamer.make_schedule("ring", 8), "a list of whole numbers, got 8; give [8]"),  # type: ignore[arg-type]
-        (lambda: gossamer.make_schedule("ring"), "workers_per_host is missing"),  # type: ignore[call-arg]
-        (lambda: gossamer.make_schedule("ring", [8], 3), "name the others: seed"),  # type: ignore[misc]
-        (lambda: gossamer.make_schedule("ring", [8], sed=3), "did you mean 'seed'"),  # type: ignore[call-arg]
-        (lambda: gossamer.make_schedule("ring", [2.5]), "got [2.5]"),  # type: ignore[list-item]
-        (lambda: gossamer.make_schedule("ring", [8], lazy="x"), "lazy must be True or False"),  # type: ignore[arg-type]
-        (lambda: gossamer.topology_names(3), "takes no arguments, got 1"),  # type: ignore[call-arg]
+        (lambda: gossamer.make_schedule("ring", 8), "a list of whole numbers, got 8; give [8]"),
+        (lambda: gossamer.make_schedule("ring"), "workers_per_host is missing"),
+        (lambda: gossamer.make_schedule("ring", [8], 3), "name the others: seed"),
+        (lambda: gossamer.make_schedule("ring", [8], sed=3), "did you mean 'seed'"),
+        (lambda: gossamer.make_schedule("ring", [2.5]), "got [2.5]"),
+        (lambda: gossamer.make_schedule("ring", [8], lazy="x"), "lazy must be True or False"),
+        (lambda: gossamer.topology_names(3), "takes no arguments, got 1"),
     ],
 )
 def test_functions_of_the_core_say_which_argument_is_wrong(
