@@ -110,11 +110,31 @@ def check_all_are_there(found: list[Any], back: int, first: int) -> None:
         assert one["eval"] == found[0]["eval"]  # also those while it was away
         assert one["counted"] == 320 - first
     assert [one["saves"] for one in found] == [True, False, False]
+    check_logged_losses(found, back, first)
     updates = found[back]["updates"]
     assert began[back] < updates <= 320
     for step in range(began[back] + 2, 321):  # each loader has read a batch ahead before
         together = [sample for one in found for sample in one["samples"][str(step)]]
         assert len(set(together)) == len(together)
+
+
+def check_logged_losses(found: list[Any], back: int, first: int) -> None:
+    """Each is the mean over the workers of their means since the one before. In place of one that
+    is away the next lower rank's counts, and of one that has come back meanwhile the lowest other
+    rank's until it is there."""
+    assert all(one["logged"] == found[0]["logged"] for one in found)
+    losses = [{int(step): loss for step, loss in one["losses"].items()} for one in found]
+    other = min(rank for rank in range(3) if rank != back)
+    was_there = [step for step in losses[back] if step > found[back]["began"]]
+    for step, logged in found[other]["logged"]:
+        if step <= first:
+            continue
+        window = range(step - 79, step + 1)
+        rows = [[losses[rank].get(t, losses[other][t]) for t in window] for rank in range(3)]
+        if step < min(was_there):
+            stands_in = max(back - 1, 0) if back else other
+            rows[back] = [losses[stands_in][t] for t in window]
+        assert logged == pytest.approx(sum(map(sum, rows)) / 3 / 80, abs=2e-4), step
 
 
 def test_a_worker_comes_back_into_train(tmp_path: Path) -> None:

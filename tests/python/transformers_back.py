@@ -52,6 +52,21 @@ class Counts(transformers.TrainerCallback, transformers.trainer_callback.Exporta
         return {"args": {}, "attributes": {"steps": self.steps}}
 
 
+def note_losses(trainer: Any) -> dict[int, float]:
+    """By step of the Trainer, from now on."""
+    noted: dict[int, float] = {}
+    step = trainer.training_step
+
+    def noting(*args: Any, **kwargs: Any) -> torch.Tensor:
+        loss: torch.Tensor = step(*args, **kwargs)
+        now = trainer.state.global_step + 1  # which may have several backwards
+        noted[now] = noted.get(now, 0.0) + float(loss)
+        return loss
+
+    trainer.training_step = noting
+    return noted
+
+
 class Watch(transformers.TrainerCallback):
     def __init__(self, folder: Path, data: Numbered, dies: dict[str, int], steps: int) -> None:
         self._away, self._here = folder / "away", folder / "here"
@@ -90,6 +105,7 @@ def main(folder: Path, dies: dict[str, int], resume: str | None, steps: int) -> 
     counts = Counts()
     trainer.add_callback(watch)
     trainer.add_callback(counts)
+    losses = note_losses(trainer)
     trainer.train(resume_from_checkpoint=resume)
     history = trainer.state.log_history
     optimizer = trainer.optimizer.optimizer
@@ -100,6 +116,8 @@ def main(folder: Path, dies: dict[str, int], resume: str | None, steps: int) -> 
         "counted": counts.steps,
         "saves": trainer.is_world_process_zero(),
         "eval": [(line["step"], line["eval_loss"]) for line in history if "eval_loss" in line],
+        "logged": [(line["step"], line["loss"]) for line in history if "loss" in line],
+        "losses": losses,
         "samples": watch.samples,
         "rate": optimizer.param_groups[0]["lr"],
         "last epoch": trainer.lr_scheduler.last_epoch,

@@ -175,6 +175,13 @@ class GossipMixin:
         if metrics.is_on:
             metrics.count(_utils.find_batch_size(inputs) or 0)
 
+    def _maybe_log_save_evaluate(self, tr_loss: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        own: Any = super()
+        if self._company is None:
+            return own._maybe_log_save_evaluate(tr_loss, *args, **kwargs)
+        with self._progress.loss.within(tr_loss):
+            return own._maybe_log_save_evaluate(tr_loss, *args, **kwargs)
+
     # The consensus model.
 
     @contextlib.contextmanager
@@ -322,6 +329,7 @@ class _Progress:
         self._trainer = trainer
         self._ahead = 0
         self._state: dict[str, Any] = {}
+        self.loss = states.RunningLoss()
 
     def begin(self) -> None:
         company = self._trainer._company
@@ -335,9 +343,13 @@ class _Progress:
         company = self._trainer._company
         if company is None:
             return
-        told = self._trainer._returns.told(company, lambda: states.known(self._trainer))
+        told = self._trainer._returns.told(company, self._known)
         if told is not None:
             states.put(self._trainer, told)
+            self.loss.put(told["loss"])
+
+    def _known(self) -> dict[str, Any]:
+        return {**states.known(self._trainer), "loss": self.loss.known()}
 
     def at(self, steps_done: int) -> dict[str, Any]:
         """The TrainerState after so many steps of the Gossip."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import torch
 
 _callbacks: Any = importlib.import_module("transformers.trainer_callback")
 # Of a TrainerState: what is not the same for all workers, or is known already.
@@ -15,12 +18,41 @@ _OWN = {
     *("is_local_process_zero", "is_world_process_zero", "is_hyper_param_search"),
 }
 
+# Of a Trainer: after how many steps it has logged the loss, and the sum of those that it logged.
+_LOGGED = ("_globalstep_last_logged", "_total_loss_scalar")
+
+
+class RunningLoss:
+    """The Trainer's sum of losses since it has logged. The mean over the workers that it logs is
+    over as many steps on each of them, so one that has come back takes another one's sum."""
+
+    def __init__(self) -> None:
+        self._sum: torch.Tensor | None = None
+        self._others = 0.0
+
+    def known(self) -> float:
+        """Up to the end of the step before, as a worker tells it at the end of a step."""
+        return 0.0 if self._sum is None else float(self._sum)
+
+    def put(self, others: float) -> None:
+        """What another one has told: it is added to that of this worker's first step."""
+        self._others = others
+
+    @contextlib.contextmanager
+    def within(self, total: torch.Tensor) -> Iterator[None]:
+        """Around what may log ``total``, which then is 0 again."""
+        total += self._others
+        self._others = 0.0
+        yield
+        self._sum = total.detach().clone()
+
 
 def known(trainer: Any) -> dict[str, Any]:
     state = dataclasses.asdict(trainer.state)
     return {
         "state": _plain({k: v for k, v in state.items() if k not in _OWN}),
         "callbacks": [_plain(each.state()["attributes"]) for each in _with_state(trainer)],
+        "logged": {name: getattr(trainer, name) for name in _LOGGED},
     }
 
 
@@ -29,6 +61,7 @@ def put(trainer: Any, told: Mapping[str, Any]) -> None:
     vars(trainer.state).update(told["state"])
     for callback, attributes in zip(_with_state(trainer), told["callbacks"], strict=True):
         vars(callback).update(attributes)
+    vars(trainer).update(told["logged"])
 
 
 def _with_state(trainer: Any) -> list[Any]:
