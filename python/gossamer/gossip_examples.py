@@ -115,7 +115,6 @@ gossip.close()
 
 NOT_RUN = {
     "load": "another run has saved",
-    "log": "writes a file; tests/python/test_gossip_agree.py has others",
     "leave": "it ends the script",
     "close": "nothing can be asked of it afterwards",
 }

@@ -32,6 +32,7 @@ import gossip_scenarios_device_half  # noqa: E402
 import gossip_scenarios_device_order  # noqa: E402
 import gossip_scenarios_device_shards  # noqa: E402
 import gossip_scenarios_devices  # noqa: E402
+import gossip_scenarios_docs  # noqa: E402
 import gossip_scenarios_doors  # noqa: E402
 import gossip_scenarios_edits  # noqa: E402
 import gossip_scenarios_ends  # noqa: E402
@@ -73,6 +74,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_ends.SCENARIOS,
     **gossip_scenarios_half.SCENARIOS,
     **gossip_scenarios_interrupted.SCENARIOS,
+    **gossip_scenarios_docs.SCENARIOS,
     **gossip_scenarios_doors.SCENARIOS,
     **gossip_scenarios_device_half.SCENARIOS,
     **gossip_scenarios_device_order.SCENARIOS,

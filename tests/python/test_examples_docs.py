@@ -2,13 +2,10 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
+import docs_script
 import pytest
-import torch
 from example_runs import ROOT
-from torch import nn
-from torch.nn.functional import cross_entropy
 
 import gossamer
 
@@ -19,6 +16,7 @@ GUIDES = (
     "methods/own.md",
     "api.md",
     "theory.md",
+    "research.md",
     "when-not.md",
 )
 
@@ -36,12 +34,16 @@ ELSEWHERE = (
 )
 
 
+MARKS = ("<!-- not run: ", "<!-- run on hosts of ")
+
+
 def code_blocks(guide: str) -> list[tuple[str, str]]:
-    """(place, code) of each block that is not marked `not run`, but the signatures of api.md."""
+    """(place, code) of each block that is not marked, but the signatures of api.md. What is marked
+    `run on hosts of 2, 2` is of test_docs_workers.py."""
     lines = (ROOT / "docs" / guide).read_text().splitlines()
     found = []
     for start, line in enumerate(lines):
-        if line == "```python" and not lines[start - 1].startswith("<!-- not run: "):
+        if line == "```python" and not lines[start - 1].startswith(MARKS):
             code = "\n".join(lines[start + 1 : lines.index("```", start)])
             is_signature = guide == "api.md" and lines[start - 2].startswith("#")
             if not is_signature and not any(word in code for word in ELSEWHERE):
@@ -52,38 +54,21 @@ def code_blocks(guide: str) -> list[tuple[str, str]]:
 BLOCKS = [block for guide in GUIDES for block in code_blocks(guide)]
 
 
-def what_a_script_has() -> dict[str, Any]:
-    torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    loader = [(torch.randn(4, 6), torch.randint(3, (4,))) for _ in range(8)]
-    return {
-        "data": [(x, y) for xs, ys in loader for x, y in zip(xs, ys, strict=True)],
-        "gossamer": gossamer,
-        "loader": loader,
-        "loss_of": lambda model, x, y: cross_entropy(model(x), y),
-        "model": model,
-        "optimizer": optimizer,
-        "rank": 0,
-        "torch": torch,
-        "x": loader[0][0],
-        "y": loader[0][1],
-    }
-
-
 @pytest.mark.parametrize("code", [code for _, code in BLOCKS], ids=[place for place, _ in BLOCKS])
 def test_a_block_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names = what_a_script_has()
+    names = docs_script.names()
     if "gossamer.Gossip(" not in code:
         names["gossip"] = gossamer.Gossip(names["model"], names["optimizer"])
     before = names["gossip"].stats()["steps"] if "gossip" in names else 0
     exec(compile(code, "block", "exec"), names)
-    stepped = names["gossip"].stats()["steps"] > before
-    names["gossip"].close()
-    assert stepped == ("optimizer.step()" in code or "scaler.step(" in code)
+    if "with gossamer.Gossip(" not in code:  # which closes it
+        stepped = names["gossip"].stats()["steps"] > before
+        names["gossip"].close()
+        assert stepped == ("optimizer.step()" in code or "scaler.step(" in code)
     is_told_to_stop = "StopOnSignal" in code  # which nobody does here, so nothing is saved
     saved = [] if is_told_to_stop else re.findall(r'save\((?:.+, )?"([^"]+)"', code)
+    saved += re.findall(r'(?:metrics|trace)="([^"]+)"', code)
     assert [path.name for path in tmp_path.iterdir()] == saved
 
 

@@ -33,10 +33,16 @@ def checked(of: str) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
     def decorate(init: Callable[_P, None]) -> Callable[_P, None]:
         known = known_words(init)
         positional = [*inspect.signature(init).parameters]
+        places = [name for name in positional[1:] if name not in known]
 
         @functools.wraps(init)
         def checking(*args: _P.args, **words: _P.kwargs) -> None:
             check(of, (word for word in words if word not in positional), known)
+            if len(args) > len(places) + 1:  # self is one
+                raise TypeError(
+                    f"[{of}] only {' and '.join(places)} can stand without their names, got "
+                    f"{len(args) - 1} arguments; name the others, such as {known[0]}="
+                )
             init(*args, **words)
 
         return checking
