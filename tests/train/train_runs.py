@@ -1,7 +1,7 @@
 """Starts `gossamer train`, alone or as the processes of a launcher."""
 
 import os
-import socket
+import runpy
 import subprocess
 import sys
 import time
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+PORTS = ROOT / "python" / "gossamer" / "launching" / "ports.py"
 GOSSAMER = Path(os.environ.get("GOSSAMER_PROGRAM", ROOT / "build" / "bin" / "gossamer"))
 SMALL = (
     "--width 16 --layers 1 --heads 2 --context 16 --global-batch 8 --validation-samples 32 "
@@ -60,9 +61,8 @@ def checkpoint_bytes(out: Path, step: int) -> dict[str, bytes]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """As the package's, which these tests do not import."""
+    return int(runpy.run_path(str(PORTS))["free_port"]())
 
 
 def torchrun(*options: str) -> list[str]:
