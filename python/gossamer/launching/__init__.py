@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 from gossamer.launching.job import Job
+from gossamer.launching.lives import in_lives
 from gossamer.launching.ports import free_port
 from gossamer.launching.spares import spare_command
-from gossamer.launching.supervisor import Supervisor
 
 _WRONG = 2
 
@@ -38,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
             f"--spares {given.spares} needs a command that is python train.py or python -m module, "
             f"got {shlex.join(command)}; a spare is a Python that has imported torch already"
         )
+    if given.anew < 0:
+        return _refuse(f"--anew is how often the whole job may begin anew, got {given.anew}")
     if given.begin < 0:
         return _refuse(f"--begin is how many of the --hosts begin, got {given.begin}")
     if given.hosts > 1 and not (given.master and given.members):
@@ -58,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
         hosts_at_first=given.begin if given.begin < given.hosts else 0,
     )
     try:
-        return Supervisor(job).run()
+        return in_lives(job, given.anew)
     finally:
         if own is not None:
             shutil.rmtree(own, ignore_errors=True)
@@ -100,6 +102,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="HOSTS",
         help="so many of --hosts begin, from host 0 on, and each of the others joins when it is "
         "started; default: all begin",
+    )
+    parser.add_argument(
+        "--anew",
+        type=int,
+        default=0,
+        metavar="TIMES",
+        help="how often the whole job begins anew where no worker is left that has the state of "
+        "the run; its program then goes on from its last checkpoint. Give all hosts the same",
     )
     parser.add_argument(
         "--come-back",

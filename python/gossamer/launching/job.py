@@ -49,6 +49,7 @@ class Job:
     hosts_at_first: int = 0  # from host 0 on; the others join later. 0: all
     workers: list[Worker] = field(default_factory=list)
     earlier: set[str] = field(default_factory=set)  # failures of jobs before this one
+    lives_before: list[Path] = field(default_factory=list)  # their members: see lives.py
 
     def variables_of_all(self) -> dict[str, str]:
         """Of the environment; as torchrun's, and what a worker needs to come back."""
@@ -60,6 +61,7 @@ class Job:
             "MASTER_ADDR": self.master[0],
             "MASTER_PORT": str(self.master[1]),
             "GOSSAMER_MEMBERS": str(self.members),
+            "GOSSAMER_LIFE": str(len(self.lives_before)),
             "GOSSAMER_BEGIN": str((self.hosts_at_first or self.hosts) * self.per_host),
         }
 
@@ -153,26 +155,22 @@ class Job:
             self._end_of(self.host).touch()
         if not all(self._is_over(host) for host in range(self.hosts)):
             return
-        ranks = range(self.hosts * self.per_host)
-        for rank in ranks:
-            self._remove(
-                f"[0-9]*/{rank}.json", f"{rank}.starts", f"{rank}.finished", f"{rank}.left"
-            )
-        self._remove(
-            *(f"{host}.{kind}" for host in range(self.hosts) for kind in ("over", "failed"))
-        )
-        for folder in self.members.glob("*/"):
+        for members in (self.members, *reversed(self.lives_before)):
+            self._empty(members)
+
+    def _empty(self, members: Path) -> None:
+        ranks, hosts = range(self.hosts * self.per_host), range(self.hosts)
+        of_ranks = ("{}.starts", "{}.finished", "{}.left")
+        _remove(members, *(f"[0-9]*/{rank}.json" for rank in ranks))
+        _remove(members, *(name.format(rank) for rank in ranks for name in of_ranks))
+        _remove(members, *(f"{host}.{kind}" for host in hosts for kind in ("over", "failed")))
+        for folder in members.glob("*/"):
             if folder.name.isdecimal():
-                self._remove(f"{folder.name}/.*-*", f"{folder.name}/.*.json.*.tmp")
+                _remove(folder, ".*-*", ".*.json.*.tmp")
                 with contextlib.suppress(OSError):
                     folder.rmdir()
         with contextlib.suppress(OSError):
-            self.members.rmdir()
-
-    def _remove(self, *patterns: str) -> None:
-        for pattern in patterns:
-            for path in self.members.glob(pattern):
-                path.unlink(missing_ok=True)
+            members.rmdir()
 
     def _is_over(self, host: int) -> bool:
         """Or it has never come."""
@@ -205,3 +203,9 @@ class Job:
     def is_over(self) -> bool:
         """Whether a worker has finished, on whatever host."""
         return any(self.members.glob("*.finished"))
+
+
+def _remove(folder: Path, *patterns: str) -> None:
+    for pattern in patterns:
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)

@@ -21,10 +21,8 @@ _LOOK_ELSEWHERE_S = 1.0
 _DONE, _FAILED, _INTERRUPTED = 0, 1, 130
 _STOPPED = {128 + int(number): number for number in (signal.SIGTERM, signal.SIGHUP)}
 """Exit codes of programs that were told to stop, and did: see StopOnSignal."""
-_NOBODY = (
-    "no worker has the state of the run any more, so the job ends; start it again, from its last "
-    "checkpoint"
-)
+_NOBODY = "no worker has the state of the run any more"
+_SO_IT_ENDS = ", so the job ends; start it again, from its last checkpoint"
 _PASSED_ON = (2, 3, 4)
 """Exit codes of the project's programs that say why: wrong input, not finite, others are lost."""
 
@@ -39,8 +37,12 @@ class Supervisor:
     """The processes of this host. They are in process groups of their own: what ends this one does
     not end them, and signals to it are passed on."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, waits_for_another: bool = False) -> None:
+        """``waits_for_another``: whether another life of the job follows where all are lost, also
+        those of other hosts."""
+        self.has_lost_all = False
         self._job = job
+        self._waits = waits_for_another
         self._told = 0  # the signal that has come
         self._looks_at = 0.0  # when this host asks the others' launchers again
         self._stopped = 0  # the exit code of a worker that was told to stop
@@ -92,7 +94,16 @@ class Supervisor:
         if any(worker.has_finished or worker.has_left for worker in self._job.workers):
             self._job.end()
             return _DONE
+        if self._waits and not self._stopped and not self._wait_for_the_end():
+            return 128 + self._told
         return self._stopped or self._why()
+
+    def _wait_for_the_end(self) -> bool:
+        """Until somebody has finished, or nobody has the state. False: a signal came first."""
+        while self._job.has_state() and not self._job.is_over() and not self._told:
+            time.sleep(_NAP_S)
+        self.has_lost_all = not self._job.is_over() and not self._told
+        return not self._told
 
     def _wait_for_the_job(self) -> bool:
         """False: a signal came first."""
@@ -181,17 +192,21 @@ class Supervisor:
             self._say(f"{ended}, before it had come to the others, who are ended as well")
             self._job.tell_failure(f"{ended}, before it had come to the others")
             return False
-        why_not = self._why_not_again(worker)
-        if why_not:
-            self._codes.add(code)
-            self._say(f"{ended}; it is not started again, {why_not}")
-            worker.is_over = True
-            return True
+        if self._job.is_over():
+            said = f"{ended}; it is not started again, others have finished"
+            return self._leave_over(worker, code, said)
+        if self._job.is_taken_over(worker):
+            said = f"{ended}; it is not started again, another launcher has done that"
+            return self._leave_over(worker, code, said)
         self._job.lose_state(worker)
         if not self._job.has_state():
             self._codes.add(code)
-            self._say(f"{ended}; {_NOBODY}")
+            self.has_lost_all = True
+            self._say(f"{ended}; {_NOBODY}{'' if self._waits else _SO_IT_ENDS}")
             return False
+        if worker.restarts >= self._job.restarts:
+            said = f"{ended}; it is not started again, the others go on"
+            return self._leave_over(worker, code, said)
         worker.in_a_row = worker.in_a_row + 1 if took < _SHORT_S else 0
         worker.restarts += 1
         worker.starts += 1
@@ -200,12 +215,11 @@ class Supervisor:
         self._say(f"{ended}; it is started again ({again}), the others go on")
         return True
 
-    def _why_not_again(self, worker: Worker) -> str:
-        if self._job.is_over():
-            return "others have finished"
-        if self._job.is_taken_over(worker):
-            return "another launcher has done that"
-        return "the others go on" if worker.restarts >= self._job.restarts else ""
+    def _leave_over(self, worker: Worker, code: int, text: str) -> bool:
+        self._codes.add(code)
+        self._say(text)
+        worker.is_over = True
+        return True
 
     def _say(self, text: str) -> None:
         print(f"[launch] {text}", file=sys.stderr, flush=True)
