@@ -1,8 +1,9 @@
 """A program for `gossamer launch`: a worker that is killed comes back into Lightning's fit.
 
 lightning_back.py FOLDER WORDS: WORDS are JSON: "dies" and "told", the rank and the step in which it
-gets SIGKILL and SIGTERM; "batches" of an optimizer step; "interval" of the scheduler; "epochs", and
-"resume", a checkpoint. Each rank writes FOLDER/found-<rank>.json.
+gets SIGKILL and SIGTERM; "batches" of an optimizer step; "interval" of the scheduler; "epochs";
+"resume", a checkpoint; "nodes" of two workers each, else there is one of three. Each rank writes
+FOLDER/found-<rank>.json.
 """
 
 import json
@@ -87,7 +88,8 @@ def main(folder: Path, words: dict[str, Any]) -> None:
     saver = ModelCheckpoint(folder / "kept", monitor="test", save_last=True)
     trainer = lightning.Trainer(
         accelerator="cpu",
-        devices=3,
+        devices=2 if "nodes" in words else 3,
+        num_nodes=words.get("nodes", 1),
         strategy=gossamer.lightning.GossipStrategy(
             {"topology": "ring", "lost": "go_on", "suspect_s": 60}
         ),

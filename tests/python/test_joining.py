@@ -22,9 +22,11 @@ def host(tmp_path: Path) -> Iterator[Host]:
     started: list[subprocess.Popen[str]] = []
     port = free_port()
 
-    def start(number: int, topology: str, **how: str) -> "subprocess.Popen[str]":
+    def start(
+        number: int, word: str, program: str | Path = PROGRAM, **how: str
+    ) -> "subprocess.Popen[str]":
         told = f"-n2 --hosts=2 --host={number} --begin=1 --master=127.0.0.1:{port}"
-        command = [sys.executable, PROGRAM, str(tmp_path), topology]
+        command = [sys.executable, str(program), str(tmp_path), word]
         process = subprocess.Popen(
             [*LAUNCH, *told.split(), f"--members={tmp_path / 'members'}", "--", *command],
             env=with_package({"DIES": "{}", "GLOO_SOCKET_IFNAME": "lo", **how}),
@@ -73,6 +75,39 @@ def test_a_host_that_is_there_before_the_job_waits_for_it(tmp_path: Path, host: 
     assert (first.returncode, second.returncode) == (0, 0), said
     found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(4)]
     check_all_are_there(found, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "steps"),
+    [("lightning_back.py", {"nodes": 2}, 180), ("transformers_back.py", {}, 320)],
+)
+def test_a_host_joins_the_trainers_of_others(
+    tmp_path: Path, host: Host, program: str, words: dict[str, int], steps: int
+) -> None:
+    """Their steps take long until it is there."""
+    (tmp_path / "away").touch()
+    place = Path(__file__).with_name(program)
+    how = {"PYTHONSAFEPATH": ""}  # the programs take others of their folder
+    begun = [host(number, json.dumps(words), program=place, **how) for number in range(2)]
+    said = [process.communicate(timeout=LIMIT_S)[1] for process in begun]
+    assert [process.returncode for process in begun] == [0, 0], said
+    found = [json.loads((tmp_path / f"found-{rank}.json").read_text()) for rank in range(4)]
+    assert [one["steps"] for one in found] == [steps] * 4
+    assert all(one["mean"] == found[0]["mean"] for one in found)
+    trained = [len(one["samples"]) for one in found]
+    assert trained[:2] == [steps, steps]
+    assert all(0 < count < steps for count in trained[2:]), trained
+
+
+def test_a_host_that_waits_learns_of_a_start_that_failed(tmp_path: Path, host: Host) -> None:
+    program = tmp_path / "fails.py"
+    program.write_text("raise SystemExit(5)")
+    second = host(1, "ring", program=program)
+    assert second.stderr is not None
+    assert "waits until the job begins" in second.stderr.readline()
+    assert host(0, "ring", program=program).wait(LIMIT_S) == 1
+    assert "host 0: rank" in second.communicate(timeout=LIMIT_S)[1]
+    assert second.returncode == 1
 
 
 def test_hosts_that_never_come_are_not_missed(tmp_path: Path) -> None:

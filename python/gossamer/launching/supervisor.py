@@ -64,7 +64,7 @@ class Supervisor:
         adopt_orphans()
         self._job.begin()
         if self._job.joins_later() and not self._wait_for_the_job():
-            return 128 + self._told
+            return 128 + self._told if self._told else _FAILED
         for worker in self._job.workers:
             if self._job.comes_back:
                 worker.starts = self._job.starts_before(worker)
@@ -106,9 +106,11 @@ class Supervisor:
         return not self._told
 
     def _wait_for_the_job(self) -> bool:
-        """False: a signal came first."""
+        """False: a signal came first, or the job's start has failed."""
         has_said = False
         while not all(map(self._job.has_joined, self._job.workers)) and not self._told:
+            if self._has_failed_elsewhere():
+                return False
             if not has_said:
                 self._say(f"waits until the job begins that has its cards in {self._job.members}")
             has_said = True
@@ -127,7 +129,9 @@ class Supervisor:
         self._looks_at = time.monotonic() + _LOOK_ELSEWHERE_S
         failure = self._job.failure_elsewhere()
         if failure:
-            self._say(f"{failure}; the workers here are ended as well")
+            has_workers = any(worker.process is not None for worker in self._job.workers)
+            here = "the workers here are ended as well" if has_workers else "nothing begins here"
+            self._say(f"{failure}; {here}")
         return bool(failure)
 
     def _known(self) -> set[int]:

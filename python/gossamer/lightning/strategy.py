@@ -83,7 +83,8 @@ class GossipStrategy(_strategies.DDPStrategy):
     def setup_distributed(self) -> None:
         """With lost="go_on" the process group is one that goes on, unless another was asked for."""
         if self._goes_on():
-            if members.is_coming_back() and not dist.is_initialized():
+            some_come_later = members.how_many_begin(self.world_size) < self.world_size
+            if (some_come_later or members.is_coming_back()) and not dist.is_initialized():
                 job.init()
             lasting_group.register()
             self._process_group_backend = self.process_group_backend or lasting_group.NAME
