@@ -2,6 +2,7 @@
 
     .venv/bin/python experiments/detection.py --list
     .venv/bin/python experiments/detection.py --idx mnist --seeds 1
+    .venv/bin/python experiments/detection.py --model fasterrcnn --seeds 1
     .venv/bin/python experiments/detection.py --table
 
 Each run is one call of examples/detection/train_gossip.py with 8 workers on this machine. Outcomes
@@ -44,7 +45,12 @@ RESULTS = ROOT / "experiments" / "results" / "detection.jsonl"
 RUNS = ROOT / "build" / "experiments" / "detection"
 EXAMPLE = ROOT / "examples" / "detection"
 WORKERS = 8
-SETTINGS: dict[str, Any] = {"model": "retinanet", "batch": 4, "steps": 1200, "lr": 0.1}
+RETINANET = "retinanet"
+SETTINGS: dict[str, dict[str, Any]] = {
+    RETINANET: {"model": RETINANET, "batch": 4, "steps": 1200, "lr": 0.1},
+    "fasterrcnn": {"model": "fasterrcnn", "batch": 4, "steps": 1200, "lr": 0.1},
+}
+"""By model."""
 EVERY = 300  # steps between validations and checkpoints
 CPU_S_PER_IMAGE = 0.015  # of one core, for the estimate before any run is done
 
@@ -53,6 +59,7 @@ CPU_S_PER_IMAGE = 0.015  # of one core, for the estimate before any run is done
 class Run:
     name: str  # of the method, as --method takes it
     seed: int
+    model: str = RETINANET
 
     @property
     def parts(self) -> tuple[str, str]:
@@ -62,7 +69,7 @@ class Run:
 
     @property
     def key(self) -> str:
-        return key_of("", *self.parts, self.seed, SETTINGS, "")
+        return key_of("", *self.parts, self.seed, SETTINGS[self.model], "")
 
     @property
     def folder(self) -> Path:
@@ -72,18 +79,21 @@ class Run:
     def words(self) -> list[str]:
         """Of the command, without the folders."""
         said = ["--method", self.name, "--seed", str(self.seed), "--validate-every", str(EVERY)]
-        return said + [word for k, value in SETTINGS.items() for word in (f"--{k}", str(value))]
+        settings = SETTINGS[self.model].items()
+        return said + [word for key, value in settings for word in (f"--{key}", str(value))]
 
 
-def grid(names: Sequence[str], seeds: Iterable[int]) -> list[Run]:
+def grid(names: Sequence[str], seeds: Iterable[int], model: str = RETINANET) -> list[Run]:
     """Seed by seed, so that whole rows of the table come early."""
-    return [Run(name, seed) for seed in seeds for name in names]
+    return [Run(name, seed, model) for seed in seeds for name in names]
 
 
-def estimate_s(count: int, done: Iterable[Record]) -> float:
+def estimate_s(count: int, done: Iterable[Record], model: str = RETINANET) -> float:
     """Of so many runs, by those that are done on this machine or by the work of a run."""
-    here = [each["seconds"] for each in done if each["machine"] == machine()]
-    images = WORKERS * SETTINGS["batch"] * SETTINGS["steps"]
+    settings = SETTINGS[model]
+    same = [each for each in done if each["settings"] == settings]
+    here = [each["seconds"] for each in same if each["machine"] == machine()]
+    images = WORKERS * settings["batch"] * settings["steps"]
     one = statistics.mean(here) if here else images * CPU_S_PER_IMAGE / (os.cpu_count() or 1)
     return count * one
 
@@ -123,7 +133,7 @@ def record_of(run: Run) -> Record:
         "method": run.parts[0],
         "topology": run.parts[1],
         "seed": run.seed,
-        "settings": SETTINGS,
+        "settings": SETTINGS[run.model],
         "recipe_hash": "",
         "workers": WORKERS,
         "command": shlex.join(typed),
@@ -148,9 +158,9 @@ def with_spread(values: Sequence[float]) -> str:
     return f"{mean} ± {statistics.stdev(values):.3f}" if len(values) > 1 else mean
 
 
-def table(done: Iterable[Record]) -> str:
+def table(done: Iterable[Record], model: str = RETINANET) -> str:
     """In Markdown; differences are to parallel SGD, seed by seed."""
-    here = [each for each in done if each["settings"] == SETTINGS]
+    here = [each for each in done if each["settings"] == SETTINGS[model]]
     base = {each["seed"]: each["ap50"] for each in here if each["method"] == ALL_REDUCE}
     lines = [
         "| method | `--method` | AP at .5 | over parallel SGD | AP | loss | seeds |",
@@ -186,6 +196,7 @@ def arguments() -> argparse.Namespace:
     default = ROOT.parent / "shared" / "data" / "mnist"
     parser.add_argument("--idx", type=Path, default=default, help="folder with MNIST's files")
     parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--model", choices=SETTINGS, default=RETINANET)
     parser.add_argument("--only", default="", help="methods whose names match this expression")
     parser.add_argument("--list", action="store_true", help="the grid, and what is done of it")
     parser.add_argument("--table", action="store_true", help="only the table")
@@ -196,13 +207,13 @@ def main() -> int:
     args = arguments()
     done = records.read(RESULTS)
     names = [name for name in NAMES if re.search(args.only, name)]
-    runs = grid(names, map(int, args.seeds.split(",")))
+    runs = grid(names, map(int, args.seeds.split(",")), args.model)
     left = [run for run in runs if run.key not in done]
     if args.list:
         for run in runs:
             print(f"{'left' if run in left else 'done'}  {run.name}, seed {run.seed}")
     elif not args.table:
-        minutes = estimate_s(len(left), done.values()) / 60
+        minutes = estimate_s(len(left), done.values(), args.model) / 60
         print(f"{len(left)} of {len(runs)} runs are left: about {minutes:.0f} minutes", flush=True)
         data = made_set(args.idx) if left else None
         for run in left:
@@ -212,7 +223,7 @@ def main() -> int:
             done[run.key] = record
             print(f"{run.name}, seed {run.seed}: AP at .5 {record['ap50']:.3f}", flush=True)
     if not args.list:
-        print(table(done.values()))
+        print(table(done.values(), args.model))
     return 0
 
 

@@ -17,7 +17,7 @@ def outcome(run: detection.Run, ap50: float) -> Record:
         "method": method,
         "topology": graph,
         "seed": run.seed,
-        "settings": detection.SETTINGS,
+        "settings": detection.SETTINGS[run.model],
         "recipe_hash": "",
         "ap50": ap50,
         "ap": ap50 / 2,
