@@ -215,6 +215,9 @@ def main() -> int:
     elif not args.table:
         minutes = estimate_s(len(left), done.values(), args.model) / 60
         print(f"{len(left)} of {len(runs)} runs are left: about {minutes:.0f} minutes", flush=True)
+        if left and not args.idx.exists():
+            print(f"skipped: there is no folder {args.idx} with MNIST's files; name it by --idx")
+            return 0
         data = made_set(args.idx) if left else None
         for run in left:
             assert data is not None

@@ -7,6 +7,10 @@ tools/build.sh
 
 status=0
 .venv/bin/python experiments/run_grids.py "$@" || status=$?
+if [[ $# -eq 0 ]]; then
+    .venv/bin/python experiments/detection.py || status=$?
+    .venv/bin/python experiments/detection_figure.py
+fi
 .venv/bin/python experiments/tables.py --write-docs
 .venv/bin/python experiments/figures.py
 printf '\nresults, a line per run: experiments/results/*.jsonl\n'

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import detection
+import detection_figure
 import pytest
 import records
 from plan import Record
@@ -52,7 +53,11 @@ def test_a_run_that_is_recorded_is_done(
     monkeypatch.setattr(detection, "made_set", lambda idx: tmp_path)
     first = detection.Run("dmsgd@exponential", 1)
     records.append(results, outcome(first, 0.4))
-    monkeypatch.setattr("sys.argv", ["detection.py", "--seeds", "1", "--only", "dmsgd@exponential"])
+    words = ["detection.py", "--seeds", "1", "--only", "dmsgd@exponential", "--idx"]
+    monkeypatch.setattr("sys.argv", [*words, str(tmp_path / "none")])
+    assert detection.main() == 0
+    assert "skipped: there is no folder" in capsys.readouterr().out
+    monkeypatch.setattr("sys.argv", [*words, str(tmp_path)])
     assert detection.main() == 0
     assert trained == [detection.Run("qg_dmsgd@exponential", 1)]
     assert "1 of 2 runs are left: about 2 minutes" in capsys.readouterr().out
@@ -89,3 +94,20 @@ def test_a_record_is_made_of_the_metrics(tmp_path: Path, monkeypatch: pytest.Mon
     words = shlex.split(record["command"])
     assert words[words.index("--method") + 1] == "atc@exponential"
     assert not any(word.startswith("/") for word in words)
+
+
+def test_the_picture_has_a_panel_per_method(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tmp_path / "detection.jsonl"
+    for seed in (1, 2):
+        for run in detection.grid(detection.NAMES, [seed]):
+            curve = [[step, 1.0, 0.1, step / 1000 + seed / 10, 0.0] for step in (300, 600)]
+            records.append(results, {**outcome(run, 0.5), "curve": curve})
+    monkeypatch.setattr(detection, "RESULTS", results)
+    assert detection_figure.main(tmp_path) == 0
+    drawn = (tmp_path / "detection_steps.svg").read_text()
+    for title in ("vanilla DmSGD", "QG-DmSGD", "parallel SGD", "one-peer"):
+        assert title in drawn
+    assert "parallel SGD ends at 0.750" in drawn
+    assert (tmp_path / "detection_steps.png").exists()
