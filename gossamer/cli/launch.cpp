@@ -127,7 +127,8 @@ CommandPage workers_page() {
           "Exit codes: 0 a worker of this host has finished, 1 none has, 2 the command line is "
           "wrong, 130 ended by SIGINT, 143 by SIGTERM. Where none has finished and all of them "
           "ended with the same 2, 3 or 4, that code.\n\n"
-          "examples:\n  gossamer launch -n 4 -- python train.py",
+          "examples:\n  gossamer launch -n 4 -- python train.py\n"
+          "  gossamer launch -n 4 --spares 1 --anew 3 -- python train.py",
       .arguments = "-n WORKERS [OPTIONS] -- COMMAND...",
       .flags = {{.names = {"-n", "--workers"}, .value = "N", .help = "on this host; must be given"},
                 {.names = {"--restarts"},
@@ -154,6 +155,16 @@ CommandPage workers_page() {
                 {.names = {"--members"},
                  .value = "FOLDER",
                  .help = "a folder that all hosts see; default: a new one"},
+                {.names = {"--begin"},
+                 .value = "HOSTS",
+                 .help = "so many of --hosts begin, from host 0 on, and each of the others joins "
+                         "when it is started; default: all begin"},
+                {.names = {"--anew"},
+                 .value = "TIMES",
+                 .help = "how often the whole job begins anew where no worker is left that has "
+                         "the state of the run; its program then goes on from its last "
+                         "checkpoint. Give all hosts the same",
+                 .fallback = "0"},
                 {.names = {"--come-back"},
                  .help = "the folder is of this job alone: where this host was there before, its "
                          "workers come back"},
