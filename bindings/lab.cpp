@@ -80,7 +80,8 @@ void bind_lab(py::module_& module) {
       .def_property_readonly("steps_done", &VirtualWorkers::steps_done)
       .def_property_readonly("wants_loss", &VirtualWorkers::wants_loss,
                              "Whether the step to come needs ``agree_on``.")
-      .def("agree_on", &VirtualWorkers::agree_on, py::arg("loss"))
+      .def("agree_on", &VirtualWorkers::agree_on, py::arg("loss"),
+           "The mean loss at the parameters of now, from which the rounds to come follow.")
       .def("mean", &mean, py::arg("x"), "The mean of all workers that mixing keeps.");
 }
 

@@ -1069,7 +1069,9 @@ class VirtualWorkers:
     def wants_loss(self) -> bool:
         """Whether the step to come needs ``agree_on``."""
 
-    def agree_on(self, loss: float) -> None: ...
+    def agree_on(self, loss: float) -> None:
+        """The mean loss at the parameters of now, from which the rounds to come follow."""
+
     def mean(self, x: torch.Tensor) -> list[float]:
         """The mean of all workers that mixing keeps."""
 

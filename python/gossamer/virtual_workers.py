@@ -35,8 +35,7 @@ class VirtualWorkers:
     Example::
 
         centres = torch.arange(8.0).unsqueeze(1)
-        workers = gossamer.VirtualWorkers(torch.zeros(8, 1), topology="ring",
-                                          pattern="gradient_tracking")
+        workers = gossamer.VirtualWorkers(torch.zeros(8, 1), pattern="gradient_tracking")
         for _ in range(500):
             workers.step(workers.x - centres, lr=0.1)
         assert abs(workers.mean() - 3.5) < 1e-6
