@@ -90,9 +90,6 @@ void bind_algo(py::module_& module) {
       .def_property_readonly(
           "optimizers", [](const Pattern& p) { return strings(p.optimizers); },
           "Those that it goes with; empty: all.")
-      .def_property_readonly(
-          "may_go_on", [](const Pattern& self) { return may_go_on(self); },
-          "Whether it is right for those who are left when others are lost.")
       .def_readonly(
           "own_step", &Pattern::own_step,
           "Whether it goes with optimizer \"none\" on parameters that something else has stepped.")

@@ -217,9 +217,6 @@ TEST(LostPeers, WhatNeedsAllWorkersIsRefused) {
     EngineOptions options = options_of(fleet);
     return message_of([&] { check_options(options); });
   };
-  EngineOptions outer = options_of({.topology = "complete", .pattern = "slowmo"});
-  outer.groups = {{.outer_every = 1}};
-  EXPECT_NE(message_of([&] { check_options(outer); }).find("needs all workers"), std::string::npos);
   EXPECT_NE(refusal({.topology = "one_peer_exponential", .late = Late::skip}).find("symmetric W"),
             std::string::npos);
   EXPECT_NO_THROW(check_options(options_of({.topology = "random"})));

@@ -30,25 +30,12 @@ bool is_symmetric(const Schedule& schedule) {
   return true;
 }
 
-std::string names_of_those_that_may_go_on() {
-  std::string names;
-  for (const PatternFacts& row : pattern_facts()) {
-    if (may_go_on(row)) names += (names.empty() ? "" : ", ") + std::string(row.name);
-  }
-  return names;
-}
-
 void check_lost(std::string_view place, const PatternFacts& pattern, const Schedule& schedule,
                 Late late) {
   const auto refuse = [&](const std::string& what, const std::string& got,
                           const std::string& remedy) {
     fail_argument({.place = place, .what = what, .got = got, .remedy = remedy});
   };
-  if (!may_go_on(pattern)) {
-    refuse("lost = \"go_on\" is wrong for a pattern that needs all workers",
-           "pattern " + std::string(pattern.name),
-           "use one of " + names_of_those_that_may_go_on() + ", or lost = \"error\"");
-  }
   if (averages_gradients(pattern)) return;  // over all, whatever the schedule
   if (schedule.loss_driven) {
     refuse("lost = \"go_on\" has no loss of all workers that a schedule could follow",

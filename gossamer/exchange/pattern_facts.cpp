@@ -241,10 +241,6 @@ bool sends_parameters_ahead(const PatternFacts& pattern) {
          std::ranges::all_of(pattern.payloads, [](Payload p) { return p == Payload::parameters; });
 }
 
-bool may_go_on(const PatternFacts& pattern) {
-  return !pattern.is_ddp && pattern.outer != Outer::global_average;
-}
-
 bool settles(const PatternFacts& pattern) {
   return averages_gradients(pattern) || pattern.conserves;
 }

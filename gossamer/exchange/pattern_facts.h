@@ -110,10 +110,6 @@ bool sends_parameters_ahead(const PatternFacts& pattern);
 /// Whether an update can go on without neighbours whose payload is late.
 bool may_skip_late(const PatternFacts& pattern);
 
-/// Whether those who are left can go on: it is still right when edges of a symmetric W go off for
-/// good, or it settles().
-bool may_go_on(const PatternFacts& pattern);
-
 /// Whether those who are left must know in the same step that somebody is lost: means over all are
 /// to be made over them, or sums over all begin anew.
 bool settles(const PatternFacts& pattern);

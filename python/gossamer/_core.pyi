@@ -728,10 +728,6 @@ class Pattern:
         """Those that it goes with; empty: all."""
 
     @property
-    def may_go_on(self) -> bool:
-        """Whether it is right for those who are left when others are lost."""
-
-    @property
     def own_step(self) -> bool:
         """Whether it goes with optimizer "none" on parameters that something else has stepped."""
 

@@ -35,6 +35,7 @@ def main() -> None:
     if os.environ.get("MISSES") == str(rank) and life > 0:
         miss_the_start()
     how = {"topology": topology, "pattern": os.environ.get("PATTERN", "cwa")}
+    how |= json.loads(os.environ.get("OPTIONS", "{}"))
     gossip = gossamer.Gossip(model, optimizer, lost="go_on", timeout_s=60, suspect_s=60, **how)
     scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1 / (1 + k))
     gossip.hand_over(scheduler=scheduler)

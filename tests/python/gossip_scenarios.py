@@ -40,6 +40,7 @@ import gossip_scenarios_half  # noqa: E402
 import gossip_scenarios_interrupted  # noqa: E402
 import gossip_scenarios_jobs  # noqa: E402
 import gossip_scenarios_lost  # noqa: E402
+import gossip_scenarios_lost_hosts  # noqa: E402
 import gossip_scenarios_means  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
@@ -82,6 +83,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_devices.SCENARIOS,
     **gossip_scenarios_jobs.SCENARIOS,
     **gossip_scenarios_lost.SCENARIOS,
+    **gossip_scenarios_lost_hosts.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,
     **gossip_scenarios_means.SCENARIOS,

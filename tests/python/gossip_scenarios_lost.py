@@ -313,7 +313,6 @@ def needs_all(rank: int, size: int) -> Any:
             pass
 
     return {
-        "slowmo": attempt(lambda: gossip(pattern="slowmo")),
         "directed": attempt(lambda: gossip(topology="one_peer_exponential", late="skip")),
         "c10d": attempt(lambda: gossip(transport="c10d")),
         "uneven": attempt_to(uneven),

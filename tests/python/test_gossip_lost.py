@@ -193,7 +193,6 @@ def test_calls_end_among_those_that_are_left(folder: Path) -> None:
 
 
 REFUSED = {
-    "slowmo": ("ValueError", "pattern 'slowmo'"),
     "directed": ("ValueError", "one_peer_exponential"),
     "c10d": ("ValueError", "transport='c10d'"),
     "uneven": ("RuntimeError", "uneven() waits for all workers"),

@@ -28,6 +28,7 @@ def launched(
     optimizer: str = "AdamW",
     told: str = "",
     misses: str = "",
+    **options: Any,
 ) -> tuple[Any, str]:
     """By rank what was found, and what was said."""
     command = [sys.executable, PROGRAM, str(folder), topology]
@@ -37,6 +38,7 @@ def launched(
         "OPTIMIZER": optimizer,
         "TOLD": told,
         "MISSES": misses,
+        "OPTIONS": json.dumps(options),
     }
     done = watched([*LAUNCH, "-n4", f"--spares={spares}", "--", *command], how, LIMIT_S)
     assert done.returncode == (128 + signal.SIGTERM if told else 0), done.stderr
@@ -140,6 +142,12 @@ def test_trackers_of_one_that_has_come_back_begin_anew(tmp_path: Path) -> None:
     )
     check_all_are_there(found, tmp_path)
     assert "rank 3 ended by SIGKILL" in said
+
+
+def test_outer_steps_go_on_with_one_that_has_come_back(tmp_path: Path) -> None:
+    outer = {"outer_every": 4}
+    found, _ = launched(tmp_path, {"0": [9]}, "complete", pattern="slowmo", pattern_options=outer)
+    check_all_are_there(found, tmp_path)
 
 
 def test_lost_workers_come_back_as_spares(tmp_path: Path) -> None:

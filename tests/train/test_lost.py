@@ -168,7 +168,7 @@ def test_threads_take_it_too(text: list[str], tmp_path: Path) -> None:
 
 def test_what_needs_all_workers_is_refused(text: list[str]) -> None:
     for flags, words in (
-        ("--pattern slowmo --outer-every 4 --global-average 4", "pattern slowmo"),
+        ("--adaptive-average 4", "no loss of all workers"),
         ("--topology one_peer_exponential --late skip", "needs symmetric W"),
     ):
         done = train(*text, "--lost", "go_on", *flags.split(), check=False)

@@ -145,12 +145,6 @@ class Settings:
         self._check_suspicion()
         if self.lost == "error":
             return
-        if not patterns.row_of(self.pattern).may_go_on:
-            valid = ", ".join(row.name for row in _core.patterns() if row.may_go_on)
-            raise ValueError(
-                "[Gossip] lost='go_on' is wrong for a pattern that needs all workers, got pattern "
-                f"{self.pattern!r}; use one of {valid}, or lost='error'"
-            )
         if self.transport == "c10d":
             raise ValueError(
                 "[Gossip] lost='go_on' needs Gossamer's own transport, got transport='c10d'; use "
