@@ -35,7 +35,9 @@ class DdpMetrics:
                 f"[Gossip] DdpMetrics follows an optimizer of torch, got {type(optimizer).__name__}"
             )
         seat = find_seat(None)
-        world = World(seat.rank, seat.size, seat.group, workers_per_host=())
+        world = World(
+            *(seat.rank, seat.size, seat.group), workers_per_host=(), rank_in_job=seat.rank
+        )
         self._metrics = Metrics(folder, world, _RECIPE)
         self._optimizer = optimizer
         self._steps = 0

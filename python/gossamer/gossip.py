@@ -374,5 +374,5 @@ class Gossip(habits.NoModule, Closing):
                 "[Gossip] leave() ends this worker alone, got lost='error', with which all others "
                 "would fail; make the Gossip with lost='go_on'"
             )
-        members.mark_as_left(self._run.session.world.rank)
+        members.mark_as_left(self._run.session.world.rank_in_job)
         self.close()

@@ -23,6 +23,7 @@ from gossamer import _core
 from gossamer.base.closing import AtExit, Closing
 from gossamer.step.run import Run
 from gossamer.step.runs import run_of
+from gossamer.tensors import shards
 
 _NAP_S = 0.02
 
@@ -81,6 +82,8 @@ class StopOnSignal(Closing):
         _watched.add(run)
         _keep_loaders()
         self._team = run.team
+        self._run = run
+        self._number = 0  # the signal for which all stop
         self._grace_s = grace_s
         self._home = os.getpid()
         transport = run.session.transport
@@ -124,7 +127,7 @@ class StopOnSignal(Closing):
 
     def leave(self) -> NoReturn:
         """Ends the process with 128 and the signal's number, as schedulers expect it."""
-        sys.exit(128 + (self._told or self._signal()))
+        sys.exit(128 + (self._number or self._signal()))
 
     def close(self) -> None:
         """What the signals did before, they do again. May be called again."""
@@ -145,11 +148,16 @@ class StopOnSignal(Closing):
             is_last = self._told != 0
         else:
             is_last = self._agreement.is_last(done, self._told)
-        self._ends_at = done if is_last else None
-        return is_last
+        # Ranks with shards or copies of one model gossip in groups, of which each agrees by itself.
+        # The first one that comes to its last step decides: all its ranks, on all hosts, do so.
+        copies = self._run.session.world.copies
+        number = self._signal() if is_last else 0
+        self._number = shards.largest(number, self._run.trained.tensors, copies)
+        self._ends_at = done if self._number else None
+        return self._number > 0
 
     def _signal(self) -> int:
-        return 0 if self._agreement is None else self._agreement.signal
+        return self._told or (0 if self._agreement is None else self._agreement.signal)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         if os.getpid() != self._home:

@@ -37,10 +37,10 @@ import gossip_scenarios_doors  # noqa: E402
 import gossip_scenarios_edits  # noqa: E402
 import gossip_scenarios_ends  # noqa: E402
 import gossip_scenarios_half  # noqa: E402
+import gossip_scenarios_hosts  # noqa: E402
 import gossip_scenarios_interrupted  # noqa: E402
 import gossip_scenarios_jobs  # noqa: E402
 import gossip_scenarios_lost  # noqa: E402
-import gossip_scenarios_lost_hosts  # noqa: E402
 import gossip_scenarios_means  # noqa: E402
 import gossip_scenarios_mesh  # noqa: E402
 import gossip_scenarios_messages  # noqa: E402
@@ -83,7 +83,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
     **gossip_scenarios_devices.SCENARIOS,
     **gossip_scenarios_jobs.SCENARIOS,
     **gossip_scenarios_lost.SCENARIOS,
-    **gossip_scenarios_lost_hosts.SCENARIOS,
+    **gossip_scenarios_hosts.SCENARIOS,
     **gossip_scenarios_mesh.SCENARIOS,
     **gossip_scenarios_messages.SCENARIOS,
     **gossip_scenarios_means.SCENARIOS,

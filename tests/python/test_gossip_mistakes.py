@@ -253,7 +253,7 @@ def every_number_of_workers_is_served(_: pytest.MonkeyPatch) -> None:
     for hosts in ((1,), (1, 1), (3,), (1, 1, 1), (2, 2, 1), (1,) * 6, (2,) * 5, (8,), (4, 4, 4)):
         for name in ("ring", "alternating_exponential_ring"):
             try:
-                world.schedule_for(world.World(0, sum(hosts), None, hosts), name, "cwa", 0)
+                world.schedule_for(world.World(0, sum(hosts), None, hosts, 0), name, "cwa", 0)
             except ValueError:
                 refused.append((name, hosts))
     assert refused == []

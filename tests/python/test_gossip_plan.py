@@ -164,7 +164,7 @@ def decided(monkeypatch: pytest.MonkeyPatch, said: SimpleNamespace) -> dict[str,
     settings = Settings(**{**others, **SETTINGS, "plan": "here", "staleness": 1, "update": "step"})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        settings, sentences = planning.decide(World(0, 5, None, (2, 1, 2)), settings)
+        settings, sentences = planning.decide(World(0, 5, None, (2, 1, 2), 0), settings)
     return {**vars(settings), "sentences": sentences}
 
 

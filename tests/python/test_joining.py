@@ -1,48 +1,29 @@
 """`gossamer launch --begin`: a host that was not there at first joins a job that runs."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from package_runs import watched, with_package
-from test_launch_back import LAUNCH, LIMIT_S, PROGRAM, check_all_are_there
+from launched_hosts import LIMIT_S, Launcher, hosts_of
+from test_launch_back import PROGRAM, check_all_are_there
 
-from gossamer.launching.ports import free_port
-
-Host = Callable[..., "subprocess.Popen[str]"]
+Host = Callable[..., Launcher]
 
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
-    """Starts a launcher by its number; what still runs at the end is told to end, workers too."""
-    started: list[subprocess.Popen[str]] = []
-    port = free_port()
+    """Starts a launcher by its number."""
+    with hosts_of(tmp_path, 2, 2, "--begin=1") as job:
 
-    def start(
-        number: int, word: str, program: str | Path = PROGRAM, **how: str
-    ) -> "subprocess.Popen[str]":
-        told = f"-n2 --hosts=2 --host={number} --begin=1 --master=127.0.0.1:{port}"
-        command = [sys.executable, str(program), str(tmp_path), word]
-        process = subprocess.Popen(
-            [*LAUNCH, *told.split(), f"--members={tmp_path / 'members'}", "--", *command],
-            env=with_package({"DIES": "{}", "GLOO_SOCKET_IFNAME": "lo", **how}),
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+        def start(number: int, word: str, program: str | Path = PROGRAM, **how: str) -> Launcher:
+            return job.start(number, program, word, **{"DIES": "{}", **how})
 
-    yield start
-    for process in started:
-        process.terminate()
-        process.communicate()
+        yield start
 
 
-def wait_for(path: Path, *running: "subprocess.Popen[str]") -> None:
+def wait_for(path: Path, *running: Launcher) -> None:
     limit = time.monotonic() + LIMIT_S
     while not path.exists():
         assert all(process.poll() is None for process in running), running[0].communicate()[1]
@@ -114,17 +95,16 @@ def test_hosts_that_never_come_are_not_missed(tmp_path: Path) -> None:
     """The job ends without them, and leaves no card with its token."""
     program = tmp_path / "few.py"
     program.write_text(FEW)
-    told = f"-n2 --hosts=3 --host=0 --begin=1 --master=127.0.0.1:{free_port()}"
-    members = tmp_path / "members"
-    command = [*LAUNCH, *told.split(), f"--members={members}", "--", sys.executable, str(program)]
-    done = watched(command, {"GLOO_SOCKET_IFNAME": "lo"}, LIMIT_S)
-    assert done.returncode == 0, done.stderr
-    assert "2 of 6, mean 0.5" in done.stdout
-    assert not members.exists()
+    with hosts_of(tmp_path, 3, 2, "--begin=1") as job:
+        job.start(0, program)
+        ((code, said),) = job.all_ended()
+    assert code == 0, said
+    assert "2 of 6, mean 0.5" in said
+    assert not (tmp_path / "members").exists()
 
 
 FEW = """
-import torch, gossamer
+import sys, torch, gossamer
 rank, workers = gossamer.init()
 torch.distributed.barrier()
 model = torch.nn.Linear(6, 3)
@@ -137,6 +117,6 @@ for step in range(40):
 mean = float(gossip.mean(torch.tensor([float(rank)])))
 there = gossip.gather(None)
 if rank == 0:
-    print(f"{len(there)} of {workers}, mean {mean}")
+    print(f"{len(there)} of {workers}, mean {mean}", file=sys.stderr)
 gossip.close()
 """

@@ -1,17 +1,11 @@
 """`gossamer launch --anew`: a job whose workers are all lost begins anew from its checkpoint."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from package_runs import with_package
+from launched_hosts import hosts_of
 
-from gossamer.launching.ports import free_port
-
-LAUNCH = [sys.executable, "-m", "gossamer", "launch"]
-LIMIT_S = 240
 STEPS, EVERY, DIE_AT = 60, 10, 25
 
 PROGRAM = """
@@ -49,28 +43,11 @@ def launch(folder: Path, hosts: int, anew: int, lives: int) -> list[tuple[int, s
     """Exit code and stderr of each host's launcher; in so many lives all workers die."""
     program = folder / "program.py"
     program.write_text(PROGRAM)
-    words = [str(folder), *map(str, (lives, STEPS, EVERY, DIE_AT))]
-    several = ["--hosts", str(hosts), "--master", f"127.0.0.1:{free_port()}"]
-    several += ["--members", str(folder / "members")]
-    begun = [
-        subprocess.Popen(
-            [
-                *(*LAUNCH, "-n", str(2 // hosts), "--anew", str(anew), "--host", str(host)),
-                *(*several, "--", sys.executable, str(program), *words),
-            ],
-            env=with_package({"GLOO_SOCKET_IFNAME": "lo"}),
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for host in range(hosts)
-    ]
-    try:
-        said = [each.communicate(timeout=LIMIT_S)[1] for each in begun]
-    finally:
-        for each in begun:
-            each.terminate()
-            each.communicate()
-    return [(each.returncode, text) for each, text in zip(begun, said, strict=True)]
+    words = [str(word) for word in (lives, STEPS, EVERY, DIE_AT)]
+    with hosts_of(folder, hosts, 2 // hosts, "--anew", str(anew)) as job:
+        for host in range(hosts):
+            job.start(host, program, *words)
+        return job.all_ended()
 
 
 def found_in(folder: Path) -> list[dict[str, object]]:

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 import torch
 from gossip_support import gap
+from launched_hosts import LAUNCH, LIMIT_S
 from package_runs import watched
 
 from gossamer import Gossip
 from gossamer.checkpoint import handing_over
 
-LAUNCH = [sys.executable, "-m", "gossamer", "launch"]
-LIMIT_S = 240
 PROGRAM = str(Path(__file__).with_name("coming_back.py"))
 
 

@@ -86,7 +86,7 @@ def test_without_shared_memory_there_are_no_bytes_of_it(system: Path) -> None:
 def test_an_address_inside_the_machine_is_refused_where_others_need_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = World(3, 4, None, (2, 2))
+    world = World(3, 4, None, (2, 2), 3)
     assert edges._leads_nowhere(world, "198.51.100.7") is None
     wrong = "[Gossip] rank 3: workers of other machines must reach this one, got 127.0.0.1, "
     monkeypatch.setenv("MASTER_ADDR", "store")

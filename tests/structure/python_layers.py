@@ -26,7 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "habits": {"step"},
     "uneven_epochs": {"workers", "tensors", "session", "step"},
     "shares": {"step"},
-    "stopping": {"base", "step"},
+    "stopping": {"base", "step", "tensors"},
     "trackers": {"base", "workers", "records", "step"},
     "ddp_metrics": {"workers", "records"},
     "mixer": {"base", "workers", "tensors", "session", "step"},

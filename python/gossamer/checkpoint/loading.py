@@ -41,12 +41,13 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
     """
     team.refuse_inside("load()")
     shards.reshard(trained.model)
+    mates = (trained.tensors, team.session.world.copies)
     problems: list[Exception] = []
     there = _there(team, trained, folder, problems)
-    with together(trained.tensors, "load"):
+    with together(*mates, "load"):
         found, step, carried = _looked_into(team, trained, _newest(team, folder, there, problems))
     team.engine.quiesce()  # nothing may travel while it changes
-    with together(trained.tensors, "load"):
+    with together(*mates, "load"):
         with as_problem(problems, team.session.world.rank, "load the checkpoint"):
             found.put(trained.optimizers)
             shards.reshard(trained.model)
@@ -80,18 +81,19 @@ def _looked_into(
 def _there(
     team: Team, trained: Trained, folder: str | os.PathLike[str], problems: list[Exception]
 ) -> _Checkpoints:
-    """The checkpoints here, of steps that are there for all shards. Collective over these."""
+    """The checkpoints here, of steps that are there for all shards, or copies. Collective over
+    these."""
     world = team.session.world
     found: _Checkpoints = {}
     with as_problem(problems, world.rank, "find a checkpoint"):
         found = _found(world, folder)
-    steps = shards.said_by_all([step for step, _ in found], trained.tensors)
+    steps = shards.said_by_all([step for step, _ in found], trained.tensors, world.copies)
     common = {which: at for which, at in found.items() if all(which[0] in each for each in steps)}
     if found and not common:
         problems.append(
             IoError(
-                f"[Gossip] rank {world.rank}: no step in {folder} has been saved for all shards of "
-                "the model; copy the folders of all groups of ranks to all hosts"
+                f"[Gossip] rank {world.rank}: no step in {folder} has been saved for all shards or "
+                "copies of the model; copy the folders of all groups of ranks to all hosts"
             )
         )
     return common

@@ -21,19 +21,21 @@ def as_problem(problems: list[Exception], rank: int, what: str) -> Iterator[None
 
 
 @contextlib.contextmanager
-def together(parameters: Iterable[torch.Tensor], what: str) -> Iterator[None]:
-    """Raises on all ranks that hold shards of these where the block raises on one of them.
-    Collective over them."""
+def together(
+    parameters: Iterable[torch.Tensor], copies: shards.Copies, what: str
+) -> Iterator[None]:
+    """Raises on all ranks that hold shards of these, or copies, where the block raises on one of
+    them. Collective over them."""
     tensors = list(parameters)
     try:
         yield
     except Exception:
-        shards.anywhere(True, tensors)
+        shards.anywhere(True, tensors, copies)
         raise
-    if shards.anywhere(False, tensors):
+    if shards.anywhere(False, tensors, copies):
         raise IoError(
-            f"[Gossip] ranks that hold other shards of the model could not {what}, so that nobody "
-            "does; they say why, mend it there and try again on all ranks"
+            f"[Gossip] ranks that hold other shards or copies of the model could not {what}, so "
+            "that nobody does; they say why, mend it there and try again on all ranks"
         )
 
 

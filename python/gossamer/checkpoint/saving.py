@@ -37,7 +37,7 @@ def save(
 ) -> None:
     """See Gossip.save, which refuses blocks. What is ``carried`` is read in here."""
     shards.reshard(trained.model)
-    with together(trained.tensors, "save"):
+    with together(trained.tensors, team.session.world.copies, "save"):
         for again in range(_ATTEMPTS):
             try:
                 begun = _saved(team, trained, carried, folders, path, keep)

@@ -196,7 +196,7 @@ def _connect(
     peers = [low + high - rank for low, high in pairs if rank in (low, high)]
     mine.stage = f"connecting with workers {', '.join(map(str, peers))}"
     try:
-        world = World(rank, size, dist.group.WORLD, (size,))  # the hosts do not matter here
+        world = World(rank, size, dist.group.WORLD, (size,), rank)  # the hosts do not matter here
         transport = make_transport(world, peers, clock.left_s())
         if transport is not None:
             mine.facts["transport"] = transport.describe()["name"]

@@ -81,6 +81,11 @@ class Job:
             worker.has_joined = card is not None and bool(card.get("connected", True))
         return worker.has_joined
 
+    def is_of_a_part(self, worker: Worker) -> bool:
+        """Whether its Gossip is one of several in the job, as where FSDP is inside of hosts."""
+        card = self._card(worker.rank)
+        return card is not None and not card.get("is_of_all", True)
+
     def lose_state(self, worker: Worker) -> None:
         """It has ended: its cards say that it has no state of the run any more."""
         for path in self.members.glob(f"*/{worker.rank}.json"):

@@ -23,6 +23,9 @@ _STOPPED = {128 + int(number): number for number in (signal.SIGTERM, signal.SIGH
 """Exit codes of programs that were told to stop, and did: see StopOnSignal."""
 _NOBODY = "no worker has the state of the run any more"
 _SO_IT_ENDS = ", so the job ends; start it again, from its last checkpoint"
+_HOST_ENDS = (
+    "it gossips in a part of the job, where none comes back, so this host's workers all end"
+)
 _PASSED_ON = (2, 3, 4)
 """Exit codes of the project's programs that say why: wrong input, not finite, others are lost."""
 
@@ -188,6 +191,10 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 self._job.mark_of(worker).touch()
             return True
+        return self._take_loss(worker, code)
+
+    def _take_loss(self, worker: Worker, code: int) -> bool:
+        """Of a worker that has ended neither as it should nor as it was told."""
         took = time.monotonic() - worker.began
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         ended = f"rank {worker.rank} ended {how} after {took:.0f} s"
@@ -202,12 +209,18 @@ class Supervisor:
         if self._job.is_taken_over(worker):
             said = f"{ended}; it is not started again, another launcher has done that"
             return self._leave_over(worker, code, said)
-        self._job.lose_state(worker)
+        is_of_a_part = self._job.is_of_a_part(worker)
+        if is_of_a_part:
+            self._end_host()
+        for each in self._job.workers if is_of_a_part else [worker]:
+            self._job.lose_state(each)
         if not self._job.has_state():
             self._codes.add(code)
             self.has_lost_all = True
             self._say(f"{ended}; {_NOBODY}{'' if self._waits else _SO_IT_ENDS}")
             return False
+        if is_of_a_part:
+            return self._leave_over(worker, code, f"{ended}; {_HOST_ENDS}")
         if worker.restarts >= self._job.restarts:
             said = f"{ended}; it is not started again, the others go on"
             return self._leave_over(worker, code, said)
@@ -224,6 +237,15 @@ class Supervisor:
         self._say(text)
         worker.is_over = True
         return True
+
+    def _end_host(self) -> None:
+        """At once: a worker that is told to stop would stop those of the other hosts as well."""
+        for worker in self._job.workers:
+            if worker.process is not None:
+                _signal(worker.process, signal.SIGKILL)
+                worker.process.wait()
+                worker.process = None
+            worker.is_over = True
 
     def _say(self, text: str) -> None:
         print(f"[launch] {text}", file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 from torch import nn
@@ -42,6 +43,8 @@ def meet_all(given: Given, asked: Settings) -> Met:
     if asked.plan is not None:
         asked, plan = planning.decide(world, asked)
         world, found = _meet(given, asked)
+    if given.ddp is not None:
+        world = dataclasses.replace(world, copies=given.ddp.process_group)
     return Met(world, asked, found, plan)
 
 
@@ -79,4 +82,25 @@ def _checked(given: Given, asked: Settings) -> Trained:
     patterns.check_optimizers(asked.pattern, found.rule, taken)
     backward.check_arguments(asked.update, asked.pattern, found, given.ddp)
     wrappers.check_apart(given.ddp, found.named, given.seat.group, asked.pattern)
+    if given.ddp is not None:
+        _check_copies(asked)
     return found
+
+
+def _check_copies(asked: Settings) -> None:
+    """Raises ValueError for what parts the ranks of a host whose DDP has equal copies. Each of them
+    gossips in a group of its own, where others may be lost, late or of another mean loss."""
+    wrong = {
+        "lost='go_on'": asked.lost == "go_on",
+        "late='skip'": asked.late == "skip",
+        f"topology {asked.topology!r}, which follows the loss": getattr(
+            asked.topology, "loss_driven", False
+        ),
+    }
+    for got, is_wrong in wrong.items():
+        if is_wrong:
+            raise ValueError(
+                "[Gossip] with DDP inside of a host its ranks must stay equal, but each of them "
+                f"gossips by itself, got {got}; leave DDP out and make one Gossip of all ranks, "
+                "with topology='aer', or shard the model with fully_shard"
+            )

@@ -81,23 +81,41 @@ def _over(mesh: Any, value: torch.Tensor, operation: Any) -> torch.Tensor:
     return value
 
 
-def anywhere(flag: bool, parameters: Iterable[torch.Tensor]) -> bool:
-    """Whether ``flag`` is set on any rank that holds a shard of these. Collective over them."""
-    tensors = list(parameters)
-    mesh = _mesh(tensors)
-    if mesh is None:
-        return flag
-    value = torch.tensor(float(flag), device=local_of(tensors[0]).device)
-    return bool(_over(mesh, value, dist.ReduceOp.MAX))
+Copies = dist.ProcessGroup | None
+"""The ranks that have copies of a model, where DDP is inside; None: nobody else has one."""
 
 
-def said_by_all(value: Any, parameters: Iterable[torch.Tensor]) -> list[Any]:
-    """What each rank that holds a shard of these says. Collective over them."""
+def _mates(parameters: Iterable[torch.Tensor], copies: Copies) -> list[dist.ProcessGroup]:
+    """Of each dimension of the ranks that hold shards of these, or copies."""
     mesh = _mesh(parameters)
+    if mesh is None:
+        return [] if copies is None else [copies]
+    return [mesh.get_group(dimension) for dimension in range(mesh.ndim)]
+
+
+def largest(value: int, parameters: Iterable[torch.Tensor], copies: Copies = None) -> int:
+    """Of all ranks that hold shards of these, or copies. Collective over them."""
+    tensors = list(parameters)
+    groups = _mates(tensors, copies)
+    if not groups:
+        return value
+    found = torch.tensor(value, device=local_of(tensors[0]).device)
+    for group in groups:
+        dist.all_reduce(found, dist.ReduceOp.MAX, group=group)
+    return int(found)
+
+
+def anywhere(flag: bool, parameters: Iterable[torch.Tensor], copies: Copies = None) -> bool:
+    """Whether ``flag`` is set on any of them. Collective over them."""
+    return largest(int(flag), parameters, copies) > 0
+
+
+def said_by_all(value: Any, parameters: Iterable[torch.Tensor], copies: Copies = None) -> list[Any]:
+    """What each of them says. Collective over them."""
     said = [value]
-    for dimension in range(mesh.ndim if mesh is not None else 0):
-        heard: list[Any] = [None] * mesh.size(dimension)
-        dist.all_gather_object(heard, said, group=mesh.get_group(dimension))
+    for group in _mates(parameters, copies):
+        heard: list[Any] = [None] * dist.get_world_size(group)
+        dist.all_gather_object(heard, said, group=group)
         said = [each for those in heard for each in those]
     return said
 

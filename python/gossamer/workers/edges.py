@@ -94,7 +94,7 @@ def _net(world: World, timeout_s: float, tls: bool, silence: Silence) -> _core.T
         kept = token if comes_from_store else ""
         _put_card(world, words, address, cards[0]["nonce"], kept, is_connected=is_connected)
         for rank in range(world.begins, world.size) if world.rank == 0 else ():
-            later = dataclasses.replace(world, rank=rank)
+            later = dataclasses.replace(world, rank=rank, rank_in_job=rank)
             _put_card(
                 later, "", address, cards[0]["nonce"], kept, is_connected=True, has_state=False
             )
@@ -144,11 +144,12 @@ def _put_card(
         "token": token,
         "connected": is_connected,
         "has_state": has_state,
+        "is_of_all": not world.subfolder,
         "about": world.about,
         "versions": versions.own(),
         "workers_per_host": world.workers_per_host,
     }
-    members.put(world.members, world.rank, card)
+    members.put(world.members, world.rank_in_job, card)
 
 
 def _net_again(world: World, tls: bool, silence: Silence) -> _core.Transport:

@@ -23,6 +23,7 @@ from torch.futures import Future
 from gossamer.workers import gloo_edges, members, start_places
 
 NAME = "gossamer"
+DEVICES = ["cpu", "cuda"]
 
 Say = Callable[[str, bytes], Sequence[bytes]]
 """An operation and what this rank says in it: what each rank says, of those lost nothing."""
@@ -42,7 +43,7 @@ def go_no_more_by(say: Say) -> None:
 def register() -> None:
     """Torch knows it by its name."""
     if not hasattr(dist.Backend, NAME.upper()):
-        dist.Backend.register_backend(NAME, _group, devices=["cpu", "cuda"])
+        dist.Backend.register_backend(NAME, _group, devices=DEVICES)
 
 
 def is_in_use() -> bool:
@@ -50,14 +51,16 @@ def is_in_use() -> bool:
     return dist.is_initialized() and dist.get_backend() == NAME
 
 
-def _group(store: dist.Store, rank: int, size: int, timeout: Any) -> LastingGroup:
-    """As torch calls it."""
-    before = None
-    if not members.is_coming_back():
-        address = start_places.gloo_address()
-        begins = members.how_many_begin(size)
-        before = gloo_edges.of_all(store, rank, begins, address, timeout)
-    return LastingGroup(rank, size, before)
+def _group(store: dist.Store, rank: int, size: int, timeout: Any) -> Any:
+    """As torch calls it. A part of the job is a group of Gloo's alone: nobody in it can be lost
+    without the others of that part."""
+    if members.is_coming_back():
+        return LastingGroup(rank, size, None)
+    address = start_places.gloo_address()
+    if dist.is_initialized() and size < dist.get_world_size():
+        return gloo_edges.of_all(store, rank, size, address, timeout)
+    begins = members.how_many_begin(size)
+    return LastingGroup(rank, size, gloo_edges.of_all(store, rank, begins, address, timeout))
 
 
 def _or_as_before(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,9 +87,19 @@ class LastingGroup(dist.ProcessGroup):
         self._count = size
         self._before = before
         self._has_gone_by = False
+        self._name = ""
+        if before is not None:  # DTensors call it past the methods here
+            for device in DEVICES:
+                self._register_backend(torch.device(device), self.BackendType.GLOO, before)
 
     def getBackendName(self) -> str:  # noqa: N802
         return NAME
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        self._name = name  # by which a mesh finds it again; torch asks the backends, if any
+
+    def getGroupName(self) -> str:  # noqa: N802
+        return self._name
 
     def way(self) -> Say | None:
         """None: the group that was there before."""

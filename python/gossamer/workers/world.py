@@ -45,11 +45,13 @@ class World(Seat):
     again, others have got further, and nobody knows how far."""
 
     workers_per_host: tuple[int, ...]
+    rank_in_job: int
     subfolder: str = ""
     place: str = ""
     about: str = ""  # a digest of what all of them want
     members: Path | None = None  # see Note [Members]
     comes_back: bool = False
+    copies: dist.ProcessGroup | None = None  # who has copies of the model, where DDP is inside
 
 
 def find_seat(group: dist.ProcessGroup | dist.device_mesh.DeviceMesh | None) -> Seat:
@@ -214,7 +216,7 @@ def meet(
     if seat.size == 1:
         if problem is not None:
             raise problem
-        return World(0, 1, seat.group, (1,), _subfolder(seat))
+        return World(0, 1, seat.group, (1,), _rank_in_job(seat), _subfolder(seat))
     cards_place = members.next_place()
     digest = hashlib.sha256(about.encode()).hexdigest()
     if members.is_coming_back():
@@ -249,7 +251,8 @@ def meet(
         if each:
             warnings.warn(f"[Gossip] {each}", stacklevel=4)
     return World(
-        *(seat.rank, seat.size, seat.group, tuple(hosts), _subfolder(seat), place),
+        *(seat.rank, seat.size, seat.group, tuple(hosts), _rank_in_job(seat)),
+        *(_subfolder(seat), place),
         about=digest,
         members=cards_place,
     )
@@ -316,7 +319,7 @@ def _meet_again(
             )
     hosts = next(iter(cards.values()))["workers_per_host"]
     return World(
-        *(seat.rank, seat.size, None, tuple(hosts)),
+        *(seat.rank, seat.size, None, tuple(hosts), seat.rank),
         about=digest,
         members=place,
         comes_back=True,
@@ -346,6 +349,10 @@ def _subfolder(seat: Seat) -> str:
     if seat.group is None or _is_of_all(seat):
         return ""
     return f"group{min(dist.get_process_group_ranks(seat.group))}"
+
+
+def _rank_in_job(seat: Seat) -> int:
+    return seat.rank if seat.group is None else dist.get_rank()
 
 
 def _card(
