@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
@@ -81,7 +81,7 @@ def _over(mesh: Any, value: torch.Tensor, operation: Any) -> torch.Tensor:
     return value
 
 
-Copies = dist.ProcessGroup | None
+Copies: TypeAlias = "dist.ProcessGroup | None"
 """The ranks that have copies of a model, where DDP is inside; None: nobody else has one."""
 
 
