@@ -114,7 +114,8 @@ class StopOnSignal(Closing):
 
     def is_due(self) -> bool:
         """Whether this step is the last: True on every rank after the same one. To be called after
-        each step. Raises TransportError where another worker is lost meanwhile, with
+        each step; with FSDP or DDP inside of hosts all ranks of a host wait for each other in it.
+        Raises TransportError where another worker is lost meanwhile, with
         ``lost="go_on"`` only where the others stop without this one.
 
         Example::
