@@ -81,7 +81,6 @@ class StopOnSignal(Closing):
             run.team.agree("StopOnSignal()", described, compares_steps=False)
         _watched.add(run)
         _keep_loaders()
-        self._team = run.team
         self._run = run
         self._number = 0  # the signal for which all stop
         self._grace_s = grace_s
@@ -123,8 +122,8 @@ class StopOnSignal(Closing):
             with gossamer.StopOnSignal(gossip) as stop:
                 assert not stop.is_due()
         """
-        with self._team.within("StopOnSignal.is_due()"):
-            return self._is_last(self._team.engine.steps_done)
+        with self._run.team.within("StopOnSignal.is_due()"):
+            return self._is_last(self._run.team.engine.steps_done)
 
     def leave(self) -> NoReturn:
         """Ends the process with 128 and the signal's number, as schedulers expect it."""
@@ -151,9 +150,11 @@ class StopOnSignal(Closing):
             is_last = self._agreement.is_last(done, self._told)
         # Ranks with shards or copies of one model gossip in groups, of which each agrees by itself.
         # The first one that comes to its last step decides: all its ranks, on all hosts, do so.
-        copies = self._run.session.world.copies
-        number = self._signal() if is_last else 0
-        self._number = shards.largest(number, self._run.trained.tensors, copies)
+        self._number = self._signal() if is_last else 0
+        world = self._run.session.world
+        if world.subfolder:
+            tensors = self._run.trained.tensors
+            self._number = shards.largest(self._number, tensors, world.copies)
         self._ends_at = done if self._number else None
         return self._number > 0
 
@@ -179,7 +180,7 @@ class StopOnSignal(Closing):
             if self._agreement is not None:
                 self._agreement.look(self._told)
             if self._told != 0 and time.monotonic() - self._told_at > self._grace_s:
-                name, rank = signal.Signals(self._told).name, self._team.session.world.rank
+                name, rank = signal.Signals(self._told).name, self._run.team.session.world.rank
                 print(
                     f"[StopOnSignal] rank {rank} leaves {self._grace_s:g} s "
                     f"after {name}, before all have come to the same step",

@@ -75,22 +75,22 @@ def _pieces(tensor: Any) -> int:
     return math.prod(size for size, kind in sizes if not kind.is_replicate())
 
 
-def _over(mesh: Any, value: torch.Tensor, operation: Any) -> torch.Tensor:
-    for dimension in range(mesh.ndim):
-        dist.all_reduce(value, operation, group=mesh.get_group(dimension))
-    return value
-
-
 Copies: TypeAlias = "dist.ProcessGroup | None"
 """The ranks that have copies of a model, where DDP is inside; None: nobody else has one."""
 
 
-def _mates(parameters: Iterable[torch.Tensor], copies: Copies) -> list[dist.ProcessGroup]:
+def _mates(parameters: Iterable[torch.Tensor], copies: Copies = None) -> list[dist.ProcessGroup]:
     """Of each dimension of the ranks that hold shards of these, or copies."""
     mesh = _mesh(parameters)
     if mesh is None:
         return [] if copies is None else [copies]
     return [mesh.get_group(dimension) for dimension in range(mesh.ndim)]
+
+
+def _over(groups: Iterable[dist.ProcessGroup], value: torch.Tensor, how: Any) -> torch.Tensor:
+    for group in groups:
+        dist.all_reduce(value, how, group=group)
+    return value
 
 
 def largest(value: int, parameters: Iterable[torch.Tensor], copies: Copies = None) -> int:
@@ -100,9 +100,7 @@ def largest(value: int, parameters: Iterable[torch.Tensor], copies: Copies = Non
     if not groups:
         return value
     found = torch.tensor(value, device=local_of(tensors[0]).device)
-    for group in groups:
-        dist.all_reduce(found, dist.ReduceOp.MAX, group=group)
-    return int(found)
+    return int(_over(groups, found, dist.ReduceOp.MAX))
 
 
 def anywhere(flag: bool, parameters: Iterable[torch.Tensor], copies: Copies = None) -> bool:
@@ -138,8 +136,8 @@ def sum_over_ranks(value: torch.Tensor, parameters: Iterable[torch.Tensor]) -> t
 
     Collective over them; on a device it is queued only.
     """
-    mesh = _mesh(parameters)
-    return None if mesh is None else _over(mesh, value, dist.ReduceOp.SUM)
+    groups = _mates(parameters)
+    return _over(groups, value, dist.ReduceOp.SUM) if groups else None
 
 
 class ShardEngine(_core.Engine):
@@ -260,7 +258,7 @@ class ShardEngine(_core.Engine):
             for k, part in enumerate((values[i] - mean, mean)):
                 sums[k] += share * part.abs().double().square().sum()
         super().average([sums])
-        apart, size = _over(mesh, sums, dist.ReduceOp.SUM).tolist()
+        apart, size = _over(_mates(self._parameters), sums, dist.ReduceOp.SUM).tolist()
         return math.sqrt(apart / size) if size > 0 else 0.0
 
 
