@@ -11,15 +11,14 @@ must finish, or end with an error that names a rank, within timeout_s of the fau
 after a short freeze or unplugging all must finish. With `--lost go_on` all must finish that the
 lost ones do not take with them, see going_on.py, and say of nobody else that it is lost. Whatever
 the fault, averages must be equal in all that have them. Prints a line per moment and a summary in
-JSON; the exit status is 1 where something was wrong. Needs root.
+JSON, which counts whose loss was told with the right worker, step and cause, see explained.py; the
+exit status is 1 where something was wrong. Needs root.
 """
 
 import argparse
 import gc
 import json
 import os
-import random
-import re
 import secrets
 import signal
 import socket
@@ -28,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,67 +39,18 @@ import hosts  # noqa: E402
 PACKAGE = os.environ.get("GOSSAMER_PYTHON_PATH", str(hosts.ROOT / "build" / "python"))
 sys.path.insert(0, PACKAGE)
 
+import explained  # noqa: E402
 import going_on  # noqa: E402
 import torch._dynamo  # noqa: E402, F401  seconds that each worker would take
 import torch.distributed as dist  # noqa: E402
 import training  # noqa: E402
+from drawn import HOWS, Moment, draw  # noqa: E402
 
 TIMEOUT_S = 6.0
 MARGIN_S = 9.0
 WHOLE_RUN_S = 60.0  # without any fault
-SHORT_S = (0.2, 1.2)
 PORT = 29400
 CLUSTER = f"m{os.getpid()}"  # several may run at once
-LAYOUTS = ("4x1", "2x2", "2x3", "1x4")
-FAULTS = ("kill", "kill", "freeze", "freeze", "unplug", "unplug", "short freeze", "short unplug")
-HOWS = (
-    {"topology": "alternating_exponential_ring", "pattern": "cwa", "update": "step"},
-    {"topology": "complete", "pattern": "cwa", "update": "backward"},
-    {"topology": "one_peer_exponential", "pattern": "atc", "update": "step"},
-    {"topology": "complete", "pattern": "allreduce", "update": "step"},
-)
-RANK_NAMED = re.compile(r"\b(rank|worker) \d+")
-BLAMED = re.compile(r"goes on without rank (\d+)")
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What is to happen; the same for the same seed and number."""
-
-    number: int
-    layout: str
-    how: dict[str, Any]
-    agent: bool  # the store is in a process of its own, as torchrun's, not in rank 0
-    fault: str
-    rank: int  # whom it befalls; of an unplugging: whose host
-    phase: str  # the fault comes after its beginning; empty: after the start
-    after_s: float
-    short_s: float
-
-
-def draw(seed: int, number: int, usual_s: float, loaders: int = 0, lost: str = "error") -> Moment:
-    goes_on = lost == "go_on"
-    dice = random.Random(f"{seed}/{number}")
-    layout = dice.choice(LAYOUTS)
-    size = sum(hosts.clusters.parse_hosts(layout))
-    faults = going_on.FAULTS if goes_on else FAULTS
-    fault = dice.choice([each for each in faults if layout != "1x4" or "unplug" not in each])
-    phase = dice.choice(("", "", *training.PHASES))
-    return Moment(
-        number,
-        layout,
-        {
-            **dice.choice(going_on.HOWS if goes_on else HOWS),
-            "closes": dice.random() < 0.5,
-            "loaders": loaders,
-        },
-        dice.random() < 0.7 or fault == "kill store",
-        fault,
-        dice.randrange(size),
-        phase,
-        dice.uniform(0, usual_s) if not phase else dice.uniform(0, 0.08),
-        dice.uniform(*SHORT_S),
-    )
 
 
 def serve_store(size: int) -> int:
@@ -132,6 +82,7 @@ class Run:
         self.timeout_s = going_on.TIMEOUT_S if self.goes_on else TIMEOUT_S
         self.problems: list[str] = []
         self.torch_hangs: list[str] = []
+        self.explained = explained.Explained()
 
     def start(self) -> None:
         extra = {}
@@ -216,7 +167,7 @@ class Run:
             if must_finish:
                 self.problems.append(f"{name} did not finish: {end}")
             in_ours = any(line.get("phase") == "make" for line in self.diary(name))
-            if in_ours and not names_a_rank(end):
+            if in_ours and not explained.names_a_rank(end):
                 self.problems.append(f"{name} ended with {end}")
 
     def see_all_end(self) -> list[str]:
@@ -232,7 +183,16 @@ class Run:
             self.strike(ends=True)
             self.expect_end([str(moment.rank)], whole, "after it went on")
             self.check_endings([str(moment.rank)], must_finish=False)
+        if moment.fault in explained.CAUSES:
+            whom = self.same_host() if moment.fault == "unplug" else [str(moment.rank)]
+            diaries = {name: self.diary(name) for name in self.names}
+            self.explained = explained.of_those_that_end(moment.fault, whom, diaries)
         return spared
+
+    def same_host(self) -> list[str]:
+        """Who is on the host of the worker whom the fault befalls."""
+        places = [hosts.host_of(self.cluster, rank) for rank in range(self.cluster.size)]
+        return [name for name in self.names if places[int(name)] == places[self.moment.rank]]
 
     def see_others_go_on(self, is_on: bool) -> list[str]:
         """`is_on`: all had begun to train, else the fault is one of the start."""
@@ -243,19 +203,28 @@ class Run:
         self.expect_end(spared, WHOLE_RUN_S, "after the fault")
         self.check_endings(spared, must_finish=is_on)
         if is_on:
-            self.check_blame(spared, away)
+            self.check_what_is_said(spared, away)
         if moment.fault in ("freeze", "unplug"):
             self.strike(ends=True)
             self.expect_end(away, WHOLE_RUN_S, "after it was back")
             self.check_endings(away, must_finish=False)
         return spared
 
-    def check_blame(self, names: Sequence[str], away: Sequence[str]) -> None:
+    def check_what_is_said(self, names: Sequence[str], away: Sequence[str]) -> None:
         """Whoever goes on says so of those that the fault takes away, and of nobody else."""
-        for name in names:
-            for rank in BLAMED.findall((self.folder / f"{name}.err").read_text()):
+        texts = {name: (self.folder / f"{name}.err").read_text() for name in names}
+        for name, text in texts.items():
+            for rank, _, _ in explained.SAID.findall(text):
                 if rank not in away:
                     self.problems.append(f"{name} says that it goes on without rank {rank}")
+        self.explained = explained.of_those_that_go_on(
+            self.moment.fault,
+            away,
+            texts,
+            {name: self.diary(name) for name in self.names},
+            self.struck,
+            waits=self.moment.how["late"] == "wait",
+        )
 
     def check_averages(self) -> None:
         """All that have the average of a cycle have the same."""
@@ -304,13 +273,9 @@ class Run:
             "last_s": round(self.last_s, 2),
             "ends": ends,
             "problems": self.problems,
+            "explained": asdict(self.explained),
             "torch_hangs": self.torch_hangs,
         }
-
-
-def names_a_rank(end: dict[str, Any]) -> bool:
-    """Inside of a backward, torch makes RuntimeErrors of ours, with the same words."""
-    return isinstance(end.get("peer"), int) or bool(RANK_NAMED.search(end.get("message", "")))
 
 
 def play(moment: Moment, folder: Path) -> dict[str, Any]:
@@ -363,7 +328,8 @@ def main() -> int:
         where = f"after {moment.phase or 'start'} {moment.after_s:.2f} s"
         print(
             f"{number:3} {moment.layout} {moment.fault:12} of {moment.rank} {where:26} "
-            f"all ended {result['last_s']:5.2f} s later {result['problems'] or ''}",
+            f"all ended {result['last_s']:5.2f} s later "
+            f"{[*result['problems'], *result['explained']['wrong']] or ''}",
             flush=True,
         )
     hangs = sum("HANG" in problem for result in results for problem in result["problems"])
@@ -379,6 +345,8 @@ def main() -> int:
         "hangs": hangs,
         "torch_hangs": sum(len(result["torch_hangs"]) for result in results),
         "wrong": wrong,
+        "to explain": sum(result["explained"]["due"] for result in results),
+        "explained": sum(result["explained"]["right"] for result in results),
         "slowest_s": max(result["last_s"] for result in results if "short" not in result["fault"]),
         "slowest_after_kill_s": max(kills, default=0),
         "host": socket.gethostname(),

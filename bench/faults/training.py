@@ -51,13 +51,16 @@ class Batches(Dataset[torch.Tensor]):
         return torch.randn(4, 64, generator=torch.Generator().manual_seed(self.first + step))
 
 
-def train(diary: Diary, model: nn.Module, optimizer: Any, batches: DataLoader[Any]) -> None:
+def train(
+    diary: Diary, gossip: Gossip, model: nn.Module, optimizer: Any, batches: DataLoader[Any]
+) -> None:
     diary.note(phase="train")
     for batch in batches:
         optimizer.zero_grad()
         model(batch).square().mean().backward()
         time.sleep(0.01)
         optimizer.step()
+        diary.note(step=gossip.steps_done)
 
 
 def digest(parameters: list[nn.Parameter]) -> str:
@@ -87,6 +90,7 @@ def run(diary: Diary, folder: Path, how: dict[str, Any], timeout_s: float) -> No
         batches = Batches(cycle * STEPS)
         train(
             diary,
+            gossip,
             model,
             optimizer,
             DataLoader(batches, batch_size=None, num_workers=how["loaders"]),

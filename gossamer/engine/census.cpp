@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "gossamer/transport/cut_off.h"
+
 namespace gossamer {
 namespace {
 
@@ -59,7 +61,7 @@ void Census::look() {
 void Census::tell_of_lost(const Seating& counted) {
   for (int rank = 0; rank < everybody_.workers(); ++rank) {
     const bool was_there = !lost_.is_away(rank, begun_ - 1);
-    if (was_there && !has_rank(counted, rank)) lost_.lose({rank, "the others go on without it"});
+    if (was_there && !has_rank(counted, rank)) lost_.lose({rank, kLeftOut});
   }
 }
 

@@ -9,6 +9,7 @@
 #include "gossamer/base/errors.h"
 #include "gossamer/base/index.h"
 #include "gossamer/engine/tags.h"
+#include "gossamer/transport/cut_off.h"
 
 namespace gossamer {
 namespace {
@@ -283,7 +284,7 @@ void Council::leave_out_others() {
     note(own, rank);
     if (lost_.is_away(rank, steps_ - 1)) continue;
     transport_.leave_out(rank);
-    if (tells_) lost_.lose({rank, "the others go on without it"});
+    if (tells_) lost_.lose({rank, kLeftOut});
   }
 }
 

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 constexpr auto kLookAgain = 10ms;
 // Network file systems show a new file late.
 constexpr auto kFileIsThere = 10s;
-constexpr auto kTryAgain = 2s;
+constexpr auto kTryAgain = 500ms;
 
 void refuse_emulation(const ClusterSection& cluster, const TrainJob& job) {
   const ClusterSection plain;

@@ -52,6 +52,9 @@ inline constexpr const char* kExpelled =
     "the others go on without this worker, of which they had heard nothing for long; start it "
     "again";
 
+/// What those others say of it.
+inline constexpr const char* kLeftOut = "the others go on without it";
+
 /// For the user of one that may not.
 std::string why_cut_off(const Heard& heard, int least);
 

@@ -31,6 +31,8 @@ struct Failure {
   Fault fault;
 };
 
+/// Why what is under way with a peer ends that this worker closes.
+inline constexpr const char* kClosedHere = "this worker closed the peer";
 /// What a worker says to the peer that it closes, or expels.
 inline constexpr const char* kClosedByPeer = "the peer closed the connection";
 inline constexpr const char* kReplacedByPeer = "a later generation of this worker is there";

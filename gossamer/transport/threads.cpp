@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "gossamer/transport/cut_off.h"
 #include "gossamer/transport/fabric.h"
 #include "gossamer/transport/request_table.h"
 
@@ -20,13 +21,13 @@ class ThreadsTransport final : public Transport {
   Status poll(Request request) override;
   void release(Request request) override;
   void progress(Deadline until) override;
-  void close(int peer) override { end(peer, kClosedByPeer); }
-  void expel(int peer) override { end(peer, kExpelledByPeer); }
-  void leave_out(int peer) override { end(peer, kExpelledByPeer); }
+  void close(int peer) override { end(peer, kClosedHere, kClosedByPeer); }
+  void expel(int peer) override { end(peer, kLeftOut, kExpelledByPeer); }
+  void leave_out(int peer) override { end(peer, kLeftOut, kExpelledByPeer); }
   TransportInfo describe() const override;
 
  private:
-  void end(int peer, const char* told);
+  void end(int peer, const char* here, const char* told);
   Request post(Operation operation);
   bool expire(Operation& operation, Deadline now);
   bool expire_due(Deadline now);
@@ -95,9 +96,9 @@ void ThreadsTransport::progress(Deadline until) {
                        [this](Deadline now) { return expire_due(now); });
 }
 
-void ThreadsTransport::end(int peer, const char* told) {
+void ThreadsTransport::end(int peer, const char* here, const char* told) {
   check_peer(peer, rank_, fabric_->workers());
-  fabric_->close(rank_, peer, {"this worker closed the peer", said_by_peer(told)});
+  fabric_->close(rank_, peer, {here, said_by_peer(told)});
 }
 
 TransportInfo ThreadsTransport::describe() const {

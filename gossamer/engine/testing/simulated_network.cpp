@@ -315,8 +315,8 @@ void Network::release(Process& process, Request request) {
   process.posts.erase(found);
 }
 
-void Network::close(Process& process, int peer, const char* told) {
-  end(process, peer, true, true, {"this worker closed the peer"});
+void Network::close(Process& process, int peer, const char* here, const char* told) {
+  end(process, peer, true, true, {here});
   say(process, {.kind = Message::Kind::ending,
                 .to = peer,
                 .failure = said_by_peer(told),
@@ -382,7 +382,7 @@ void Network::beat(const std::shared_ptr<Process>& process) {
     for (const auto* pending : {&seen.sends, &seen.receives}) {
       for (const auto& [tag, request] : std::map(*pending)) {
         seen.was_silent = true;
-        fail(*process, request, {"the peer has been silent", Fault::silent});
+        fail(*process, request, {kSilent, Fault::silent});
       }
     }
   }

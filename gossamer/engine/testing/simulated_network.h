@@ -68,6 +68,9 @@ struct Message {
   bool ends_receives = false;
 };
 
+/// Of one of which nothing has been heard for long.
+inline constexpr const char* kSilent = "the peer has been silent";
+
 /// What one process knows of another worker.
 struct View {
   std::uint64_t generation = 0;
@@ -140,7 +143,7 @@ class Network {
   Request post(Process& process, Post post);
   Status poll(Process& process, Request request);
   void release(Process& process, Request request);
-  void close(Process& process, int peer, const char* told);
+  void close(Process& process, int peer, const char* here, const char* told);
   /// Fails what is due; whether anything was.
   bool expire_due(Process& process);
   Deadline next_deadline(const Process& process) const;

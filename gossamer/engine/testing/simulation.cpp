@@ -6,6 +6,7 @@
 #include "gossamer/base/index.h"
 #include "gossamer/base/simulated_time.h"
 #include "gossamer/engine/testing/strand.h"
+#include "gossamer/transport/cut_off.h"
 
 namespace gossamer::simulation {
 
@@ -63,12 +64,12 @@ class SimulatedTransport final : public Transport {
     }
     SimulatedTime::of_this_thread()->run_beside();
   }
-  void close(int peer) override { end(peer, kClosedByPeer); }
+  void close(int peer) override { end(peer, kClosedHere, kClosedByPeer); }
   void expel(int peer) override {
-    if (process_.views[at(peer)].was_silent) end(peer, kExpelledByPeer);
+    if (process_.views[at(peer)].was_silent) end(peer, kSilent, kExpelledByPeer);
   }
   void leave_out(int peer) override {
-    if (!process_.newcomers.is_held_back(peer)) end(peer, kExpelledByPeer);
+    if (!process_.newcomers.is_held_back(peer)) end(peer, kLeftOut, kExpelledByPeer);
   }
   TransportInfo describe() const override {
     return {.name = "simulated",
@@ -100,9 +101,9 @@ class SimulatedTransport final : public Transport {
   void check() const {
     if (process_.is_over) throw Killed();
   }
-  void end(int peer, const char* told) {
+  void end(int peer, const char* here, const char* told) {
     check();
-    simulation_.network_.close(process_, peer, told);
+    simulation_.network_.close(process_, peer, here, told);
   }
 
   Simulation& simulation_;

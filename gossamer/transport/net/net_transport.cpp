@@ -6,6 +6,7 @@
 
 #include "gossamer/base/errors.h"
 #include "gossamer/base/timeout.h"
+#include "gossamer/transport/cut_off.h"
 #include "gossamer/transport/net/acceptor.h"
 #include "gossamer/transport/net/endpoint.h"
 #include "gossamer/transport/net/event_loop.h"
@@ -39,9 +40,9 @@ class NetTransport final : public Transport {
   Status poll(Request request) override;
   void release(Request request) override;
   void progress(Deadline until) override;
-  void close(int peer) override { end(peer, kClosedByPeer); }
-  void expel(int peer) override { end(peer, kExpelledByPeer, Whom::silent); }
-  void leave_out(int peer) override { end(peer, kExpelledByPeer, Whom::let_in); }
+  void close(int peer) override { end(peer, {kClosedHere, kClosedByPeer}); }
+  void expel(int peer) override { end(peer, {{}, kExpelledByPeer}, Whom::silent); }
+  void leave_out(int peer) override { end(peer, {kLeftOut, kExpelledByPeer}, Whom::let_in); }
   TransportInfo describe() const override;
   void hold_back_newcomers() override { newcomers_.hold_back(); }
   std::vector<Newcomer> newcomers() override { return newcomers_.take(); }
@@ -59,7 +60,7 @@ class NetTransport final : public Transport {
   Request post(const Pointer& operation, const Post& post);
   bool expire_due(Deadline now);
   enum class Whom { all, silent, let_in };
-  void end(int rank, const char* told, Whom whom = Whom::all);
+  void end(int rank, Ending ending, Whom whom = Whom::all);
   void handle(EventLoop::Key key);
   void let_in(AcceptedConnection accepted);
   void make_peer(std::size_t rank, const Endpoint& endpoint);
@@ -173,7 +174,10 @@ void NetTransport::make_peer(std::size_t rank, const Endpoint& endpoint) {
 
 NetTransport::~NetTransport() {
   loop_.stop();
-  const Ending leaving{"this worker's transport was destroyed", "the peer left"};
+  const bool is_expelled =
+      std::ranges::any_of(peers_, [](const auto& peer) { return peer && peer->has_expelled(); });
+  const Ending leaving{"this worker's transport was destroyed",
+                       is_expelled ? kLeftOut : "the peer left"};
   for (const auto& peer : peers_) {
     if (peer) peer->close(leaving);
   }
@@ -283,12 +287,15 @@ bool NetTransport::expire_due(Deadline now) {
   return turn.has_ended();
 }
 
-void NetTransport::end(int rank, const char* told, Whom whom) {
+/// Where the peer has been silent, that is why, and not that it is closed therefore.
+void NetTransport::end(int rank, Ending ending, Whom whom) {
   check_peer(rank, rank_, static_cast<int>(peers_.size()));
   Turn turn(*this);
-  if (whom == Whom::silent && !peer(rank).was_silent()) return;
+  const std::string& silence = peer(rank).silence();
+  if (whom == Whom::silent && silence.empty()) return;
   if (whom == Whom::let_in && newcomers_.is_held_back(rank)) return;
-  peer(rank).close({"this worker closed the peer", told});
+  if (whom != Whom::all && !silence.empty()) ending.here = silence;
+  peer(rank).close(ending);
   turn.notify();
 }
 

@@ -72,7 +72,7 @@ void Peer::expire(const Pointer& operation, Deadline now) {
 }
 
 LastHeard Peer::last_heard() const {
-  if (was_silent_ || state_.operations.has_ended_by(Fault::silent)) {
+  if (!silence_.empty() || state_.operations.has_ended_by(Fault::silent)) {
     return {.state = LastHeard::State::given_up, .at = state_.last_seen};
   }
   return {.state = is_there() ? LastHeard::State::there : LastHeard::State::gone,
@@ -89,11 +89,9 @@ void Peer::beat(const Beat& beat) {
   if (beat.silence != Silence::given_up) return;
   const auto silence = std::chrono::duration_cast<std::chrono::seconds>(now - state_.last_seen);
   for (const Pointer& operation : state_.operations.all()) {
-    was_silent_ = true;
+    silence_ = "the peer has been silent for " + std::to_string(silence.count()) + " s";
     wire_->withdraw(*operation);
-    state_.operations.fail(
-        operation,
-        {"the peer has been silent for " + std::to_string(silence.count()) + " s", Fault::silent});
+    state_.operations.fail(operation, {silence_, Fault::silent});
   }
   settle();
 }

@@ -36,8 +36,10 @@ class Peer {
   /// It has been talked to, and has not ended.
   bool is_there() const { return traffic().has_value() && !state_.operations.has_ended(); }
   LastHeard last_heard() const;
-  /// Operations have failed because nothing was heard of it.
-  bool was_silent() const { return was_silent_; }
+  /// Why operations have failed where nothing was heard of it; else empty.
+  const std::string& silence() const { return silence_; }
+  /// It has ended this worker's requests, since it had heard nothing of it.
+  bool has_expelled() const { return state_.operations.has_ended_by(Fault::expelled); }
   /// It is not read until the next beat; see Note [Useless frames].
   bool is_throttled() const { return state_.frames.is_spent(); }
 
@@ -72,7 +74,7 @@ class Peer {
   PeerState state_;
   const std::unique_ptr<Wire> wire_;
   bool is_retired_ = false;
-  bool was_silent_ = false;
+  std::string silence_;
 };
 
 }  // namespace gossamer

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gossamer/transport/conformance_fixture.h"
@@ -22,6 +23,13 @@ NetOptions all_silent(std::optional<int> least_heard) {
           .least_heard = least_heard};
 }
 
+void pass_beats(Team& team, int workers) {
+  const Deadline limit = in_ms(3500);  // three beats
+  while (Clock::now() < limit) {
+    for (int rank = 0; rank < workers; ++rank) team[rank].progress(in_ms(5));
+  }
+}
+
 /// What becomes of a receive that each worker has open from each other one, after some beats: by
 /// worker, how many have failed.
 std::vector<int> failures_of(int workers, std::optional<int> least_heard) {
@@ -35,10 +43,7 @@ std::vector<int> failures_of(int workers, std::optional<int> least_heard) {
           team[rank].receive(peer, {.step = 1}, landing, patience()));
     }
   }
-  const Deadline limit = in_ms(3500);  // three beats
-  while (Clock::now() < limit) {
-    for (int rank = 0; rank < workers; ++rank) team[rank].progress(in_ms(5));
-  }
+  pass_beats(team, workers);
   std::vector<int> failures;
   for (int rank = 0; rank < workers; ++rank) {
     int failed = 0;
@@ -64,6 +69,39 @@ TEST(NetSilence, OfTwoHalvesThatWithTheLowestRankGoesOn) {
 }
 
 TEST(NetSilence, OneMayBeEnough) { EXPECT_EQ(failures_of(3, 1), std::vector({2, 2, 2})); }
+
+/// Why a receive fails, in the words for the user.
+std::string reason_of(Transport& transport, int peer, std::int64_t step) {
+  std::vector<std::byte> landing(8);
+  const Request request = transport.receive(peer, {.step = step}, landing, patience());
+  const Status status = transport.poll(request);
+  transport.release(request);
+  try {
+    if (status.error) std::rethrow_exception(status.error);
+  } catch (const TransportError& failure) {
+    return failure.details().reason;
+  }
+  return "";
+}
+
+TEST(NetSilence, IsTheReasonOfWhatComesLater) {
+  Team team(2, all_silent(1));
+  std::vector<std::byte> landing(8);
+  const Request request = team[0].receive(1, {.step = 1}, landing, patience());
+  pass_beats(team, 2);
+  ASSERT_EQ(team[0].poll(request).state, Status::State::failed);
+  team[0].release(request);
+  team[0].expel(1);
+  EXPECT_NE(reason_of(team[0], 1, 2).find("the peer has been silent for "), std::string::npos);
+}
+
+TEST(NetSilence, OfOthersSaysSo) {
+  Team team(2, {.share_memory = false});
+  team[0].leave_out(1);
+  EXPECT_EQ(reason_of(team[0], 1, 1), "the others go on without it");
+  team[1].close(0);
+  EXPECT_EQ(reason_of(team[1], 0, 1), "this worker closed the peer");
+}
 
 TEST(NetSilence, TwoAreTooFewForThree) { EXPECT_EQ(failures_of(2, 3), std::vector({0, 0})); }
 

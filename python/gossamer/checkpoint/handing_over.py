@@ -29,8 +29,8 @@ from gossamer.workers import members
 from gossamer.workers.world import World
 
 _MANIFEST, _FILE = "manifest.json", "worker-00000.safetensors"
-_PAUSE_S, _LONGEST_PAUSE_S = 2.0, 60.0
-_NEAR_PAUSE_S = 0.2
+_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 60.0  # between tries of one that comes back
+_REFUSAL_S = 2.0  # of one that had no state to give
 _BESIDE_BYTES = 1 << 20  # of manifest and heads, at most
 _HEAD = 8  # bytes of the length of each part before the file
 
@@ -41,7 +41,7 @@ class Refusals:
 
     def __init__(self) -> None:
         self._until_s = 0.0
-        self._pause_s = _PAUSE_S
+        self._pause_s = _REFUSAL_S
 
     def is_on(self, now_s: float) -> bool:
         return now_s < self._until_s
@@ -104,8 +104,7 @@ def come_back(world: World, settings: Settings, found: Trained, made: Callable[.
             members.say_state(world.members, world.rank)
             return run
         if has_state:  # the others are there
-            time.sleep(_NEAR_PAUSE_S)
-            continue
+            pause_s = _PAUSE_S
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
