@@ -145,10 +145,11 @@ void bind_life(EngineClass& type) {
             });
           },
           NoGil(), "Waits until everything under way has left and arrived.")
-      .def("close", &EngineHandle::close, py::arg("gives") = false, NoGil(),
+      .def("close", &EngineHandle::close, py::arg("gives_for_s") = 0, NoGil(),
            R"(Ends gossiping; everything else is refused from then on.
 
-``gives``: once the others have what this worker sent in steps that are done.)");
+``gives_for_s``: once the others have what this worker sent in steps that are done, or so many
+seconds have passed.)");
 }
 
 void bind_tensors(EngineClass& type) {

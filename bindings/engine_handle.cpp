@@ -102,7 +102,7 @@ std::vector<py::bytes> EngineHandle::call(const std::string& what, const py::byt
   return {said.begin(), said.end()};
 }
 
-void EngineHandle::close(bool gives) {
+void EngineHandle::close(double gives_for_s) {
   if (!home_.is_here()) {
     abandon(gradients_);
     abandon(engine_);
@@ -110,9 +110,10 @@ void EngineHandle::close(bool gives) {
     abandon(transport_);
     return;
   }
-  if (gives && engine_) {
-    engine_->engine().wait_until_given();
-    if (gradients_) gradients_->wait_until_given();
+  if (gives_for_s > 0 && engine_) {
+    const Deadline deadline = deadline_after(gives_for_s);
+    engine_->engine().wait_until_given(deadline);
+    if (gradients_) gradients_->wait_until_given(deadline);
   }
   if (gradients_) gradients_->stop();
   engine_.reset();  // its thread may still look at what the averages have

@@ -62,8 +62,9 @@ class EngineHandle {
   /// What all workers say that have come to `what`, by rank, once all have.
   std::vector<pybind11::bytes> call(const std::string& what, const pybind11::bytes& own);
 
-  /// `gives`: first waits until the others have what this worker sent in steps that are done.
-  void close(bool gives = false);
+  /// First waits, for so long at most, until the others have what this worker sent in steps that
+  /// are done.
+  void close(double gives_for_s = 0);
 
  private:
   Progress progress() const;

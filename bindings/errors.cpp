@@ -14,7 +14,7 @@ void raise_transport_error(const TransportError& error) {
   const TransportError::Details& details = error.details();
   py::object raised = py::handle(transport_error)(error.what());
   raised.attr("rank") = details.rank;
-  raised.attr("peer") = details.peer;
+  raised.attr("peer") = details.unheard.value_or(details.peer);
   raised.attr("operation") = details.operation;
   raised.attr("elapsed_s") = details.elapsed_s;
   raised.attr("reason") = details.reason;
@@ -33,7 +33,9 @@ PyObject* add_exception(py::module_& module, const char* name, const char* doc, 
 
 void bind_errors(py::module_& module) {
   transport_error = add_exception(module, "TransportError", R"(
-    A peer or a link did not do its part.
+    A peer or a link did not do its part. ``rank`` is this worker's, ``peer`` that of the other one:
+    where a deadline has passed and nothing was heard of a worker meanwhile, that one, for which
+    perhaps all wait. ``reason`` says more.
 
     Example::
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+import traceback
 from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
@@ -118,6 +119,7 @@ def work(out: Path, folder: Path, how: dict[str, Any], timeout_s: float) -> int:
             run(diary, folder, how, timeout_s)
             diary.note(end="finished")
         except Exception as error:
+            traceback.print_exc()
             diary.note(
                 end=type(error).__name__,
                 message=str(error),

@@ -1,6 +1,7 @@
 #pragma once
 /// Errors of the three kinds the project knows: the caller's, the outside world's, and bugs.
 
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -60,6 +61,7 @@ class TransportError : public std::runtime_error {
     double elapsed_s = 0;
     std::string reason;
     Fault fault = Fault::other;
+    std::optional<int> unheard = {};  ///< a worker that said nothing meanwhile, for which all wait
   };
 
   explicit TransportError(Details details);

@@ -14,7 +14,6 @@ namespace gossamer {
 
 /// How far a wait goes; each goes further than the one before.
 enum class Until {
-  given,     ///< what was sent in steps that are done is taken, or the peer is not there
   arrived,   ///< what was launched has arrived, and the memory that the next update writes is back
   copied,    ///< and what peers lent is copied and theirs again
   returned,  ///< and everything that was lent to them is back; nothing is consumed
@@ -46,6 +45,9 @@ class BucketTraffic {
   virtual void launch(const Plan& plan, std::int64_t number,
                       std::span<const PayloadRef> payloads) = 0;
   virtual void wait(Until until) = 0;
+  /// What was sent in steps that are done is taken, or the peer is not there, or `deadline` has
+  /// passed.
+  virtual void wait_until_given(Deadline deadline) = 0;
   /// Whether wait(Until::arrived) would return at once; does what can be done without waiting.
   /// Throws what it would throw, and once peers keep memory beyond `deadline`.
   virtual bool is_ready(Deadline deadline) = 0;

@@ -139,13 +139,17 @@ bool Council::collect(Messages& messages) {
 
 void Council::wait() {
   if (Clock::now() > deadline_) {
+    const int peer = peers_.empty() ? everybody_.rank() : peers_.front();
+    const auto unheard = transport_.unheard(peer);
     throw TransportError({.rank = everybody_.rank(),
-                          .peer = peers_.empty() ? everybody_.rank() : peers_.front(),
+                          .peer = peer,
                           .operation = "exchange",
                           .elapsed_s = timeout_s_,
                           .reason = "deadline passed; not all that are left have come to what all "
-                                    "have to do",
-                          .fault = Fault::late});
+                                    "have to do" +
+                                    words_on(unheard),
+                          .fault = Fault::late,
+                          .unheard = rank_of(unheard)});
   }
   transport_.progress(Clock::now() + kNapOfCouncil);
   lookout_.look();

@@ -53,9 +53,9 @@ class Engine {
   /// Where payloads lie that are copied to be sent; empty: nowhere.
   std::span<std::byte> outboxes() const { return outbox_memory_.all; }
   /// Before this worker leaves: waits until the others have what it sent in steps that are done.
-  void wait_until_given() {
+  void wait_until_given(Deadline deadline) {
     for (const auto& lane : lanes_) {
-      if (started_) lane->traffic().wait(Until::given);
+      if (started_) lane->traffic().wait_until_given(deadline);
     }
   }
   /// Waits until everything under way has left and arrived and no peer reads this worker's memory;

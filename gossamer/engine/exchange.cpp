@@ -131,11 +131,14 @@ void Exchange::check_device_deadline() const {
 
 void Exchange::fail_late(int peer, const std::string& operation, const std::string& why) const {
   const std::chrono::duration<double> elapsed = Clock::now() - started_at_;
+  const auto unheard = transport_.unheard(peer);
   throw TransportError({.rank = transport_.describe().rank,
                         .peer = peer,
                         .operation = operation,
                         .elapsed_s = elapsed.count(),
-                        .reason = "deadline passed; " + why});
+                        .reason = "deadline passed; " + why + words_on(unheard),
+                        .fault = Fault::other,
+                        .unheard = rank_of(unheard)});
 }
 
 void Exchange::post_receives() {
@@ -369,8 +372,7 @@ bool Exchange::is_all_back(Deadline deadline) {
   return false;
 }
 
-void Exchange::wait_all_back() {
-  const Deadline deadline = deadline_after(timeout_s_);
+void Exchange::wait_all_back(Deadline deadline) {
   for (;;) {
     if (is_all_back(deadline)) return;
     transport_.progress(std::min(deadline, Clock::now() + kLongestNap));

@@ -118,11 +118,11 @@ class Exchange {
   /// Copies what peers lent and gives it back, so that they need not wait for finish().
   void take_over();
   /// Waits until peers have given back what was lent to them; afterwards the payload may change.
-  void wait_all_back();
+  void wait_all_back() { wait_all_back(deadline_after(timeout_s_)); }
   /// Before this worker leaves: the same; what is lost with a peer, or late, is no concern of it.
-  void wait_until_given() {
+  void wait_until_given(Deadline deadline) {
     try {
-      wait_all_back();
+      wait_all_back(deadline);
     } catch (const TransportError&) {
     }
   }
@@ -156,6 +156,7 @@ class Exchange {
     bool refuses = false;       ///< of a send: empty in place of what cannot be made
   };
 
+  void wait_all_back(Deadline deadline);
   bool needs_runner() const { return by_runner_; }
   bool has_payload();
   Tag tag(std::int32_t slot) const { return {spec_.step, spec_.stream, slot}; }

@@ -61,7 +61,6 @@ class ExchangeTraffic final : public BucketTraffic {
   }
 
   void wait(Until until) override {
-    if (until == Until::given) return for_each(lent_, [](Exchange& e) { e.wait_until_given(); });
     if (current_ == nullptr) return;
     for_each(current_->exchanges, [](Exchange& exchange) { exchange.wait(); });
     for_each(lent_, [](Exchange& exchange) { exchange.wait_all_back(); });
@@ -70,6 +69,10 @@ class ExchangeTraffic final : public BucketTraffic {
     for_each(current_->exchanges, [](Exchange& exchange) { exchange.take_over(); });
     if (until == Until::copied) return;
     for_each(current_->exchanges, [](Exchange& exchange) { exchange.wait_all_back(); });
+  }
+
+  void wait_until_given(Deadline deadline) override {
+    for_each(lent_, [&](Exchange& exchange) { exchange.wait_until_given(deadline); });
   }
 
   bool is_ready(Deadline deadline) override {

@@ -51,6 +51,7 @@ class LateEdges final : public BucketTraffic {
   /// Sends copies of this worker's only payload to those that the plan names, and waits for nobody.
   void launch(const Plan& plan, std::int64_t step, std::span<const PayloadRef> payloads) override;
   void wait(Until) override {}
+  void wait_until_given(Deadline) override {}
   bool is_ready(Deadline) override { return true; }
   /// The newest that has come. Throws TransportError for a neighbour that is lost, where nobody
   /// goes on without it.

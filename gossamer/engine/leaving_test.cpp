@@ -80,7 +80,7 @@ class Job {
       if (is_slow) std::this_thread::sleep_for(std::chrono::microseconds(rng.below(3000)));
       engine.step();
     }
-    engine.wait_until_given();
+    engine.wait_until_given(deadline_after(options.timeout_s));
   }
 
   const std::string topology_;

@@ -31,6 +31,7 @@ class PassingTransport : public Transport {
   void expel(int peer) override { inner_->expel(peer); }
   void leave_out(int peer) override { inner_->leave_out(peer); }
   TransportInfo describe() const override { return inner_->describe(); }
+  std::optional<Unheard> unheard(int peer) const override { return inner_->unheard(peer); }
   void hold_back_newcomers() override { inner_->hold_back_newcomers(); }
   std::vector<Newcomer> newcomers() override { return inner_->newcomers(); }
   void let_in(const Newcomer& newcomer) override { inner_->let_in(newcomer); }

@@ -27,6 +27,7 @@ class Noting final : public Transport {
   void expel(int) override { note("expel"); }
   void leave_out(int) override { note("leave_out"); }
   TransportInfo describe() const override { return note("describe"), TransportInfo{.workers = 3}; }
+  std::optional<Unheard> unheard(int) const override { return note("unheard"), Unheard{.rank = 2}; }
   void hold_back_newcomers() override { note("hold_back_newcomers"); }
   std::vector<Newcomer> newcomers() override { return note("newcomers"), std::vector<Newcomer>(2); }
   void let_in(const Newcomer&) override { note("let_in"); }

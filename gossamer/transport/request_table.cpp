@@ -55,7 +55,8 @@ std::exception_ptr transport_failure(int rank, int peer, bool sending, double el
                                                  .operation = sending ? "send" : "receive",
                                                  .elapsed_s = elapsed_s,
                                                  .reason = failure.reason,
-                                                 .fault = failure.fault}));
+                                                 .fault = failure.fault,
+                                                 .unheard = failure.unheard}));
 }
 
 }  // namespace gossamer

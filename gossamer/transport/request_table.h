@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -24,11 +25,13 @@ void check_peer(int peer, int rank, int workers);
 
 /// Why an operation failed.
 struct Failure {
-  Failure(std::string why, Fault kind = Fault::lost) : reason(std::move(why)), fault(kind) {}
+  Failure(std::string why, Fault kind = Fault::lost, std::optional<int> silent_worker = {})
+      : reason(std::move(why)), fault(kind), unheard(silent_worker) {}
   Failure(const char* why) : Failure(std::string(why)) {}
 
   std::string reason;
   Fault fault;
+  std::optional<int> unheard = {};  ///< see TransportError::Details
 };
 
 /// Why what is under way with a peer ends that this worker closes.

@@ -10,6 +10,7 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -18,6 +19,7 @@
 
 #include "gossamer/base/clock.h"
 #include "gossamer/base/shared_memory.h"
+#include "gossamer/transport/unheard.h"
 
 namespace gossamer {
 
@@ -144,6 +146,9 @@ class Transport {
   /// and is not let in stays.
   virtual void leave_out(int peer) { close(peer); }
   virtual TransportInfo describe() const = 0;
+  /// Why `peer` may be late: it has been silent for long, or else the one that has been so for the
+  /// longest, of those that this worker talks to. Nothing where all have been heard.
+  virtual std::optional<Unheard> unheard(int /*peer*/) const { return {}; }
   /// From now on requests with a worker that comes back as another generation fail until let_in(),
   /// as with its former one, but for those on the stream kNewcomers.
   virtual void hold_back_newcomers() {}

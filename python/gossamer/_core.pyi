@@ -6,7 +6,9 @@ from typing import Any
 import torch
 
 class TransportError(RuntimeError):
-    """A peer or a link did not do its part.
+    """A peer or a link did not do its part. ``rank`` is this worker's, ``peer`` that of the other one:
+    where a deadline has passed and nothing was heard of a worker meanwhile, that one, for which
+    perhaps all wait. ``reason`` says more.
 
     Example::
 
@@ -899,10 +901,11 @@ class Engine:
     def quiesce(self) -> None:
         """Waits until everything under way has left and arrived."""
 
-    def close(self, gives: bool = False) -> None:
+    def close(self, gives_for_s: float = 0) -> None:
         """Ends gossiping; everything else is refused from then on.
 
-        ``gives``: once the others have what this worker sent in steps that are done.
+        ``gives_for_s``: once the others have what this worker sent in steps that are done, or so many
+        seconds have passed.
         """
 
     def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:

@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer.base import words
-from gossamer.base.closing import AtExit, Closing, is_in_order
+from gossamer.base.closing import AtExit, Closing
 from gossamer.session import session
 from gossamer.session import settings as arguments
 from gossamer.session.settings import NO_OPTIMIZER, Settings
@@ -84,7 +84,7 @@ class Mixer(Closing):
         )
         self._team = Team(begun, engine)
         self._closed = False
-        with self._team.within("Mixer"):
+        with self._team.within("Mixer()"):
             if broadcast:
                 engine.start()
             else:
@@ -143,7 +143,7 @@ class Mixer(Closing):
             return
         self._closed = True
         self._at_exit.cancel()
-        self._team.engine.close(gives=is_in_order())
+        self._team.close()
         transport = self._team.session.transport
         if transport is not None:
             transport.stop()

@@ -64,8 +64,8 @@ void FlatAverage::wait_back() {
   if (exchange_) exchange_->wait_all_back();
 }
 
-void FlatAverage::wait_until_given() {
-  if (exchange_ && !is_under_way_) exchange_->wait_until_given();
+void FlatAverage::wait_until_given(Deadline deadline) {
+  if (exchange_ && !is_under_way_) exchange_->wait_until_given(deadline);
 }
 
 void FlatAverage::launch(ExchangeRunner& runner, const Launch& launch, PayloadRef when) {

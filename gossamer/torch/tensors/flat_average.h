@@ -56,7 +56,7 @@ class FlatAverage {
   /// Waits until peers have read what was sent last; then `flat` may change.
   void wait_back();
   /// Before this worker leaves: the same, unless a mean is under way; who is lost does not matter.
-  void wait_until_given();
+  void wait_until_given(Deadline deadline);
   /// Which message of which round it is, and who is told of it: null: nobody.
   struct Launch {
     std::int64_t pass = 0;

@@ -207,8 +207,8 @@ GradientAverage::~GradientAverage() {
 
 void GradientAverage::arrive(std::size_t tensor) { state_->arrive(tensor, state_); }
 
-void GradientAverage::wait_until_given() {
-  if (state_->rounds) state_->rounds->wait_until_given();
+void GradientAverage::wait_until_given(Deadline deadline) {
+  if (state_->rounds) state_->rounds->wait_until_given(deadline);
 }
 
 void GradientAverage::stop() {

@@ -44,7 +44,7 @@ class GradientAverage {
   /// The gradient of a stand-in has been written, in a backward pass; see Note [Stand-ins].
   void arrive(std::size_t tensor);
   /// Before this worker leaves: waits until the others have what it sent in passes that are done.
-  void wait_until_given();
+  void wait_until_given(Deadline deadline);
   /// From now on nothing is heard of passes, also of one that is under way. What that has launched
   /// stays in place until the destructor: a thread of the runner may look at it.
   void stop();

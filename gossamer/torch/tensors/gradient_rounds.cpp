@@ -161,9 +161,9 @@ void GradientRounds::launch(std::size_t b) {
                         payload_of(bucket));
 }
 
-void GradientRounds::wait_until_given() {
-  for (GradientBucket& bucket : buckets()) bucket.average.wait_until_given();
-  presence_.average().wait_until_given();
+void GradientRounds::wait_until_given(Deadline deadline) {
+  for (GradientBucket& bucket : buckets()) bucket.average.wait_until_given(deadline);
+  presence_.average().wait_until_given(deadline);
 }
 
 PayloadRef GradientRounds::payload_of(GradientBucket& bucket) {

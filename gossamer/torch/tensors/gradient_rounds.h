@@ -41,7 +41,7 @@ class GradientRounds {
 
   std::int64_t passes() const { return passes_; }
   /// Before this worker leaves: waits until the others have what it sent in passes that are done.
-  void wait_until_given();
+  void wait_until_given(Deadline deadline);
 
   double exposed_s() const { return exposed_s_; }
   double hidden_s() const { return hidden_s_; }

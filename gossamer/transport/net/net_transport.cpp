@@ -24,6 +24,7 @@ namespace gossamer {
 namespace {
 
 constexpr std::chrono::seconds kBeat{1};
+constexpr int kBeatsOfSilence = 3;
 constexpr const char* kRestarted = "the peer restarted";
 constexpr const char* kNotYet = "it has not come yet";
 // For the last frames to reach peers when this worker leaves.
@@ -44,6 +45,10 @@ class NetTransport final : public Transport {
   void expel(int peer) override { end(peer, {{}, kExpelledByPeer}, Whom::silent); }
   void leave_out(int peer) override { end(peer, {kLeftOut, kExpelledByPeer}, Whom::let_in); }
   TransportInfo describe() const override;
+  std::optional<Unheard> unheard(int peer) const override {
+    const std::lock_guard lock(mutex_);
+    return unheard_at(Clock::now(), peer);
+  }
   void hold_back_newcomers() override { newcomers_.hold_back(); }
   std::vector<Newcomer> newcomers() override { return newcomers_.take(); }
   void count_in(int rank, Standing standing) override { newcomers_.count_in(rank, standing); }
@@ -59,6 +64,7 @@ class NetTransport final : public Transport {
   template <class Post>
   Request post(const Pointer& operation, const Post& post);
   bool expire_due(Deadline now);
+  std::optional<Unheard> unheard_at(Deadline now, int first) const;
   enum class Whom { all, silent, let_in };
   void end(int rank, Ending ending, Whom whom = Whom::all);
   void handle(EventLoop::Key key);
@@ -237,7 +243,9 @@ Request NetTransport::receive(int from, Tag tag, std::span<std::byte> landing, D
 Status NetTransport::poll(Request request) {
   const auto operation = requests_.find(request);
   const Turn turn(*this);
-  operation->at->expire(operation, Clock::now());
+  const Deadline now = Clock::now();
+  if (operation->deadline <= now)
+    operation->at->expire(operation, now, unheard_at(now, operation->peer));
   return {operation->state, operation->content, operation->error, operation->arrived};
 }
 
@@ -283,8 +291,28 @@ bool NetTransport::expire_due(Deadline now) {
   const auto due = requests_.take_due(now);
   if (due.empty()) return false;
   const Turn turn(*this);
-  for (const auto& operation : due) operation->at->expire(operation, now);
+  for (const auto& operation : due) {
+    operation->at->expire(operation, now, unheard_at(now, operation->peer));
+  }
   return turn.has_ended();
+}
+
+/// What each live worker says at each beat, the others hear. Whoever has stood still itself has
+/// heard nobody.
+std::optional<Unheard> NetTransport::unheard_at(Deadline now, int first) const {
+  if (now - last_beat_ > kBeatsOfSilence * kBeat) return {};
+  std::optional<Unheard> found;
+  for (int rank = 0; rank < std::ssize(peers_); ++rank) {
+    const auto& peer = peers_[static_cast<std::size_t>(rank)];
+    if (!peer) continue;
+    const LastHeard heard = peer->last_heard();
+    const bool is_silent =
+        heard.state == LastHeard::State::there && now - heard.at > kBeatsOfSilence * kBeat;
+    if (!is_silent) continue;
+    if (rank == first) return Unheard{rank, heard.at};
+    if (!found || heard.at < found->since) found = {rank, heard.at};
+  }
+  return found;
 }
 
 /// Where the peer has been silent, that is why, and not that it is closed therefore.
@@ -372,7 +400,7 @@ std::uint64_t NetTransport::generation(int rank) const {
 void NetTransport::beat() {
   const Turn turn(*this);
   const auto now = Clock::now();
-  const bool stood_still = now - std::exchange(last_beat_, now) > 3 * kBeat;
+  const bool stood_still = now - std::exchange(last_beat_, now) > kBeatsOfSilence * kBeat;
   acceptor_.beat(now);
   std::vector<LastHeard> heard(peers_.size());
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {

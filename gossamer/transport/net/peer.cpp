@@ -58,7 +58,7 @@ void Peer::release(const Pointer& operation) {
   settle();
 }
 
-void Peer::expire(const Pointer& operation, Deadline now) {
+void Peer::expire(const Pointer& operation, Deadline now, const std::optional<Unheard>& unheard) {
   const bool is_lent = operation->taken && operation->lends;
   if (operation->state != Status::State::pending || is_lent || now < operation->deadline) return;
   const bool is_moving = operation->taken || operation->landed > 0;
@@ -67,7 +67,8 @@ void Peer::expire(const Pointer& operation, Deadline now) {
                              : operation->sending ? peer + " posted no receive"
                                                   : peer + " posted no send";
   wire_->withdraw(*operation);
-  state_.operations.fail(operation, {"deadline passed; " + reason, Fault::late});
+  state_.operations.fail(
+      operation, {"deadline passed; " + reason + words_on(unheard), Fault::late, rank_of(unheard)});
   settle();
 }
 

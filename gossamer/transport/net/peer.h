@@ -54,7 +54,8 @@ class Peer {
   /// is not touched any more.
   void release(const Pointer& operation);
   /// Fails the operation if it is pending and its deadline is not after `now`.
-  void expire(const Pointer& operation, Deadline now);
+  /// `unheard`: the worker that has said nothing for the longest, if that is long.
+  void expire(const Pointer& operation, Deadline now, const std::optional<Unheard>& unheard);
   /// There is an event on a connection of kind out or in, or the peer's process has ended.
   void handle(EventLoop::Kind kind);
   void beat(const Beat& beat);

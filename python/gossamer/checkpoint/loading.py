@@ -46,7 +46,8 @@ def load(team: Team, trained: Trained, folder: str | os.PathLike[str]) -> tuple[
     there = _there(team, trained, folder, problems)
     with together(*mates, "load"):
         found, step, carried = _looked_into(team, trained, _newest(team, folder, there, problems))
-    team.engine.quiesce()  # nothing may travel while it changes
+    with team.within("load()"):
+        team.engine.quiesce()  # nothing may travel while it changes
     with together(*mates, "load"):
         with as_problem(problems, team.session.world.rank, "load the checkpoint"):
             found.put(trained.optimizers)

@@ -46,7 +46,8 @@ def save(
                 if again == _ATTEMPTS - 1:
                     raise
     begun.prune(keep)
-    team.engine.barrier()  # all have read the cards: whose process holds them may end now
+    with team.within("save()"):
+        team.engine.barrier()  # all have read the cards: whose process holds them may end now
 
 
 class _FewerError(IoError):

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from gossamer import _core
+from gossamer.base import closing
 from gossamer.session.session import Session
 from gossamer.workers.cards import Card, checked, told
 from gossamer.workers.world import explain
@@ -28,14 +29,15 @@ class Team:
     """The workers of one Gossip or Mixer, as each of them reaches the others.
 
     ``engine`` is the one that they mix with now; ``block`` the method in whose block this worker
-    is, empty outside of all. ``present`` are the ranks that took part in the last exchange: with
-    lost="go_on" those that are left.
+    is, empty outside of all. ``has_failed``: something collective has. ``present`` are the ranks
+    that took part in the last exchange: with lost="go_on" those that are left.
     """
 
     def __init__(self, session: Session, engine: _core.Engine) -> None:
         self.session = session
         self.engine = engine
         self.block = ""
+        self.has_failed = False
         self.present = list(range(session.world.size))
 
     def follow(self, engine: _core.Engine) -> None:
@@ -68,12 +70,19 @@ class Team:
                 "would not take part; call it after the block"
             )
 
+    def close(self) -> None:
+        """Once the others have what this worker has sent. Where it leaves because of an error they
+        are to hear of that at once."""
+        waits = closing.is_in_order() and not self.has_failed
+        self.engine.close(gives_for_s=self.session.settings.timeout_s if waits else 0)
+
     @contextmanager
     def within(self, where: str) -> Iterator[None]:
         """Errors say that it was there."""
         try:
             yield
         except Exception as error:
+            self.has_failed = self.has_failed or isinstance(error, _core.TransportError)
             explain(error, self.session.world, where, self.session.settings.timeout_s)
             raise
 

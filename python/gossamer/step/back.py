@@ -27,5 +27,5 @@ class Back(NamedTuple):
         except _core.TransportError:
             if state is not None:
                 state.release()
-            engine.close(gives=False)
+            engine.close()
             raise

@@ -38,9 +38,10 @@ def read_anew(team: Team, before: Trained, *, is_loaded: bool) -> Trained:
     team.agree(_RESTART, about_now, compares_steps=False)
     (now,) = found
     mixed = {id(parameter) for parameter in before.tensors}
-    engine.broadcast([p for p in now.tensors if id(p) not in mixed])
-    engine.average([p for p in now.model.parameters() if _is_frozen_now(p, mixed)])
-    engine.barrier()
+    with team.within(_RESTART):
+        engine.broadcast([p for p in now.tensors if id(p) not in mixed])
+        engine.average([p for p in now.model.parameters() if _is_frozen_now(p, mixed)])
+        engine.barrier()
     return now
 
 

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from gossamer import _core
-from gossamer.base import closing
 from gossamer.checks import first_steps
 from gossamer.checks.suspicions import Suspicions
 from gossamer.records import tracing
@@ -70,8 +69,9 @@ class Run:
         self._suspicions = Suspicions(session, trained)
 
     def _start(self, engine: _core.Engine) -> None:
-        engine.start()
-        self._share_what_nobody_trains()
+        with self.team.within("Gossip()"):
+            engine.start()
+            self._share_what_nobody_trains()
 
     def _start_back(self, engine: _core.Engine, back: Back) -> None:
         """With a neighbour's state, which is here, in a step that the others have yet to begin."""
@@ -144,7 +144,7 @@ class Run:
         finally:
             if self.state is not None:
                 self.state.release()
-            engine.close(gives=closing.is_in_order())
+            self.team.close()
             if transport is not None:
                 transport.stop()
             self.trace.write()

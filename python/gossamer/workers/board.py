@@ -149,9 +149,9 @@ class Board:
             raise answer.error
         if not problem:
             return answer.value[0]
-        peer = who.peer if who else 0
+        peer = who.peer if who and who.peer != self._rank else 0
         what = (
-            f"{f'waiting for rank {who.peer} to {who.operation}: ' if who else ''}the launcher's "
+            f"{f'waiting for rank {peer} to {who.operation}: ' if who else ''}the launcher's "
             f"store, on rank 0's host, {problem}; see whether that host, the launcher there and "
             "the link to it are up"
         )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from gossamer import _core
 from gossamer._core import TransportError
-from gossamer.workers import last_words, machine, members, versions
+from gossamer.workers import causes, last_words, machine, members, versions
 from gossamer.workers.board import Board, Waiting, next_number
 from gossamer.workers.groups import group_of
 
@@ -91,8 +91,6 @@ def _seat_of_one_who_comes_back(group: object) -> Seat:
     return Seat(*members.seat(), None)
 
 
-_SOON_S = 1.0
-_ENDED = "gossamer/ended"
 _PLACES = ("[Gossip]", "[Mixer]", "[engine]", "[net]", "[topology]", "[transport]")
 
 
@@ -108,6 +106,9 @@ def explain(
         return
     vars(error)["_is_explained"] = True
     if isinstance(error, TransportError) and error.operation not in ("", "meet"):
+        if error.peer >= 0:
+            error.peer = causes.first_to_end(seat.rank, error, partial(board_of, seat))
+            last_words.expect(error, seat.rank, error.peer)
         limit = (
             f", which waits for timeout_s={timeout_s:g} s of Gossip at most" if timeout_s else ""
         )
@@ -117,23 +118,9 @@ def explain(
             f"it failed, was ended, is late, or takes fewer steps; every rank must call {method} "
             "equally often, and where one only takes longer, raise timeout_s"
         )
-        if error.peer >= 0:
-            last_words.expect(error, seat.rank, _first_to_end(seat, error.peer))
     elif f"rank {seat.rank}" not in text and f"worker {seat.rank}" not in text:
         text = text.replace("] ", f"] rank {seat.rank}: ", 1)
     error.args = (text,)
-
-
-def _first_to_end(seat: Seat, peer: int) -> int:
-    """Why the peer has ended: it may have lost another one itself, and has said so in the store
-    before it left. A store that does not answer at once is left alone."""
-    with contextlib.suppress(Exception):  # the error that is on its way matters more
-        board = board_of(seat, _SOON_S)
-        said = board.look(f"{_ENDED}/{peer}")
-        first = int(said) if said else peer
-        board.set(f"{_ENDED}/{seat.rank}", str(first))
-        return first
-    return peer
 
 
 def is_lowest_of_host(world: World, present: Iterable[int]) -> bool:
