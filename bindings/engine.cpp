@@ -148,8 +148,8 @@ void bind_life(EngineClass& type) {
       .def("close", &EngineHandle::close, py::arg("gives_for_s") = 0, NoGil(),
            R"(Ends gossiping; everything else is refused from then on.
 
-``gives_for_s``: once the others have what this worker sent in steps that are done, or so many
-seconds have passed.)");
+``gives_for_s``: once the others have what this worker sent in steps that are done, or
+after so many seconds.)");
 }
 
 void bind_tensors(EngineClass& type) {

@@ -33,9 +33,10 @@ PyObject* add_exception(py::module_& module, const char* name, const char* doc, 
 
 void bind_errors(py::module_& module) {
   transport_error = add_exception(module, "TransportError", R"(
-    A peer or a link did not do its part. ``rank`` is this worker's, ``peer`` that of the other one:
-    where a deadline has passed and nothing was heard of a worker meanwhile, that one, for which
-    perhaps all wait. ``reason`` says more.
+    A peer or a link did not do its part.
+
+    ``rank`` is this worker's, ``peer`` that of the other one: where a deadline has passed, of the
+    one that was not heard meanwhile, for which perhaps all wait. ``reason`` says more.
 
     Example::
 

@@ -104,6 +104,19 @@ def others_started_again(
     return found
 
 
+def steps_lost(by_rank: Sequence[Sequence[Process]], faults: Sequence[Fault]) -> float:
+    """For each fault and each worker that it does not befall: steps that are done again, and steps
+    that a process leaves out."""
+    again, left_out = 0, 0
+    for processes in by_rank:
+        numbers = [n for process in processes for _, n in process.steps]
+        again += len(numbers) - len(set(numbers))
+        for process in processes:
+            own = [n for _, n in process.steps]
+            left_out += own[-1] - own[0] + 1 - len(set(own)) if own else 0
+    return (again + left_out) / max(1, len(faults) * (len(by_rank) - 1))
+
+
 def summary(
     notes: Sequence[Sequence[Note]], faults: Sequence[Fault], begin: float, end: float
 ) -> dict[str, Any]:
@@ -125,6 +138,7 @@ def summary(
         "median_recovery_s": median(each[0] for each in came) if came else None,
         "median_recovery_after_import_s": median(each[1] for each in came) if came else None,
         "came_back": len(came),
+        "steps_lost": steps_lost(by_rank, faults),
         "others_started_again": others_started_again(by_rank, faults, begin, end),
         "step_at_the_end": sum(bool(at) and at[0] > end - 1 for at in last),
     }

@@ -43,7 +43,8 @@ def train(given: argparse.Namespace, seed: int, every_s: float | None) -> dict[s
         faults.wait_for_start()
         begin = time.monotonic()
         next_s = begin + faults.every_s
-        while (found := done(job))[0] < given.workers * (given.steps - AHEAD):
+        enough = given.workers * (given.steps - AHEAD)
+        while (found := done(job))[0] < enough or (every_s and not faults.faults):
             faults.nap(LOOK_S)
             if every_s and time.monotonic() > next_s:
                 faults.strike()

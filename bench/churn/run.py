@@ -140,7 +140,8 @@ def line_of(result: dict[str, Any]) -> str:
         f"{seconds('median_gap_s')} ({seconds('longest_gap_s')}) s, recovery "
         f"{seconds('median_recovery_s')} s, after imports "
         f"{seconds('median_recovery_after_import_s')} s, back {result['came_back']} of "
-        f"{result['faults']}, others started again {result['others_started_again']}, at the end "
+        f"{result['faults']}, steps lost {result['steps_lost']:.2f}, others started again "
+        f"{result['others_started_again']}, at the end "
         f"{result['step_at_the_end']} step"
     )
 

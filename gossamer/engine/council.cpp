@@ -10,6 +10,7 @@
 #include "gossamer/base/index.h"
 #include "gossamer/engine/tags.h"
 #include "gossamer/transport/cut_off.h"
+#include "gossamer/transport/late.h"
 
 namespace gossamer {
 namespace {
@@ -140,16 +141,8 @@ bool Council::collect(Messages& messages) {
 void Council::wait() {
   if (Clock::now() > deadline_) {
     const int peer = peers_.empty() ? everybody_.rank() : peers_.front();
-    const auto unheard = transport_.unheard(peer);
-    throw TransportError({.rank = everybody_.rank(),
-                          .peer = peer,
-                          .operation = "exchange",
-                          .elapsed_s = timeout_s_,
-                          .reason = "deadline passed; not all that are left have come to what all "
-                                    "have to do" +
-                                    words_on(unheard),
-                          .fault = Fault::late,
-                          .unheard = rank_of(unheard)});
+    fail_late(transport_, peer, "exchange", timeout_s_,
+              "not all that are left have come to what all have to do");
   }
   transport_.progress(Clock::now() + kNapOfCouncil);
   lookout_.look();

@@ -9,6 +9,7 @@
 #include "gossamer/base/timeout.h"
 #include "gossamer/engine/elements.h"
 #include "gossamer/engine/non_finite.h"
+#include "gossamer/transport/late.h"
 
 namespace gossamer {
 namespace {
@@ -131,14 +132,7 @@ void Exchange::check_device_deadline() const {
 
 void Exchange::fail_late(int peer, const std::string& operation, const std::string& why) const {
   const std::chrono::duration<double> elapsed = Clock::now() - started_at_;
-  const auto unheard = transport_.unheard(peer);
-  throw TransportError({.rank = transport_.describe().rank,
-                        .peer = peer,
-                        .operation = operation,
-                        .elapsed_s = elapsed.count(),
-                        .reason = "deadline passed; " + why + words_on(unheard),
-                        .fault = Fault::other,
-                        .unheard = rank_of(unheard)});
+  gossamer::fail_late(transport_, peer, operation, elapsed.count(), why);
 }
 
 void Exchange::post_receives() {

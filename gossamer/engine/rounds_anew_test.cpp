@@ -201,7 +201,8 @@ TEST(RoundsAnew, AllHearOfALoss) {
   }
 }
 
-/// Also while some are lost and the rounds are not formed anew yet: each edge gives and takes alike.
+/// Also while some are lost and the rounds are not formed anew yet: each edge gives and takes
+/// alike.
 bool keeps_the_mean(const Fleet& fleet) {
   const Schedule schedule = make_topology(fleet.topology, {.shape = {fleet.per_host}});
   for (int step = 0; step < kStepsOfACensus; ++step) {
@@ -225,7 +226,8 @@ void expect_little_drift(const Fleet& fleet, const Outcome& outcome) {
       for (const auto& [dead, when] : fleet.deaths) {
         double far = 0;
         for (const int rank : there(before)) {
-          far = std::max(far, std::abs(outcome.x_at_death[at(dead)][at(i)] - before[at(rank)][at(i)]));
+          far = std::max(far,
+                         std::abs(outcome.x_at_death[at(dead)][at(i)] - before[at(rank)][at(i)]));
         }
         if (when == step || when == step + 1) most += far / static_cast<double>(there(same).size());
       }

@@ -53,6 +53,7 @@ TEST(PassingTransport, PassesEveryFunctionOnOnce) {
   passing.expel(1);
   passing.leave_out(1);
   EXPECT_EQ(passing.describe().workers, 3);
+  EXPECT_EQ(passing.unheard(1)->rank, 2);
   passing.hold_back_newcomers();
   EXPECT_EQ(passing.newcomers().size(), 2U);
   passing.let_in({});
@@ -74,7 +75,8 @@ TEST(PassingTransport, PassesEveryFunctionOnOnce) {
                                        "progress",
                                        "receive",
                                        "release",
-                                       "send"};
+                                       "send",
+                                       "unheard"};
   EXPECT_EQ(called, all);
 }
 

@@ -6,9 +6,10 @@ from typing import Any
 import torch
 
 class TransportError(RuntimeError):
-    """A peer or a link did not do its part. ``rank`` is this worker's, ``peer`` that of the other one:
-    where a deadline has passed and nothing was heard of a worker meanwhile, that one, for which
-    perhaps all wait. ``reason`` says more.
+    """A peer or a link did not do its part.
+
+    ``rank`` is this worker's, ``peer`` that of the other one: where a deadline has passed, of the
+    one that was not heard meanwhile, for which perhaps all wait. ``reason`` says more.
 
     Example::
 
@@ -904,8 +905,8 @@ class Engine:
     def close(self, gives_for_s: float = 0) -> None:
         """Ends gossiping; everything else is refused from then on.
 
-        ``gives_for_s``: once the others have what this worker sent in steps that are done, or so many
-        seconds have passed.
+        ``gives_for_s``: once the others have what this worker sent in steps that are done, or
+        after so many seconds.
         """
 
     def holds(self, groups: Sequence[Sequence[torch.Tensor]]) -> bool:

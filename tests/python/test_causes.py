@@ -61,9 +61,7 @@ class Looks(Board):
         return super().look(key)
 
 
-@pytest.mark.parametrize(
-    ("reason", "waits"), [(LATE, True), (SILENT, False), (GONE, False)]
-)
+@pytest.mark.parametrize(("reason", "waits"), [(LATE, True), (SILENT, False), (GONE, False)])
 def test_only_one_that_is_heard_and_late_is_waited_for(reason: str, waits: bool) -> None:
     looks = Looks()
     assert first_to_end(2, failure(3, reason), lambda _: looks) == 3

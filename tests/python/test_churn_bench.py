@@ -43,6 +43,7 @@ def test_a_run_with_one_death() -> None:
     assert found["median_recovery_s"] == pytest.approx(4.0 - 1.95)
     assert found["median_recovery_after_import_s"] == pytest.approx(0.5)
     assert (found["came_back"], found["others_started_again"]) == (1, 0)
+    assert found["steps_lost"] == 0
     assert found["step_at_the_end"] == 4
 
 
@@ -51,6 +52,12 @@ def test_steps_done_again_count_once() -> None:
     found = goodput.summary([again, again], [goodput.Fault(4.9, 0)], 0.0, 10.0)
     assert found["goodput"] == pytest.approx(70 / 100, abs=0.01)
     assert found["others_started_again"] == 1
+    assert found["steps_lost"] == 2 * 20  # by each of both, for one fault and one other worker
+
+
+def test_a_step_that_is_left_out_is_lost() -> None:
+    skips = process(-3, 2, [*steps(1, 0.0, 20), *steps(22, 2.0, 78)])
+    assert goodput.summary([skips, LOST, STEADY], [FAULT], 0.0, 10.0)["steps_lost"] == 0.5
 
 
 def test_who_steps_no_more_is_a_gap_up_to_the_end() -> None:

@@ -14,7 +14,9 @@ FAULTS = ROOT / "bench" / "faults"
 sys.path[:0] = [str(FAULTS), str(ROOT / "tools")]
 
 import cluster as clusters  # noqa: E402
+import drawn  # noqa: E402
 import exchanger  # noqa: E402
+import explained  # noqa: E402
 import going_on  # noqa: E402
 import moments  # noqa: E402
 import soak  # noqa: E402
@@ -40,20 +42,20 @@ def run(script: str, *words: str) -> subprocess.CompletedProcess:
 
 
 def test_moments_are_the_same_for_the_same_seed_and_cover_everything() -> None:
-    drawn = [moments.draw(7, number, 2.0) for number in range(70)]
-    assert drawn == [moments.draw(7, number, 2.0) for number in range(70)]
-    assert {moment.fault for moment in drawn} == set(moments.FAULTS)
-    assert {moment.phase for moment in drawn} == {"", *training.PHASES}
-    assert {moment.layout for moment in drawn} == set(moments.LAYOUTS)
+    found = [drawn.draw(7, number, 2.0) for number in range(70)]
+    assert found == [drawn.draw(7, number, 2.0) for number in range(70)]
+    assert {moment.fault for moment in found} == set(drawn.FAULTS)
+    assert {moment.phase for moment in found} == {"", *training.PHASES}
+    assert {moment.layout for moment in found} == set(drawn.LAYOUTS)
 
 
 def test_moments_in_which_the_others_go_on_cover_everything() -> None:
-    drawn = [moments.draw(7, number, 2.0, lost="go_on") for number in range(70)]
-    assert {moment.fault for moment in drawn} == set(going_on.FAULTS)
-    assert {(moment.how["topology"], moment.how["late"]) for moment in drawn} == {
+    found = [drawn.draw(7, number, 2.0, lost="go_on") for number in range(70)]
+    assert {moment.fault for moment in found} == set(going_on.FAULTS)
+    assert {(moment.how["topology"], moment.how["late"]) for moment in found} == {
         (how["topology"], how["late"]) for how in going_on.HOWS
     }
-    assert all(moment.agent for moment in drawn if moment.fault == "kill store")
+    assert all(moment.agent for moment in found if moment.fault == "kill store")
 
 
 def test_of_two_parts_the_larger_one_goes_on_or_that_with_the_lowest_rank() -> None:
@@ -67,9 +69,9 @@ def test_of_two_parts_the_larger_one_goes_on_or_that_with_the_lowest_rank() -> N
 
 
 def test_an_error_names_a_rank_or_does_not() -> None:
-    assert moments.names_a_rank({"message": "receive with worker 3 failed", "peer": None})
-    assert moments.names_a_rank({"message": "", "peer": 0})
-    assert not moments.names_a_rank({"message": "Connection reset by peer", "peer": None})
+    assert explained.names_a_rank({"message": "receive with worker 3 failed", "peer": None})
+    assert explained.names_a_rank({"message": "", "peer": 0})
+    assert not explained.names_a_rank({"message": "Connection reset by peer", "peer": None})
 
 
 def test_a_landing_that_is_written_to_shows() -> None:
@@ -114,7 +116,7 @@ def test_a_hostile_peer_for_a_moment(way: str, kinds: str, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("rights")
 def test_a_worker_killed_at_a_random_moment(tmp_path: Path) -> None:
-    number = next(n for n in range(99) if moments.draw(3, n, 1.0).fault == "kill")
+    number = next(n for n in range(99) if drawn.draw(3, n, 1.0).fault == "kill")
     words = ["--seed=3", f"--only={number}", "--usual=1", "--loaders=2", "--secret"]
     done = run("moments.py", *words, f"--out={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -127,7 +129,7 @@ def test_the_others_finish_without_one_that_is_killed(tmp_path: Path) -> None:
     number = next(
         n
         for n in range(99)
-        if (moment := moments.draw(4, n, 1.0, lost="go_on")).fault == "kill"
+        if (moment := drawn.draw(4, n, 1.0, lost="go_on")).fault == "kill"
         and moment.phase == "average"
     )
     words = ["--seed=4", f"--only={number}", "--usual=1", "--lost=go_on"]

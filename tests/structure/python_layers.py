@@ -18,7 +18,7 @@ ARROWS: dict[str, set[str]] = {
     "virtual_workers": {"base"},
     "workers": {"_built", "_series", "base"},
     "tensors": {"optim"},
-    "session": {"workers", "tensors"},
+    "session": {"base", "workers", "tensors"},
     "records": {"base", "workers", "session"},
     "checks": {"workers", "tensors", "session"},
     "step": {"base", "workers", "tensors", "session", "records", "checks"},

@@ -16,6 +16,12 @@ constexpr const char* kTls = "tls";
 
 }  // namespace
 
+Endpoint with_dashes(Endpoint endpoint) {
+  if (endpoint.reach.empty()) endpoint.reach = "-";
+  if (endpoint.streams.port == 0) endpoint.streams.host = "-";
+  return endpoint;
+}
+
 std::string to_text(const Endpoint& endpoint) {
   std::ostringstream text;
   text << endpoint.reach << ' ' << endpoint.name << ' ' << endpoint.generation << ' '

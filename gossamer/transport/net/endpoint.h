@@ -16,6 +16,8 @@ struct Endpoint {
   bool tls = false;  ///< its streams are over TLS
 };
 
+/// With "-" in place of what it has not.
+Endpoint with_dashes(Endpoint endpoint);
 /// A line without ends of lines, and back; fields that are missing are left empty.
 std::string to_text(const Endpoint& endpoint);
 Endpoint endpoint_of(const std::string& text);

@@ -24,11 +24,9 @@ namespace gossamer {
 namespace {
 
 constexpr std::chrono::seconds kBeat{1};
-constexpr int kBeatsOfSilence = 3;
 constexpr const char* kRestarted = "the peer restarted";
 constexpr const char* kNotYet = "it has not come yet";
-// For the last frames to reach peers when this worker leaves.
-constexpr std::chrono::seconds kLinger{1};
+constexpr std::chrono::seconds kLinger{1};  // for the last frames, when this worker leaves
 
 class NetTransport final : public Transport {
  public:
@@ -47,7 +45,7 @@ class NetTransport final : public Transport {
   TransportInfo describe() const override;
   std::optional<Unheard> unheard(int peer) const override {
     const std::lock_guard lock(mutex_);
-    return unheard_at(Clock::now(), peer);
+    return silences_.unheard(peer, Clock::now());
   }
   void hold_back_newcomers() override { newcomers_.hold_back(); }
   std::vector<Newcomer> newcomers() override { return newcomers_.take(); }
@@ -64,7 +62,6 @@ class NetTransport final : public Transport {
   template <class Post>
   Request post(const Pointer& operation, const Post& post);
   bool expire_due(Deadline now);
-  std::optional<Unheard> unheard_at(Deadline now, int first) const;
   enum class Whom { all, silent, let_in };
   void end(int rank, Ending ending, Whom whom = Whom::all);
   void handle(EventLoop::Key key);
@@ -133,13 +130,11 @@ NetTransport::NetTransport(const NetOptions& options)
       loop_(kBeat),
       acceptor_(acceptor_options(options, keys_), loop_) {
   if (generation_ > 0) newcomers_.come_back(rank_);
-  mine_ = {.reach = options.share_memory ? reach_of_shared_memory() : "",
-           .name = acceptor_.name(),
-           .streams = acceptor_.address(),
-           .generation = generation_,
-           .tls = options.tls};
-  if (mine_.reach.empty()) mine_.reach = "-";
-  if (mine_.streams.port == 0) mine_.streams.host = "-";
+  mine_ = with_dashes({.reach = options.share_memory ? reach_of_shared_memory() : "",
+                       .name = acceptor_.name(),
+                       .streams = acceptor_.address(),
+                       .generation = generation_,
+                       .tls = options.tls});
   const std::vector<std::string> endpoints = options.share(to_text(mine_));
   GOSSAMER_ASSERT(std::ssize(endpoints) == options.workers);
   peers_.resize(endpoints.size());
@@ -150,9 +145,8 @@ NetTransport::NetTransport(const NetOptions& options)
     if (is_there) check_way(rank_, mine_, static_cast<int>(rank), endpoint);
     make_peer(rank, endpoint);
     if (!is_there) peers_[rank]->close({kNotYet, kNotYet});
-    const bool has_come_back =
-        generation_ == 0 && endpoint.generation > 0;  // before the first talk
-    if (has_come_back) newcomers_.come({static_cast<int>(rank), endpoint.generation});
+    const bool is_back = generation_ == 0 && endpoint.generation > 0;  // before the first talk
+    if (is_back) newcomers_.come({static_cast<int>(rank), endpoint.generation});
   }
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     if (peers_[rank] && generation_ > 0 && !endpoints[rank].empty()) peers_[rank]->connect();
@@ -180,10 +174,7 @@ void NetTransport::make_peer(std::size_t rank, const Endpoint& endpoint) {
 
 NetTransport::~NetTransport() {
   loop_.stop();
-  const bool is_expelled =
-      std::ranges::any_of(peers_, [](const auto& peer) { return peer && peer->has_expelled(); });
-  const Ending leaving{"this worker's transport was destroyed",
-                       is_expelled ? kLeftOut : "the peer left"};
+  const Ending leaving = ending_of_one_that_leaves(peers_);
   for (const auto& peer : peers_) {
     if (peer) peer->close(leaving);
   }
@@ -197,8 +188,7 @@ template <class Post>
 Request NetTransport::post(const Pointer& operation, const Post& post) {
   operation->rank = rank_;
   Turn turn(*this);
-  const auto rank = static_cast<std::size_t>(operation->peer);
-  operation->at = peers_[rank];
+  operation->at = peers_[static_cast<std::size_t>(operation->peer)];
   if (newcomers_.is_held_back(operation->peer) && operation->tag.stream != kNewcomers) {
     set_failed(*operation, kRestarted);
   } else {
@@ -243,9 +233,7 @@ Request NetTransport::receive(int from, Tag tag, std::span<std::byte> landing, D
 Status NetTransport::poll(Request request) {
   const auto operation = requests_.find(request);
   const Turn turn(*this);
-  const Deadline now = Clock::now();
-  if (operation->deadline <= now)
-    operation->at->expire(operation, now, unheard_at(now, operation->peer));
+  operation->at->expire(operation, Clock::now(), silences_);
   return {operation->state, operation->content, operation->error, operation->arrived};
 }
 
@@ -291,28 +279,8 @@ bool NetTransport::expire_due(Deadline now) {
   const auto due = requests_.take_due(now);
   if (due.empty()) return false;
   const Turn turn(*this);
-  for (const auto& operation : due) {
-    operation->at->expire(operation, now, unheard_at(now, operation->peer));
-  }
+  for (const auto& operation : due) operation->at->expire(operation, now, silences_);
   return turn.has_ended();
-}
-
-/// What each live worker says at each beat, the others hear. Whoever has stood still itself has
-/// heard nobody.
-std::optional<Unheard> NetTransport::unheard_at(Deadline now, int first) const {
-  if (now - last_beat_ > kBeatsOfSilence * kBeat) return {};
-  std::optional<Unheard> found;
-  for (int rank = 0; rank < std::ssize(peers_); ++rank) {
-    const auto& peer = peers_[static_cast<std::size_t>(rank)];
-    if (!peer) continue;
-    const LastHeard heard = peer->last_heard();
-    const bool is_silent =
-        heard.state == LastHeard::State::there && now - heard.at > kBeatsOfSilence * kBeat;
-    if (!is_silent) continue;
-    if (rank == first) return Unheard{rank, heard.at};
-    if (!found || heard.at < found->since) found = {rank, heard.at};
-  }
-  return found;
 }
 
 /// Where the peer has been silent, that is why, and not that it is closed therefore.
@@ -387,8 +355,7 @@ void NetTransport::replace(const Identity& identity) {
 
 void NetTransport::let_in(const Newcomer& newcomer) {
   const std::lock_guard lock(mutex_);
-  const auto rank = static_cast<std::size_t>(newcomer.peer);
-  if (peers_[rank]->generation() == newcomer.generation) newcomers_.let_in(newcomer.peer);
+  if (peer(newcomer.peer).generation() == newcomer.generation) newcomers_.let_in(newcomer.peer);
 }
 
 std::uint64_t NetTransport::generation(int rank) const {
@@ -400,7 +367,7 @@ std::uint64_t NetTransport::generation(int rank) const {
 void NetTransport::beat() {
   const Turn turn(*this);
   const auto now = Clock::now();
-  const bool stood_still = now - std::exchange(last_beat_, now) > kBeatsOfSilence * kBeat;
+  const bool stood_still = now - std::exchange(last_beat_, now) > 3 * kBeat;
   acceptor_.beat(now);
   std::vector<LastHeard> heard(peers_.size());
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
@@ -408,6 +375,7 @@ void NetTransport::beat() {
     heard[rank].standing = newcomers_.standing(static_cast<int>(rank));
   }
   const std::vector<Silence> silences = silences_.look(heard, rank_, now);
+  if (stood_still) silences_.forget();
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     if (!peers_[rank]) continue;
     peers_[rank]->beat({.idle_since = now - kBeat / 2,

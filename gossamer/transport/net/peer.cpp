@@ -1,10 +1,12 @@
 #include "gossamer/transport/net/peer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
 
 #include "gossamer/base/errors.h"
+#include "gossamer/transport/cut_off.h"
 
 namespace gossamer {
 
@@ -58,7 +60,7 @@ void Peer::release(const Pointer& operation) {
   settle();
 }
 
-void Peer::expire(const Pointer& operation, Deadline now, const std::optional<Unheard>& unheard) {
+void Peer::expire(const Pointer& operation, Deadline now, const SilenceWatch& silences) {
   const bool is_lent = operation->taken && operation->lends;
   if (operation->state != Status::State::pending || is_lent || now < operation->deadline) return;
   const bool is_moving = operation->taken || operation->landed > 0;
@@ -66,6 +68,7 @@ void Peer::expire(const Pointer& operation, Deadline now, const std::optional<Un
   const std::string reason = is_moving            ? "the payload is still on the link"
                              : operation->sending ? peer + " posted no receive"
                                                   : peer + " posted no send";
+  const auto unheard = silences.unheard(state_.options.peer, now);
   wire_->withdraw(*operation);
   state_.operations.fail(
       operation, {"deadline passed; " + reason + words_on(unheard), Fault::late, rank_of(unheard)});
@@ -109,6 +112,12 @@ void Peer::replace(Peer& former, const Ending& ending) {
   loop_.forget_process(static_cast<std::uint32_t>(state_.options.peer));
   state_.operations.continue_from(former.state_.operations);
   state_.frames.continue_from(former.state_.frames);
+}
+
+Ending ending_of_one_that_leaves(const std::vector<std::shared_ptr<Peer>>& peers) {
+  const bool is_expelled =
+      std::ranges::any_of(peers, [](const auto& peer) { return peer && peer->has_expelled(); });
+  return {"this worker's transport was destroyed", is_expelled ? kLeftOut : "the peer left"};
 }
 
 }  // namespace gossamer

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "gossamer/transport/net/event_loop.h"
 #include "gossamer/transport/net/peer_state.h"
@@ -54,8 +56,7 @@ class Peer {
   /// is not touched any more.
   void release(const Pointer& operation);
   /// Fails the operation if it is pending and its deadline is not after `now`.
-  /// `unheard`: the worker that has said nothing for the longest, if that is long.
-  void expire(const Pointer& operation, Deadline now, const std::optional<Unheard>& unheard);
+  void expire(const Pointer& operation, Deadline now, const SilenceWatch& silences);
   /// There is an event on a connection of kind out or in, or the peer's process has ended.
   void handle(EventLoop::Kind kind);
   void beat(const Beat& beat);
@@ -77,5 +78,8 @@ class Peer {
   bool is_retired_ = false;
   std::string silence_;
 };
+
+/// What a worker with these peers says to each, and why what is under way ends.
+Ending ending_of_one_that_leaves(const std::vector<std::shared_ptr<Peer>>& peers);
 
 }  // namespace gossamer

@@ -36,7 +36,7 @@ class PeerScript {
     if (deed == 1) post(false, which, input.take<std::uint8_t>());
     if (deed == 2 && !posted_.empty()) drop(which % posted_.size());
     if (deed == 3 && !posted_.empty()) {
-      peer_.expire(posted_[which % posted_.size()].operation, Deadline::max(), {});
+      peer_.expire(posted_[which % posted_.size()].operation, Deadline::max(), silences_);
     }
     if (deed == 4) {
       peer_.beat({.idle_since = Deadline::max(),
@@ -104,6 +104,7 @@ class PeerScript {
   EndedOperations ended_;
   Peer peer_;
   const bool shares_memory_;
+  const SilenceWatch silences_{std::chrono::seconds(1), {}};
   std::vector<Posted> posted_;
   bool has_done_ = false;
   unsigned sum_ = 0;

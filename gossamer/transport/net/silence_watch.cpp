@@ -10,6 +10,8 @@ namespace {
 
 // A TCP connection sends again what was lost after at most so long.
 constexpr std::chrono::minutes kLongestBackoff{2};
+// Of a worker that says something at each beat of one second; see unheard().
+constexpr std::chrono::seconds kUsualSilence{3};
 
 }  // namespace
 
@@ -58,8 +60,23 @@ bool SilenceWatch::is_patient(const Look& look) {
   return look.now < patient_until_;
 }
 
+std::optional<Unheard> SilenceWatch::unheard(int peer, Deadline now) const {
+  if (now - looked_at_ > kUsualSilence) return {};
+  std::optional<Unheard> found;
+  for (std::size_t rank = 0; rank < heard_.size(); ++rank) {
+    const auto& [state, at, standing] = heard_[rank];
+    if (state != LastHeard::State::there || looked_at_ - at <= kUsualSilence) continue;
+    const Unheard unheard{static_cast<int>(rank), at};
+    if (unheard.rank == peer) return unheard;
+    if (!found || at < found->since) found = unheard;
+  }
+  return found;
+}
+
 std::vector<Silence> SilenceWatch::look(std::span<const LastHeard> heard, int own, Deadline now) {
   const Look look{heard, own, now};
+  heard_.assign(heard.begin(), heard.end());
+  looked_at_ = now;
   std::vector<Silence> found(heard.size(), Silence::none);
   suspect(look);
   const bool waits = least_ && is_patient(look);

@@ -41,6 +41,12 @@ class SilenceWatch {
   SilenceWatch(Clock::duration longest, std::optional<int> least)
       : longest_(longest), least_(least) {}
 
+  /// As in Transport::unheard(), at the last beat; nothing where that was long ago, since then this
+  /// worker has stood still and heard nobody.
+  std::optional<Unheard> unheard(int peer, Deadline now) const;
+  /// At the last beat it had stood still.
+  void forget() { heard_.clear(); }
+
   /// At a beat, by rank. `heard`: by rank; of the entry of `own` only the standing is read.
   std::vector<Silence> look(std::span<const LastHeard> heard, int own, Deadline now);
 
@@ -52,6 +58,8 @@ class SilenceWatch {
   const Clock::duration longest_;
   const std::optional<int> least_;
   std::vector<std::optional<Deadline>> suspected_at_;  ///< by rank
+  std::vector<LastHeard> heard_;                       ///< by rank, at the last beat
+  Deadline looked_at_ = {};
   std::optional<Deadline> waits_since_;
   Deadline patient_until_ = {};
 };
