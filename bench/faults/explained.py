@@ -48,28 +48,33 @@ def of_those_that_go_on(
     *,
     waits: bool,
 ) -> Explained:
-    """`texts`: what each worker that goes on has said, by name; `diaries`: of all. Who does not
-    wait for late neighbours can be many steps ahead before it knows that one is lost. So can who is
-    no neighbour, wherefore the first sentence counts."""
+    """`texts`: what each worker that goes on has said, by name; `diaries`: of all.
+
+    Whoever exchanges with a lost worker notices it in the next steps. Who does not wait for late
+    neighbours, or is no neighbour, may be many steps ahead by then. So the first sentence counts.
+    """
     found = Explained()
     silence = 0.0 if fault == "kill" else SILENT_S
     if not is_due([diaries[name] for name in texts], struck + silence):
         return found
+    done = max(steps_until(diaries[name], struck) for name in lost) if lost else 0
+    said = [
+        (int(step), rank, why)
+        for text in texts.values()
+        for rank, step, why in SAID.findall(text)
+        if rank in lost and why != FROM_OTHERS
+    ]
+    first = min(said, default=(10**9, "", ""))[0]
+    is_soon = first <= done + ROUNDS or not (waits or fault == "kill")
     for name in lost:
         found.due += 1
-        done = steps_until(diaries[name], struck)
-        last = done + ROUNDS if waits or fault == "kill" else 10**9
-        said = [
-            (int(step), why)
-            for text in texts.values()
-            for rank, step, why in SAID.findall(text)
-            if rank == name and why != FROM_OTHERS
-        ]
-        is_so = all(done <= step and CAUSES[fault] in why for step, why in said)
-        if said and is_so and min(said)[0] <= last:
+        own = [(step, why) for step, rank, why in said if rank == name]
+        own_done = steps_until(diaries[name], struck)
+        is_so = all(own_done <= step and CAUSES[fault] in why for step, why in own)
+        if own and is_so and is_soon:
             found.right += 1
         else:
-            found.wrong.append(f"{fault} of rank {name} after step {done}: {said}")
+            found.wrong.append(f"{fault} of rank {name} after step {own_done}: {own}")
     return found
 
 

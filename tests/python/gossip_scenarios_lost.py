@@ -20,6 +20,7 @@ from torch import nn
 from torch.optim import SGD, AdamW, RMSprop
 
 from gossamer import Gossip, _core
+from gossamer.step.run import Run
 
 STEPS = 12
 LAST = 5
@@ -273,6 +274,41 @@ def stood_still(rank: int, size: int) -> Any:
     return found
 
 
+def stood_still_at_the_start(rank: int, size: int) -> Any:
+    """Rank 0 is stopped before it has talked to anybody, and continued when the others have closed:
+    so nobody listens any more who could say that they went on without it."""
+    processes: list[int] = [0] * size
+    dist.all_gather_object(processes, os.getpid())
+    ended = folder("stopped-at-the-start-has-ended")
+
+    def make_and_train() -> Any:
+        model = mlp()
+        optimizer = momentum(model)
+        gossip = Gossip(model, optimizer, topology="ring", lost="go_on")
+        train(model, optimizer, range(STEPS), rank)
+        steps = gossip.stats()["steps"]
+        gossip.close()
+        return steps
+
+    def stop_and_start(*args: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return start(*args)
+
+    if rank == 0:
+        start = Run._start
+        with mock.patch.object(Run, "_start", stop_and_start):
+            found = attempt_to(make_and_train)
+        ended.touch()
+        return found
+    steps = make_and_train()
+    (ended.parent / f"closed-{rank}").touch()
+    if rank == 1:
+        for other in range(1, size):
+            awaited(ended.parent / f"closed-{other}")
+        os.kill(processes[0], signal.SIGCONT)
+    return {"steps": steps, "other has ended": awaited(ended)}
+
+
 def lost_in_calls(rank: int, size: int) -> Any:
     """One worker after the other is lost, each inside of a call of all."""
     model = mlp(hidden=50_000)
@@ -350,6 +386,7 @@ SCENARIOS: dict[str, Callable[[int, int], Any]] = {
         tracker_lost,
         correction_lost,
         stood_still,
+        stood_still_at_the_start,
         lost_in_calls,
         needs_all,
         lost_by_default,

@@ -167,6 +167,16 @@ def test_sums_over_all_begin_anew_among_those_that_are_left(scenario: str) -> No
         assert rank["is fused"] == is_fused
 
 
+def test_one_that_stood_still_at_the_start_ends_by_itself(folder: Path) -> None:
+    ranks = gossip_ranks.run(["stood_still_at_the_start"], [4])
+    found = gossip_ranks.results(ranks, "stood_still_at_the_start")
+    assert [rank.code for rank in ranks] == [0] * 4
+    stopped = found.pop(0)
+    assert found == [{"steps": 12, "other has ended": True}] * 3
+    assert stopped["type"] == "TransportError"
+    assert "go on without" in stopped["message"]
+
+
 def test_one_that_stood_still_ends_by_itself(folder: Path) -> None:
     ranks = gossip_ranks.run(["stood_still"], [4])
     found = gossip_ranks.results(ranks, "stood_still")

@@ -86,7 +86,7 @@ LocalWire::LocalWire(PeerState& state, std::string name)
 void LocalWire::connect() {
   if (std::exchange(has_connected_, true)) return;
   PacketSocket socket = PacketSocket::connect(name_);
-  if (!socket) return end("the peer has left");
+  if (!socket) return end({"the peer has left", state_.fault_of_end()});
   if (!socket.is_of_this_user()) return end("a process of another user has the peer's name");
   out_ = PacketConnection(std::move(socket), true);
   state_.see(Clock::now());
@@ -108,7 +108,7 @@ void LocalWire::close(const Ending& ending, std::optional<Deadline>) {
   for (PacketConnection* connection : {&out_, &in_}) {
     connection->send({.type = FrameType::bye}, bytes_of(ending.there));
   }
-  end(ending.here);
+  end({ending.here, ending.fault});
 }
 
 void LocalWire::end(const Failure& reason) {

@@ -38,11 +38,11 @@ struct PeerState {
 
   /// The peer was there at this moment.
   void see(Deadline moment) { last_seen = std::max(last_seen, moment); }
-  /// Its connection ends now: perhaps because it has gone on without this worker, see
-  /// Note [Silence].
-  bool ends_by_silence() const {
+  /// Its connection ends now, or nobody listens there any more: perhaps because it has gone on
+  /// without this worker, see Note [Silence].
+  Fault fault_of_end() const {
     const Deadline since = std::max(suspected_at, Clock::after_standstill());
-    return Clock::now() < since + kOfSuspicion;
+    return Clock::now() < since + kOfSuspicion ? Fault::silent : Fault::lost;
   }
 
   const PeerOptions options;

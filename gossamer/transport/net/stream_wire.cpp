@@ -109,7 +109,7 @@ void StreamWire::close(const Ending& ending, std::optional<Deadline> linger) {
       stream->send({.type = FrameType::bye}, bytes_of(ending.there));
       stream->write();
     }
-    end(ending.here);
+    end({ending.here, ending.fault});
   }
   if (!linger) return;
   out_.finish(*linger);
@@ -176,8 +176,7 @@ void StreamWire::watch(const Upkeep& upkeep, Stream& stream, EventLoop::Kind kin
 void StreamWire::lose(EventLoop::Kind kind, const Stream& stream) {
   const bool has_met = kind == EventLoop::Kind::in || initiator_.is_verified() ||
                        state_.operations.has_ended(Direction::receive);
-  const bool is_silent = stream.is_unheard() || state_.ends_by_silence();
-  const Fault fault = is_silent ? Fault::silent : Fault::lost;
+  const Fault fault = stream.is_unheard() ? Fault::silent : state_.fault_of_end();
   if (has_met) return end_over(kind, {stream.reason(), fault});
   if (!stream.tls_failure().empty()) {
     return close(
@@ -188,7 +187,7 @@ void StreamWire::lose(EventLoop::Kind kind, const Stream& stream) {
   }
   const bool is_refused = stream.error() == ECONNREFUSED;  // nobody listens there any more
   if (is_refused || Clock::now() > first_try_ + kPatience) {
-    return close({stream.reason(), "the peer found no way to this worker"}, std::nullopt);
+    return close({stream.reason(), "the peer found no way to this worker", fault}, std::nullopt);
   }
   initiator_.restart();
   connecting_ = Connecting::again;

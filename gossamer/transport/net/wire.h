@@ -18,6 +18,7 @@ struct AcceptedConnection;
 struct Ending {
   std::string here;
   std::string there;
+  Fault fault = Fault::lost;  ///< here
 };
 
 /// Of an edge that goes beyond kMostOpen.
