@@ -26,6 +26,7 @@ namespace admission_test {
 constexpr int kElements = 30;
 constexpr std::int64_t kNever = 1 << 30;
 constexpr auto kStep = std::chrono::milliseconds(1);
+constexpr double kTimeoutS = 120;  // under a sanitizer, beside builds, answers took 40 s
 /// Ten times what is done in the time that a newcomer leaves the others.
 constexpr std::int64_t kFarAhead = 1000;
 
@@ -126,7 +127,7 @@ class Job {
     if (life > 0) {
       std::vector<int> others;
       for (int k = 1; k < shape_.workers(); ++k) others.push_back((rank + k) % shape_.workers());
-      arrival.emplace(*transport, others, 40., nullptr);
+      arrival.emplace(*transport, others, kTimeoutS, nullptr);
       const std::string state = arrival->take_state();
       std::memcpy(mine.data(), state.data(), state.size());
     }
@@ -136,7 +137,7 @@ class Job {
                    .groups = {{.lr = learns() ? 0.2 : 0.}},
                    .codec = plan_.codec,
                    .lost = Lost::go_on,
-                   .timeout_s = 40},
+                   .timeout_s = kTimeoutS},
                   *transport,
                   {{DType::f64, mine.data(), g.data(), 20, {{0, 20, 0}}},
                    {DType::f64, mine.data() + 20, g.data() + 20, 10, {{0, 10, 0}}}});

@@ -67,7 +67,7 @@ void Lookout::look(Watch& watch) {
   if (fault == Fault::replaced) lost_.heed_replacement(watch.peer);
   if (fault == Fault::silent) transport_.expel(watch.peer);
   const bool is_unheard = fault == Fault::silent || fault == Fault::expelled;
-  if (watch.generation) {
+  if (watch.generation || is_unheard) {  // it has ended, or says nothing from the beginning
     has_changed_ = true;
     watch.is_unheard = is_unheard;
   }

@@ -173,7 +173,7 @@ def test_one_that_stood_still_at_the_start_ends_by_itself(folder: Path) -> None:
     assert [rank.code for rank in ranks] == [0] * 4
     stopped = found.pop(0)
     assert found == [{"steps": 12, "other has ended": True}] * 3
-    assert stopped["type"] == "TransportError"
+    assert stopped.get("type") == "TransportError", ranks[0].stderr
     assert "go on without" in stopped["message"]
 
 
